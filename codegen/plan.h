@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// A compiled graph, not yet bound to sizes and memory.
+//
+// A plan is what lazy/ runs: for each step in order, bind the extents, launch or call, give back the buffers that end.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace torch_lazy::codegen {
+
+// Where a value lives. Row-major contiguous, dims as in `type`.
+struct BufferSpec {
+  enum class Kind : uint8_t {
+    kParam,   // given by the caller: parameter `index`
+    kOutput,  // new memory that becomes output `index`
+    kTemp,    // memory from the pool, given back after its last use
+  };
+  Kind kind;
+  int32_t index = -1;
+  ir::Type type;
+};
+
+// One kernel: a serial function over a range of its iteration space, free of sizes, scalars and thread counts.
+//
+//   extern "C" void NAME(void* const* buffers, const int64_t* extents, const double* scalars,
+//                        int64_t begin, int64_t end, void* scratch);
+//
+// Integer scalars arrive bit-cast into the double array.
+struct Kernel {
+  std::string name;    // from the fingerprint of its text: equal texts have equal names
+  std::string source;  // header-free C++
+};
+
+// How a launch splits the iteration space [0, product of `range`) over threads.
+struct Instance {
+  int32_t kernel = -1;
+  std::vector<int32_t> buffers;       // indices of BufferSpec, in the order of the kernel's pointers
+  std::vector<ir::Extent> extents;    // numbers handed to the kernel
+  std::vector<int32_t> scalars;       // indices of the graph's scalars
+  ir::Dims range;                     // the iteration space is the product of these
+  int64_t grain = 1;                  // smallest piece worth a thread, in iterations; 0: never split
+  double cost_per_iteration = 1;      // rough nanoseconds, to decide between serial and parallel
+};
+
+struct Step {
+  enum class Kind : uint8_t {
+    kLaunch,  // all instances are independent and run in one parallel region
+    kCall,    // the graph's call node `call`: operands and results are whole buffers
+  };
+  Kind kind;
+  std::vector<Instance> instances;   // launch
+  ir::Value call = ir::kNoValue;     // call: its attrs.index names the record
+  std::vector<int32_t> operands;     // call: buffers
+  std::vector<int32_t> results;      // call: buffers; with inout the same number as the operand's
+  std::vector<int32_t> frees;        // temporaries whose last use is this step
+};
+
+struct Plan {
+  std::vector<BufferSpec> buffers;
+  std::vector<Kernel> kernels;       // distinct by name
+  std::vector<Step> steps;
+  std::vector<int32_t> outputs;      // buffer of each graph output (a kParam buffer when written in place)
+  std::string ToString() const;      // readable, for dumps and goldens
+};
+
+}  // namespace torch_lazy::codegen

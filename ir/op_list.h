@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The primitive operations: one line each, and the only list of them.
+//
+// Enum, names, printer, parser, verifier, folding, reference evaluator and code printers derive from these columns.
+//
+// X(Enumerator, text, Kind, inputs, DTypeRule, Traits)
+//   Kind       kLeaf        no inputs
+//              kElementwise all inputs have the result's dims (broadcasts are explicit `expand`s)
+//              kView        an index map of its one input; moves no data by itself
+//              kReduce      folds the dims of attribute `dims` (kept as extent 1 if `keepdim`)
+//              kIndexed     reads or writes at places given by data
+//              kCall        run by lazy/, opaque here
+//   DTypeRule  kSame        all inputs and the result have one dtype
+//              kCompare     inputs have one dtype, the result is bool
+//              kSelect      where: bool, then two of the result's dtype
+//              kAny         the node's own type says it
+//   Traits     bit set: kCommutes, kTranscendental (<= 2 ulp instead of exact), kNone
+//
+// 16-bit floats are computed in f32 and rounded by the `cast` that follows; lowering puts these casts in.
+#ifndef TORCH_LAZY_OP_LIST
+#define TORCH_LAZY_OP_LIST(X)                                                                                   \
+  /* leaves */                                                                                                  \
+  X(Param, "param", kLeaf, 0, kAny, kNone)           /* a buffer given by the caller; attr index */              \
+  X(Scalar, "scalar", kLeaf, 0, kAny, kNone)         /* a number given by the caller, rank 0, f64 or i64; attr index */ \
+  X(Const, "const", kLeaf, 0, kAny, kNone)           /* attr value (f) or (i) for integers and bool; rank 0 */   \
+  X(Iota, "iota", kLeaf, 0, kAny, kNone)             /* index along attr dim; any integer or float dtype */      \
+  X(ExtentOf, "extent", kLeaf, 0, kAny, kNone)       /* the number of attr `extent`, rank 0, i64 */              \
+  /* elementwise, one input */                                                                                  \
+  X(Cast, "cast", kElementwise, 1, kAny, kNone)      /* C's rules; float->bool is x != 0; NaN->int as eager */   \
+  X(Neg, "neg", kElementwise, 1, kSame, kNone)                                                                  \
+  X(Abs, "abs", kElementwise, 1, kSame, kNone)                                                                  \
+  X(Sqrt, "sqrt", kElementwise, 1, kSame, kNone)                                                                \
+  X(Rsqrt, "rsqrt", kElementwise, 1, kSame, kNone)   /* 1 / sqrt(x), both rounded */                             \
+  X(Recip, "reciprocal", kElementwise, 1, kSame, kNone)                                                         \
+  X(Exp, "exp", kElementwise, 1, kSame, kTranscendental)                                                        \
+  X(Exp2, "exp2", kElementwise, 1, kSame, kTranscendental)                                                      \
+  X(Expm1, "expm1", kElementwise, 1, kSame, kTranscendental)                                                    \
+  X(Log, "log", kElementwise, 1, kSame, kTranscendental)                                                        \
+  X(Log2, "log2", kElementwise, 1, kSame, kTranscendental)                                                      \
+  X(Log10, "log10", kElementwise, 1, kSame, kTranscendental)                                                    \
+  X(Log1p, "log1p", kElementwise, 1, kSame, kTranscendental)                                                    \
+  X(Sin, "sin", kElementwise, 1, kSame, kTranscendental)                                                        \
+  X(Cos, "cos", kElementwise, 1, kSame, kTranscendental)                                                        \
+  X(Tan, "tan", kElementwise, 1, kSame, kTranscendental)                                                        \
+  X(Tanh, "tanh", kElementwise, 1, kSame, kTranscendental)                                                      \
+  X(Erf, "erf", kElementwise, 1, kSame, kTranscendental)                                                        \
+  X(Floor, "floor", kElementwise, 1, kSame, kNone)                                                              \
+  X(Ceil, "ceil", kElementwise, 1, kSame, kNone)                                                                \
+  X(Trunc, "trunc", kElementwise, 1, kSame, kNone)                                                              \
+  X(Round, "round", kElementwise, 1, kSame, kNone)   /* half to even */                                          \
+  X(Not, "not", kElementwise, 1, kSame, kNone)       /* bool: logical; integers: bitwise */                      \
+  /* elementwise, two inputs */                                                                                 \
+  X(Add, "add", kElementwise, 2, kSame, kCommutes)   /* bool: or */                                              \
+  X(Sub, "sub", kElementwise, 2, kSame, kNone)                                                                  \
+  X(Mul, "mul", kElementwise, 2, kSame, kCommutes)   /* bool: and */                                             \
+  X(Div, "div", kElementwise, 2, kSame, kNone)       /* floats only */                                           \
+  X(FloorDiv, "floor_div", kElementwise, 2, kSame, kNone) /* towards minus infinity, as ATen's div(floor) */     \
+  X(TruncDiv, "trunc_div", kElementwise, 2, kSame, kNone)                                                       \
+  X(Fmod, "fmod", kElementwise, 2, kSame, kNone)     /* C's fmod and % */                                        \
+  X(Remainder, "remainder", kElementwise, 2, kSame, kNone) /* sign of the divisor */                             \
+  X(Pow, "pow", kElementwise, 2, kSame, kTranscendental)                                                        \
+  X(Atan2, "atan2", kElementwise, 2, kSame, kTranscendental)                                                    \
+  X(Max, "max", kElementwise, 2, kSame, kCommutes)   /* NaN if either is */                                      \
+  X(Min, "min", kElementwise, 2, kSame, kCommutes)                                                              \
+  X(And, "and", kElementwise, 2, kSame, kCommutes)   /* bool and integers, bitwise */                            \
+  X(Or, "or", kElementwise, 2, kSame, kCommutes)                                                                \
+  X(Xor, "xor", kElementwise, 2, kSame, kCommutes)                                                              \
+  X(Eq, "eq", kElementwise, 2, kCompare, kCommutes)                                                             \
+  X(Ne, "ne", kElementwise, 2, kCompare, kCommutes)                                                             \
+  X(Lt, "lt", kElementwise, 2, kCompare, kNone)                                                                 \
+  X(Le, "le", kElementwise, 2, kCompare, kNone)                                                                 \
+  X(Gt, "gt", kElementwise, 2, kCompare, kNone)                                                                 \
+  X(Ge, "ge", kElementwise, 2, kCompare, kNone)                                                                 \
+  /* elementwise, three inputs */                                                                               \
+  X(Fma, "fma", kElementwise, 3, kSame, kNone)       /* a * b + c, rounded once */                               \
+  X(Where, "where", kElementwise, 3, kSelect, kNone) /* condition, if true, if false */                          \
+  /* views */                                                                                                   \
+  X(Reshape, "reshape", kView, 1, kAny, kNone)       /* same elements in row-major order; dims = result's */     \
+  X(Permute, "permute", kView, 1, kAny, kNone)       /* result dim k is input dim attr dims[k] */                \
+  X(Expand, "expand", kView, 1, kAny, kNone)         /* same rank; input extents that are 1 grow */              \
+  X(Slice, "slice", kView, 1, kAny, kNone)           /* result dim k reads from attr starts[k] with steps[k] */  \
+  /* reductions over attr dims */                                                                               \
+  X(Sum, "sum", kReduce, 1, kSame, kNone)            /* 16-bit inputs are cast to f32 before */                  \
+  X(Prod, "prod", kReduce, 1, kSame, kNone)                                                                     \
+  X(ReduceMax, "reduce_max", kReduce, 1, kSame, kNone)                                                          \
+  X(ReduceMin, "reduce_min", kReduce, 1, kSame, kNone)                                                          \
+  X(Any, "any", kReduce, 1, kSame, kNone)            /* bool */                                                  \
+  X(All, "all", kReduce, 1, kSame, kNone)            /* bool */                                                  \
+  X(ArgMax, "argmax", kReduce, 1, kAny, kNone)       /* i64 index along the one dim, first of equals; NaN wins */ \
+  X(ArgMin, "argmin", kReduce, 1, kAny, kNone)                                                                  \
+  /* indexed */                                                                                                 \
+  X(Take, "take", kIndexed, 2, kAny, kNone)          /* (x, index i64): along attr dim d of x, index has the result's dims: \
+                                                        out[i0..] = x[i0, .., index[i0..], .., ]; other extents equal or 1 in x */ \
+  /* calls */                                                                                                   \
+  X(Call, "call", kCall, -1, kAny, kNone)            /* attr callee (text), index (record), inout; result 0 is itself */ \
+  X(Result, "result", kCall, 1, kAny, kNone)         /* result attr index (>= 1) of a call */
+#endif
