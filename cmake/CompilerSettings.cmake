@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+# Language level, warnings, build types, output folders, ccache.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "RelWithDebInfo or Debug" FORCE)
+endif()
+# -g1 keeps line tables, for stack traces, at a tenth of the size of full debug information.
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")
+add_compile_options(-Wall -Wextra -Werror)
+
+set(LAZY_SANITIZE "" CACHE STRING "Sanitizers of this build, for instance address,undefined")
+if(LAZY_SANITIZE)
+  add_compile_options(-fsanitize=${LAZY_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${LAZY_SANITIZE})
+endif()
+
+# ccache takes precompiled headers only when told to trust their times and defines.
+find_program(LAZY_CCACHE ccache)
+if(LAZY_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${LAZY_CCACHE})
+endif()

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+# How the folders declare what they build: lazy_library, lazy_test, lazy_bench.
+#
+#   lazy_library(lazy_ir SRCS graph.cc type.cc DEPS lazy_base)             a folder's static library
+#   lazy_library(lazy_lazy TORCH SRCS ... DEPS lazy_backends)              the same, with LibTorch's headers precompiled
+#   lazy_test(ir_graph_test SRCS graph_test.cc DEPS lazy_ir)               a GoogleTest program; one ctest test per program
+#   lazy_test(device_recorder_test TORCH SRCS ... DEPS torch_lazy)         against the shared library
+#   lazy_bench(record_bench TORCH SRCS ... DEPS torch_lazy)                a Google Benchmark program
+#
+# DEPS names our targets, absl:: targets and others; what a folder may name is the table in docs/architecture.md.
+# Link a test either with folders' libraries or with torch_lazy, never with both: each brings its own globals.
+# lazy::openmp compiles and links OpenMP with PyTorch's runtime where there is one.
+
+add_library(lazy_openmp INTERFACE)
+add_library(lazy::openmp ALIAS lazy_openmp)
+target_compile_options(lazy_openmp INTERFACE -fopenmp)
+if(LAZY_TORCH)
+  target_link_libraries(lazy_openmp INTERFACE torch::gomp)
+else()
+  target_link_options(lazy_openmp INTERFACE -fopenmp)
+endif()
+
+if(LAZY_TORCH)
+  # Compiled once, used by every TORCH target: these headers cost about four seconds a file.
+  file(WRITE ${PROJECT_BINARY_DIR}/torch_headers.cc "// Only carries the precompiled header.\n")
+  add_library(lazy_torch_headers STATIC ${PROJECT_BINARY_DIR}/torch_headers.cc)
+  target_link_libraries(lazy_torch_headers PUBLIC torch::cpu)
+  target_compile_options(lazy_torch_headers PRIVATE -fpch-preprocess)
+  target_precompile_headers(lazy_torch_headers PRIVATE
+    <algorithm> <array> <atomic> <cstdint> <cstring> <functional> <memory> <mutex> <optional> <string> <string_view>
+    <unordered_map> <utility> <vector>
+    <ATen/core/Tensor.h> <ATen/core/dispatch/Dispatcher.h> <ATen/core/ivalue.h> <ATen/core/stack.h>
+    <c10/core/StorageImpl.h> <c10/core/TensorImpl.h> <torch/library.h>)
+endif()
+
+function(lazy_use_torch target)
+  target_link_libraries(${target} PUBLIC torch::cpu)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${target} PRIVATE -fPIC -fpch-preprocess)  # in programs too: a precompiled header is PIC or PIE
+  target_precompile_headers(${target} REUSE_FROM lazy_torch_headers)
+endfunction()
+
+function(lazy_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "TORCH" "" "SRCS;DEPS")
+  add_library(${name} STATIC ${ARG_SRCS})
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PUBLIC ${ARG_DEPS})
+  if(ARG_TORCH)
+    lazy_use_torch(${name})
+  endif()
+  set_property(GLOBAL APPEND PROPERTY LAZY_LIBRARIES ${name})
+endfunction()
+
+function(lazy_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "TORCH" "" "SRCS;DEPS")
+  add_executable(${name} ${ARG_SRCS})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PUBLIC ${ARG_DEPS})
+  if(ARG_TORCH)
+    lazy_use_torch(${name})
+  endif()
+endfunction()
+
+function(lazy_test name)
+  lazy_program(${name} ${ARGN})
+  target_link_libraries(${name} PUBLIC GTest::gmock GTest::gtest GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 600)
+endfunction()
+
+function(lazy_bench name)
+  lazy_program(${name} ${ARGN})
+  target_link_libraries(${name} PUBLIC benchmark::benchmark)
+endfunction()
