@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-# LibTorch as it lies in a Python wheel: the imported target torch::cpu.
+# LibTorch as it lies in a Python wheel: the imported target torch::cpu. Used by the build and by the installed package.
 #
 # The wheel's own TorchConfig.cmake asks for a CUDA toolkit and makes every user need libtorch_cuda. One binary must serve
 # machines with and without a GPU, so only libc10 and libtorch_cpu are linked. Their own RPATH finds the CUDA libraries
-# beside them. LAZY_TORCH_DIR names the wheel's torch folder; the default is the one in .venv.
-if(NOT LAZY_TORCH_DIR)
-  file(GLOB found_torch_dirs ${CMAKE_CURRENT_LIST_DIR}/../.venv/lib/python3.*/site-packages/torch)
-  list(APPEND found_torch_dirs "")
-  list(GET found_torch_dirs 0 found_torch_dir)
-  set(LAZY_TORCH_DIR "${found_torch_dir}" CACHE PATH "The folder torch/ of an installed PyTorch wheel" FORCE)
-endif()
+# beside them. LAZY_TORCH_DIR names the folder torch/; looked for in .venv, beside an installed torch_lazy, and in
+# CMAKE_PREFIX_PATH, which may hold torch.utils.cmake_prefix_path.
+set(torch_prefixes ${CMAKE_PREFIX_PATH})
+list(TRANSFORM torch_prefixes REPLACE "/share/cmake/?$" "")
+file(GLOB torch_in_venv ${CMAKE_CURRENT_LIST_DIR}/../.venv/lib/python3.*/site-packages/torch)
+find_path(LAZY_TORCH_DIR lib/libtorch_cpu.so
+  HINTS ${TORCH_INSTALL_PREFIX} ${torch_prefixes} ${torch_in_venv} ${CMAKE_CURRENT_LIST_DIR}/../../../../torch
+  DOC "The folder torch/ of an installed PyTorch wheel" NO_DEFAULT_PATH)
 
 set(LibTorch_FOUND OFF)
-if(EXISTS ${LAZY_TORCH_DIR}/lib/libtorch_cpu.so)
+if(LAZY_TORCH_DIR)
   set(LibTorch_FOUND ON)
 endif()
 

@@ -1,19 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-# libtorch_lazy.so: every folder's library, whole, in one.
+# libtorch_lazy.so: every folder's library, whole, in one; and what `cmake --install` puts where.
 #
 # Whole, since nothing refers to the registrations in it; for the same reason a program that links it must not drop it
 # (--no-as-needed): it is used through the device's name only.
-get_property(lazy_libraries GLOBAL PROPERTY LAZY_LIBRARIES)
 if(NOT TARGET lazy_device)
   return()
 endif()
+get_property(lazy_libraries GLOBAL PROPERTY LAZY_LIBRARIES)
+list(TRANSFORM lazy_libraries REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE lazy_archives)
+list(JOIN lazy_archives "," lazy_archives)
 
 add_library(torch_lazy SHARED ${PROJECT_BINARY_DIR}/torch_headers.cc)
 add_library(TorchLazy::torch_lazy ALIAS torch_lazy)
-list(TRANSFORM lazy_libraries REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE lazy_archives)
-list(JOIN lazy_archives "," lazy_archives)
 target_link_options(torch_lazy PRIVATE "LINKER:--whole-archive,${lazy_archives},--no-whole-archive")
-target_link_libraries(torch_lazy PRIVATE ${lazy_libraries})
-target_link_libraries(torch_lazy PUBLIC torch::cpu)
+target_link_libraries(torch_lazy PRIVATE ${lazy_libraries} PUBLIC torch::cpu)
 target_include_directories(torch_lazy PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/device/include>)
 target_link_options(torch_lazy INTERFACE -Wl,--no-as-needed)
+
+# Installed, the library finds Abseil beside itself and PyTorch where pip puts it: site-packages/torch_lazy/lib is two
+# folders away from site-packages/torch. Elsewhere the program that uses the device has loaded PyTorch already.
+# RPATH, not RUNPATH (--disable-new-dtags), since Abseil's libraries need each other.
+target_link_options(torch_lazy PRIVATE -Wl,--disable-new-dtags)
+set_target_properties(torch_lazy PROPERTIES INSTALL_RPATH "$ORIGIN:$ORIGIN/../../torch/lib")
+install(TARGETS torch_lazy
+  RUNTIME_DEPENDENCIES PRE_EXCLUDE_REGEXES "." PRE_INCLUDE_REGEXES "libabsl_"
+  LIBRARY DESTINATION lib)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/device/include/torch_lazy DESTINATION include)
+install(FILES cmake/TorchLazyConfig.cmake cmake/FindLibTorch.cmake DESTINATION lib/cmake/TorchLazy)
+include(CMakePackageConfigHelpers)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/TorchLazyConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/TorchLazyConfigVersion.cmake DESTINATION lib/cmake/TorchLazy)

@@ -7,7 +7,8 @@
 #   lazy_test(device_recorder_test TORCH SRCS ... DEPS torch_lazy)         against the shared library
 #   lazy_bench(record_bench TORCH SRCS ... DEPS torch_lazy)                a Google Benchmark program
 #
-# DEPS names our targets, absl:: targets and others; what a folder may name is the table in docs/architecture.md.
+# DEPS names our targets, absl:: targets (torch_lazy passes none on) and others; what a folder may name
+# is the table in docs/architecture.md.
 # Link a test either with folders' libraries or with torch_lazy, never with both: each brings its own globals.
 # lazy::openmp compiles and links OpenMP with PyTorch's runtime where there is one.
 
