@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// One call as the recorder sees it: its operands, and the words that tell it from other calls.
+//
+// The words hold everything that decides what the call does to memory except which storages it touches and the values of
+// its run-time numbers: operator, dtypes, sizes, strides, offsets, structural arguments.
+#pragma once
+
+#include <ATen/core/stack.h>
+#include <c10/util/SmallVector.h>
+
+#include "lazy/op.h"
+#include "lazy/storage.h"
+
+namespace torch_lazy::lazy {
+
+struct CallOperand {
+  LazyStorageImpl* storage;
+  c10::TensorImpl* tensor;  // borrowed from the stack
+  int16_t arg;
+  int16_t item;             // position in a tensor list, -1 for a tensor argument
+  bool written;
+};
+
+struct CallDescription {
+  c10::SmallVector<int64_t, 128> words;
+  c10::SmallVector<CallOperand, 8> operands;
+  bool recordable = true;
+};
+
+// Fills `call` from the arguments on the stack (the last op.args.size() values). Throws as eager does when devices are mixed.
+void Describe(const Op& op, const torch::jit::Stack& stack, CallDescription* call);
+
+}  // namespace torch_lazy::lazy

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The device's random number generators.
+//
+// Each is a CPU generator under the device's name, so that the same seed gives the numbers that eager CPU gives. The
+// default one *is* the CPU's default: eager CPU draws all numbers of a program from one engine, and so do we.
+#pragma once
+
+#include <ATen/core/Generator.h>
+
+namespace torch_lazy::lazy {
+
+const at::Generator& DefaultGenerator();
+at::Generator NewGenerator();
+
+// The generator that draws for `generator` when a call is run on the CPU. Others' generators are returned as they are.
+at::Generator CpuGeneratorOf(const at::Generator& generator);
+
+}  // namespace torch_lazy::lazy

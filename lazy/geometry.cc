@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lazy/geometry.h"
+
+#include <c10/core/TensorImpl.h>
+
+namespace torch_lazy::lazy {
+
+Geometry GeometryOf(const at::TensorBase& tensor) {
+  Geometry geometry;
+  geometry.dtype = tensor.scalar_type();
+  geometry.conj = tensor.is_conj();
+  geometry.neg = tensor.is_neg();
+  geometry.sizes = tensor.sizes();
+  geometry.strides = tensor.strides();
+  geometry.offset = tensor.storage_offset();
+  return geometry;
+}
+
+at::Tensor Alias(const c10::Storage& content, const Geometry& geometry) {
+  at::Tensor alias = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(content), c10::DispatchKeySet(c10::DispatchKey::CPU),
+                                                              c10::scalarTypeToTypeMeta(geometry.dtype));
+  c10::TensorImpl* impl = alias.unsafeGetTensorImpl();
+  impl->set_sizes_and_strides(geometry.sizes, geometry.strides, geometry.offset);
+  if (geometry.conj) impl->_set_conj(true);
+  if (geometry.neg) impl->_set_neg(true);
+  return alias;
+}
+
+size_t SizeBytes(const Geometry& geometry) {
+  int64_t last = geometry.offset;
+  for (size_t d = 0; d < geometry.sizes.size(); ++d) {
+    if (geometry.sizes[d] == 0) return 0;
+    last += (geometry.sizes[d] - 1) * geometry.strides[d];
+  }
+  return static_cast<size_t>(last + 1) * c10::elementSize(geometry.dtype);
+}
+
+}  // namespace torch_lazy::lazy

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a tensor lies on its storage.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Storage.h>
+#include <c10/util/DimVector.h>
+
+namespace torch_lazy::lazy {
+
+struct Geometry {
+  at::ScalarType dtype = at::kFloat;
+  bool conj = false;
+  bool neg = false;
+  c10::DimVector sizes;
+  c10::DimVector strides;
+  int64_t offset = 0;  // elements
+
+  friend bool operator==(const Geometry& a, const Geometry& b) {
+    return a.dtype == b.dtype && a.conj == b.conj && a.neg == b.neg && a.offset == b.offset && a.sizes == b.sizes &&
+           a.strides == b.strides;
+  }
+};
+
+Geometry GeometryOf(const at::TensorBase& tensor);
+
+// A CPU tensor of this geometry on `content`.
+at::Tensor Alias(const c10::Storage& content, const Geometry& geometry);
+
+// Bytes a storage must have for this geometry.
+size_t SizeBytes(const Geometry& geometry);
+
+}  // namespace torch_lazy::lazy

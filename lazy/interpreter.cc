@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lazy/interpreter.h"
+
+#include "base/check.h"
+#include "lazy/memory.h"
+#include "lazy/run_call.h"
+
+namespace torch_lazy::lazy {
+namespace {
+
+void PutOperands(const TrieNode& call, Trace* trace, std::vector<c10::IValue>* args) {
+  for (const NodeOperand& operand : call.operands) {
+    Trace::Slot& slot = trace->slots[operand.slot];
+    if (!slot.content) slot.content = NewContent(slot.size_bytes);
+    at::Tensor alias = Alias(slot.content, operand.geometry);
+    c10::IValue& arg = (*args)[operand.arg];
+    if (operand.item < 0) {
+      arg = std::move(alias);
+    } else if (arg.isTensorList()) {
+      arg.toTensorList().set(operand.item, std::move(alias));
+    } else {
+      arg.toListRef();  // an optional tensor list is a generic list
+      arg.toList().set(operand.item, std::move(alias));
+    }
+  }
+}
+
+// The content of a result must lie as the trace promised; ATen's result does, unless its kernel chose other strides than
+// it did when the geometry was learned.
+c10::Storage ContentOf(const at::Tensor& result, const ResultShape& shape) {
+  if (result.storage_offset() == shape.geometry.offset && result.sizes() == shape.geometry.sizes &&
+      result.strides() == shape.geometry.strides && result.storage().nbytes() >= shape.size_bytes) {
+    return result.storage();
+  }
+  TORCH_INTERNAL_ASSERT(result.sizes() == shape.geometry.sizes, "lazy: result of sizes ", result.sizes(), " where ",
+                        shape.geometry.sizes, " was recorded");
+  c10::Storage content = NewContent(shape.size_bytes);
+  Alias(content, shape.geometry).copy_(result);
+  return content;
+}
+
+}  // namespace
+
+void InterpretCall(const TrieNode& call, size_t index, Trace* trace) {
+  const auto begin = trace->args.begin() + trace->arg_begin[index];
+  std::vector<c10::IValue> stack(begin, begin + static_cast<ptrdiff_t>(call.op->args.size()));
+  PutOperands(call, trace, &stack);
+  RunOnCpu(*call.op, &stack);
+  int32_t slot = call.first_result_slot;
+  for (const ResultShape& result : call.shape->results) {
+    if (!result.defined || result.arg >= 0) continue;
+    const c10::IValue& value = stack[result.ret];
+    const at::Tensor tensor = result.item < 0 ? value.toTensor() : value.toTensorVector()[result.item];
+    trace->slots[slot++].content = ContentOf(tensor, result);
+  }
+}
+
+void Interpret(const Entry& entry, Trace* trace) {
+  for (size_t k = 0; k < entry.calls().size(); ++k) {
+    InterpretCall(*entry.calls()[k], k, trace);
+    for (const int32_t slot : entry.EndAfter(k)) trace->slots[slot].content = c10::Storage();
+  }
+}
+
+}  // namespace torch_lazy::lazy

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lazy/op.h"
+
+#include <mutex>
+
+#include <ATen/core/enum_tag.h>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace torch_lazy::lazy {
+namespace {
+
+struct Tables {
+  std::mutex lock;
+  absl::flat_hash_map<std::string, const Row*> rows;
+  absl::flat_hash_map<std::string, Runner> runners;
+  absl::flat_hash_map<std::string, std::unique_ptr<Op>> ops;
+};
+
+Tables& AllTables() {
+  static Tables* const tables = new Tables;
+  return *tables;
+}
+
+ArgKind KindOf(const c10::TypePtr& type) {
+  const c10::Type* t = type.get();
+  if (t->kind() == c10::TypeKind::OptionalType) t = t->castRaw<c10::OptionalType>()->getElementType().get();
+  switch (t->kind()) {
+    case c10::TypeKind::TensorType:
+      return ArgKind::kTensor;
+    case c10::TypeKind::NumberType:
+    case c10::TypeKind::FloatType:
+      return ArgKind::kNumber;
+    case c10::TypeKind::GeneratorType:
+      return ArgKind::kGenerator;
+    case c10::TypeKind::ListType: {
+      const c10::Type* element = t->castRaw<c10::ListType>()->getElementType().get();
+      if (element->kind() == c10::TypeKind::TensorType) return ArgKind::kTensorList;
+      if (element->kind() == c10::TypeKind::OptionalType) {
+        const c10::Type* inner = element->castRaw<c10::OptionalType>()->getElementType().get();
+        if (inner->kind() == c10::TypeKind::TensorType) return ArgKind::kOptionalTensorList;
+      }
+      if (element->kind() == c10::TypeKind::NumberType) return ArgKind::kNumberList;
+      return ArgKind::kStructure;
+    }
+    default:
+      return ArgKind::kStructure;
+  }
+}
+
+// "aten::add_.Tensor" and "aten::add.out" are forms of "aten::add.Tensor"; a row names the functional one.
+std::string Key(const c10::OperatorName& name) {
+  return name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
+}
+
+bool IsTensorType(const c10::Type& type) {
+  if (type.kind() == c10::TypeKind::TensorType) return true;
+  return type.kind() == c10::TypeKind::ListType &&
+         type.castRaw<c10::ListType>()->getElementType()->kind() == c10::TypeKind::TensorType;
+}
+
+}  // namespace
+
+Op::Op(c10::OperatorHandle h) : handle(h), name(Key(h.operator_name())) {
+  const c10::FunctionSchema& schema = handle.schema();
+  for (const c10::Argument& argument : schema.arguments()) {
+    Arg arg;
+    arg.kind = KindOf(argument.real_type());
+    arg.written = argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+    args.push_back(arg);
+    writes |= arg.written;
+    takes_tensors |= arg.kind <= ArgKind::kOptionalTensorList;
+  }
+  for (const c10::Argument& result : schema.returns()) {
+    int alias = -1;
+    if (result.alias_info() != nullptr) {
+      for (size_t i = 0; i < args.size(); ++i) {
+        const c10::AliasInfo* info = schema.arguments()[i].alias_info();
+        if (info != nullptr && info->beforeSets() == result.alias_info()->beforeSets()) alias = static_cast<int>(i);
+      }
+    }
+    return_alias.push_back(alias);
+    tensor_results = tensor_results && IsTensorType(*result.type());
+  }
+  random = handle.hasTag(at::Tag::nondeterministic_seeded);
+  immediate = random || handle.hasTag(at::Tag::dynamic_output_shape) || handle.hasTag(at::Tag::data_dependent_output) ||
+              handle.hasTag(at::Tag::inplace_view) || !tensor_results || handle.operator_name().name.rfind("aten::", 0) != 0;
+  has_meta = handle.hasKernelForDispatchKey(c10::DispatchKey::Meta);
+}
+
+const Op& OpOf(const c10::OperatorHandle& handle) {
+  Tables& tables = AllTables();
+  std::string key = Key(handle.operator_name());
+  std::lock_guard<std::mutex> lock(tables.lock);
+  std::unique_ptr<Op>& op = tables.ops[key];
+  if (op == nullptr) {
+    op = std::make_unique<Op>(handle);
+    op->id = static_cast<uint32_t>(tables.ops.size());
+    auto row = tables.rows.find(key);
+    if (row != tables.rows.end()) {
+      op->row = row->second;
+      op->immediate |= (op->row->flags & kImmediate) != 0;
+    }
+    auto runner = tables.runners.find(key);
+    if (runner != tables.runners.end()) op->runner = runner->second;
+  }
+  return *op;
+}
+
+void RegisterRow(const Row& row) {
+  Tables& tables = AllTables();
+  std::lock_guard<std::mutex> lock(tables.lock);
+  tables.rows[row.name] = &row;
+}
+
+void RegisterRunner(const char* name, Runner runner) {
+  Tables& tables = AllTables();
+  std::lock_guard<std::mutex> lock(tables.lock);
+  tables.runners[name] = runner;
+}
+
+}  // namespace torch_lazy::lazy

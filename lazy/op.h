@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// One overload of an ATen operator, as the recorder knows it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+
+namespace torch_lazy::lazy {
+
+class Lowering;
+
+// A row of the ATen tables (device/aten): what this library knows of an overload beyond its schema.
+// One row serves the functional, the in-place and the `out=` form.
+struct Row {
+  // Functional overload, e.g. "aten::add.Tensor".
+  const char* name;
+  // Lowers one call to primitives; false: this call cannot be lowered and is run by ATen in its place. Null: never lowered.
+  bool (*lower)(Lowering&) = nullptr;
+  uint32_t flags = 0;
+};
+
+enum RowFlags : uint32_t {
+  kPlain = 0,
+  // The values of number arguments are structure (part of the trace's path), not run-time arguments: pow's exponent.
+  kStructuralScalars = 1,
+  // Never recorded: the shape or the work depends on data.
+  kImmediate = 2,
+};
+
+// How an operator runs on CPU aliases when it is not the operator itself that is called there.
+using Runner = void (*)(torch::jit::Stack*);
+
+enum class ArgKind : uint8_t { kTensor, kTensorList, kOptionalTensorList, kNumber, kNumberList, kStructure, kGenerator };
+
+struct Arg {
+  ArgKind kind;
+  bool written = false;     // the schema marks it (a!)
+};
+
+struct Op {
+  explicit Op(c10::OperatorHandle handle);
+
+  c10::OperatorHandle handle;
+  std::string name;                  // "aten::add.Tensor"
+  uint32_t id = 0;
+  const Row* row = nullptr;
+  Runner runner = nullptr;
+  bool immediate = false;            // never recorded
+  bool random = false;               // draws from a generator
+  bool has_meta = false;             // a Meta kernel gives shapes exactly
+  std::vector<Arg> args;
+  std::vector<int> return_alias;     // per return: index of the written argument it is, -1 for a new tensor
+  bool tensor_results = true;        // all returns are tensors or lists of tensors
+  bool writes = false;               // some argument is written
+  bool takes_tensors = false;        // some argument is a tensor or a list of tensors
+};
+
+// The op of a handle; made on first use, never freed.
+const Op& OpOf(const c10::OperatorHandle& handle);
+
+// Called by device/ before the first call: rows and runners by overload name.
+void RegisterRow(const Row& row);
+void RegisterRunner(const char* name, Runner runner);
+
+// Runs the call on the stack for device lazy: records it, or runs it at once. This is the boxed kernel of every operator.
+void Call(const Op& op, torch::jit::Stack* stack);
+
+}  // namespace torch_lazy::lazy

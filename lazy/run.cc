@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cutting traces: what is live becomes an output, the entry runs, storages get their contents.
+#include <algorithm>
+#include <condition_variable>
+#include <utility>
+
+#include "base/log.h"
+#include "base/metrics.h"
+#include "lazy/entry.h"
+#include "lazy/geometry.h"
+#include "lazy/interpreter.h"
+#include "lazy/memory.h"
+#include "lazy/storage.h"
+#include "lazy/trace.h"
+
+namespace torch_lazy::lazy {
+namespace {
+
+// One trie for all threads, so that a loop known in one is known in every other.
+TrieNode* Root() {
+  static TrieNode* const root = new TrieNode;
+  return root;
+}
+
+std::condition_variable_any& TraceDone() {
+  static auto* const done = new std::condition_variable_any;
+  return *done;
+}
+
+std::vector<std::weak_ptr<Trace>>& AllTraces() {
+  static auto* const traces = new std::vector<std::weak_ptr<Trace>>;
+  return *traces;
+}
+
+std::shared_ptr<Trace>& CurrentTrace() {
+  thread_local std::shared_ptr<Trace> trace;
+  return trace;
+}
+
+std::shared_ptr<Trace> NewTrace() {
+  auto trace = std::make_shared<Trace>();
+  trace->at = Root();
+  std::vector<std::weak_ptr<Trace>>& all = AllTraces();
+  std::erase_if(all, [](const std::weak_ptr<Trace>& t) { return t.expired(); });
+  all.push_back(trace);
+  return trace;
+}
+
+Entry* FindOrMakeEntry(const Trace& trace) {
+  std::vector<bool> live(trace.slots.size());
+  for (size_t s = 0; s < live.size(); ++s) live[s] = trace.slots[s].owner != nullptr && trace.slots[s].written;
+  for (const std::unique_ptr<Entry>& entry : trace.at->entries) {
+    if (entry->Serves(live)) return entry.get();
+  }
+  for (const std::unique_ptr<Entry>& entry : trace.at->entries) {
+    for (size_t s = 0; s < live.size(); ++s) live[s] = live[s] || entry->live()[s];
+  }
+  trace.at->entries.push_back(std::make_unique<Entry>(trace.at, std::move(live)));
+  return trace.at->entries.back().get();
+}
+
+// Storages take what the run has left in their slots, and are no longer part of the trace.
+void Finish(const std::shared_ptr<Trace>& trace) {
+  std::vector<Trace::Slot> slots;
+  std::vector<c10::IValue> args;
+  {
+    Locked lock(DeviceLock());
+    for (const Trace::Slot& slot : trace->slots) {
+      if (slot.owner == nullptr) continue;
+      auto& touches = slot.owner->touches;
+      touches.erase(std::remove_if(touches.begin(), touches.end(), [&](const auto& t) { return t.trace == trace; }),
+                    touches.end());
+      if (!slot.written) continue;
+      slot.owner->content = slot.content;
+      slot.owner->writer = nullptr;
+    }
+    trace->state = Trace::State::kDone;
+    slots.swap(trace->slots);
+    args.swap(trace->args);
+  }
+  TraceDone().notify_all();
+}
+
+}  // namespace
+
+std::shared_ptr<Trace>& ThreadTrace() {
+  std::shared_ptr<Trace>& trace = CurrentTrace();
+  if (trace == nullptr || trace->state != Trace::State::kPending) trace = NewTrace();
+  return trace;
+}
+
+void CutAndRun(const std::shared_ptr<Trace>& trace, const char* reason) {
+  Entry* entry = nullptr;
+  {
+    std::unique_lock<std::recursive_mutex> lock(DeviceLock());
+    if (trace->state == Trace::State::kRunning) {
+      TraceDone().wait(lock, [&] { return trace->state == Trace::State::kDone; });
+    }
+    if (trace->state == Trace::State::kDone) return;
+    trace->state = Trace::State::kRunning;
+    entry = FindOrMakeEntry(*trace);
+  }
+  base::Count(base::Tally::kCuts, reason);
+  base::Count(base::Counter::kTracesRun);
+  LAZY_LOG(1, "cut: ", reason, ", ", trace->num_calls(), " calls");
+  try {
+    Interpret(*entry, trace.get());
+  } catch (...) {
+    Finish(trace);
+    throw;
+  }
+  Finish(trace);
+}
+
+void CutThreadTrace(const char* reason) {
+  std::shared_ptr<Trace> trace;
+  {
+    Locked lock(DeviceLock());
+    trace = CurrentTrace();
+  }
+  if (trace != nullptr) CutAndRun(trace, reason);
+}
+
+c10::Storage Sync(LazyStorageImpl* storage, const char* reason, bool writes) {
+  while (true) {
+    std::shared_ptr<Trace> trace;
+    {
+      Locked lock(DeviceLock());
+      trace = storage->writer;
+      if (trace == nullptr && writes && !storage->touches.empty()) trace = storage->touches[0].trace;
+      if (trace == nullptr) {
+        if (!storage->content) storage->content = NewContent(storage->nbytes());
+        return storage->content;
+      }
+    }
+    CutAndRun(trace, reason);
+  }
+}
+
+at::Tensor SyncToCpuAlias(const at::Tensor& tensor, const char* reason, bool writes) {
+  LazyStorageImpl* storage = LazyStorageImpl::Of(tensor);
+  if (storage != nullptr) return Alias(Sync(storage, reason, writes), GeometryOf(tensor));
+  // Memory that others made for this device (from_blob, DLPack): already there.
+  TORCH_CHECK(tensor.is_privateuseone() && tensor.has_storage(), "lazy: a tensor without memory on device lazy");
+  c10::StorageImpl* foreign = tensor.storage().unsafeGetStorageImpl();
+  c10::Storage content(c10::Storage::use_byte_size_t(), foreign->nbytes(),
+                       c10::DataPtr(foreign->mutable_data(), c10::Device(c10::kCPU)), nullptr, /*resizable=*/false);
+  return Alias(content, GeometryOf(tensor));
+}
+
+void SyncAll(const char* reason) {
+  std::vector<std::shared_ptr<Trace>> traces;
+  {
+    Locked lock(DeviceLock());
+    for (const std::weak_ptr<Trace>& weak : AllTraces()) {
+      if (std::shared_ptr<Trace> trace = weak.lock()) traces.push_back(std::move(trace));
+    }
+  }
+  for (const std::shared_ptr<Trace>& trace : traces) CutAndRun(trace, reason);
+}
+
+}  // namespace torch_lazy::lazy

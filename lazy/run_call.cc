@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lazy/run_call.h"
+
+#include <ATen/autocast_mode.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include "base/metrics.h"
+#include "lazy/generator.h"
+#include "lazy/geometry.h"
+#include "lazy/memory.h"
+#include "lazy/storage.h"
+
+namespace torch_lazy::lazy {
+namespace {
+
+// Operators whose index tensors may be on the host, as on every eager device.
+bool TakesHostIndices(const Op& op) {
+  return op.name.rfind("aten::index", 0) == 0 || op.name.rfind("aten::_index_put", 0) == 0 ||
+         op.name.rfind("aten::_unsafe_index", 0) == 0;
+}
+
+// The arguments of one call replaced by CPU tensors on the same memory, one alias storage per lazy storage, so that
+// aliasing among arguments survives; and the way back.
+class CpuCall {
+ public:
+  CpuCall(const Op& op, torch::jit::Stack* stack, const char* reason) : op_(op), stack_(*stack), reason_(reason) {
+    const size_t first = stack->size() - op.args.size();
+    originals_.assign(stack->begin() + static_cast<ptrdiff_t>(first), stack->end());
+    for (size_t i = 0; i < originals_.size(); ++i) (*stack)[first + i] = Convert(originals_[i], op.args[i].written);
+  }
+
+  // After the run: sizes of written arguments that were resized. True if any was.
+  bool TakeBackResizes() {
+    bool resized = false;
+    for (const auto& [original, alias] : written_) {
+      LazyStorageImpl* storage = LazyStorageImpl::Of(original);
+      if (storage != nullptr && alias.storage().unsafeGetStorageImpl() != storage->content.unsafeGetStorageImpl()) {
+        TORCH_CHECK(false, op_.name, ": replacing the storage of an output is not supported on device lazy");
+      }
+      if (storage != nullptr && storage->nbytes() != alias.storage().nbytes()) {
+        storage->set_nbytes(alias.storage().nbytes());
+        resized = true;
+      }
+      if (original.sizes() == alias.sizes() && original.strides() == alias.strides() &&
+          original.storage_offset() == alias.storage_offset()) {
+        continue;
+      }
+      original.unsafeGetTensorImpl()->set_sizes_and_strides(alias.sizes(), alias.strides(), alias.storage_offset());
+      resized = true;
+    }
+    return resized;
+  }
+
+  const c10::IValue& original(int arg) const { return originals_[arg]; }
+
+  // A lazy tensor for a CPU result; `*fresh` is cleared if its memory is not its own.
+  at::Tensor Wrap(const at::Tensor& result, bool* fresh) {
+    if (!result.defined() || !result.device().is_cpu()) return result;
+    TORCH_CHECK_NOT_IMPLEMENTED(result.layout() == at::kStrided, op_.name, ": results of layout ", result.layout(),
+                                " are not supported on device lazy");
+    c10::Storage storage;
+    for (const auto& [content, lazy_storage] : storages_) {
+      if (content == result.storage().unsafeGetStorageImpl()) storage = lazy_storage;
+    }
+    if (storage) {
+      *fresh = false;
+    } else {
+      storage = MakeStorage(result.storage());
+      storages_.emplace_back(result.storage().unsafeGetStorageImpl(), storage);
+    }
+    at::Tensor tensor =
+        MakeTensor(std::move(storage), result.scalar_type(), result.sizes(), result.strides(), result.storage_offset());
+    if (result.is_conj()) tensor.unsafeGetTensorImpl()->_set_conj(true);
+    if (result.is_neg()) tensor.unsafeGetTensorImpl()->_set_neg(true);
+    if (result.unsafeGetTensorImpl()->is_wrapped_number()) tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
+    return tensor;
+  }
+
+ private:
+  c10::IValue Convert(const c10::IValue& value, bool written) {
+    if (value.isTensor()) return Alias(value.toTensor(), written);
+    if (value.isDevice() && value.toDevice().is_privateuseone()) return c10::Device(c10::kCPU);
+    if (value.isGenerator()) return CpuGeneratorOf(value.toGenerator());
+    if (value.isTensorList()) {
+      c10::List<at::Tensor> list;
+      for (const c10::IValue& item : value.toListRef()) list.push_back(Alias(item.toTensor(), written));
+      return list;
+    }
+    if (!value.isList()) return value;
+    c10::List<c10::IValue> list(value.toList().elementType());
+    for (const c10::IValue& item : value.toListRef()) list.push_back(item.isTensor() ? Convert(item, written) : item);
+    return list;
+  }
+
+  at::Tensor Alias(const at::Tensor& tensor, bool written) {
+    if (!tensor.defined()) return tensor;
+    if (!tensor.is_privateuseone()) {
+      TORCH_CHECK(tensor.dim() == 0 || TakesHostIndices(op_) || !op_.takes_tensors || AllOnHost(),
+                  "Expected all tensors to be on the same device, but found at least two devices, lazy:0 and ",
+                  tensor.device(), "!");
+      return tensor;
+    }
+    TORCH_CHECK_NOT_IMPLEMENTED(tensor.layout() == at::kStrided, op_.name, ": tensors of layout ", tensor.layout(),
+                                " are not supported on device lazy");
+    at::Tensor alias = SyncToCpuAlias(tensor, reason_, written);
+    if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) alias.unsafeGetTensorImpl()->set_wrapped_number(true);
+    storages_.emplace_back(alias.storage().unsafeGetStorageImpl(), tensor.storage());
+    if (written) written_.emplace_back(tensor, alias);
+    return alias;
+  }
+
+  bool AllOnHost() const {
+    for (const c10::IValue& value : originals_) {
+      if (value.isTensor() && value.toTensor().defined() && value.toTensor().is_privateuseone()) return false;
+      if (!value.isTensorList()) continue;
+      for (const c10::IValue& item : value.toListRef()) {
+        if (item.toTensor().defined() && item.toTensor().is_privateuseone()) return false;
+      }
+    }
+    return true;
+  }
+
+  const Op& op_;
+  torch::jit::Stack& stack_;
+  const char* reason_;
+  std::vector<c10::IValue> originals_;
+  std::vector<std::pair<c10::StorageImpl*, c10::Storage>> storages_;
+  std::vector<std::pair<at::Tensor, at::Tensor>> written_;
+};
+
+ResultShape ShapeOf(const at::Tensor& tensor, size_t ret, int item) {
+  ResultShape shape;
+  shape.ret = static_cast<int16_t>(ret);
+  shape.item = static_cast<int16_t>(item);
+  shape.defined = tensor.defined();
+  if (!shape.defined) return shape;
+  shape.geometry = GeometryOf(tensor);
+  shape.size_bytes = tensor.storage().nbytes();
+  return shape;
+}
+
+}  // namespace
+
+void RunOnCpu(const Op& op, torch::jit::Stack* stack) {
+  at::AutoDispatchBelowADInplaceOrView below_autograd;
+  c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+  if (op.runner != nullptr) {
+    op.runner(stack);
+  } else {
+    op.handle.callBoxed(stack);
+  }
+}
+
+std::shared_ptr<const CallShape> RunNow(const Op& op, torch::jit::Stack* stack, const char* reason) {
+  CpuCall call(op, stack, reason);
+  RunOnCpu(op, stack);
+  bool learnable = !call.TakeBackResizes();
+  auto shape = std::make_shared<CallShape>();
+  const size_t first = stack->size() - op.return_alias.size();
+  for (size_t r = 0; r < op.return_alias.size(); ++r) {
+    c10::IValue& value = (*stack)[first + r];
+    int list_size = -1;
+    if (op.return_alias[r] >= 0) {
+      value = call.original(op.return_alias[r]);
+      ResultShape same;
+      same.ret = static_cast<int16_t>(r);
+      same.arg = static_cast<int16_t>(op.return_alias[r]);
+      shape->results.push_back(same);
+    } else if (value.isTensor()) {
+      const at::Tensor result = call.Wrap(value.toTensor(), &learnable);
+      shape->results.push_back(ShapeOf(result, r, -1));
+      value = result;
+    } else if (value.isTensorList()) {
+      c10::List<at::Tensor> list;
+      for (const c10::IValue& item : value.toListRef()) {
+        list.push_back(call.Wrap(item.toTensor(), &learnable));
+        shape->results.push_back(ShapeOf(list.get(list.size() - 1), r, static_cast<int>(list.size()) - 1));
+      }
+      list_size = static_cast<int>(list.size());
+      value = std::move(list);
+    } else {
+      learnable = false;
+    }
+    shape->list_sizes.push_back(list_size);
+  }
+  return learnable ? shape : nullptr;
+}
+
+}  // namespace torch_lazy::lazy

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lazy/shapes.h"
+
+#include <mutex>
+
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/autocast_mode.h>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+
+namespace torch_lazy::lazy {
+namespace {
+
+using Words = std::vector<int64_t>;
+
+struct LearnedShapes {
+  std::mutex lock;
+  absl::flat_hash_map<Words, std::shared_ptr<const CallShape>> by_call;
+  absl::flat_hash_set<Words> proven;
+};
+
+LearnedShapes& Learned() {
+  static LearnedShapes* const learned = new LearnedShapes;
+  return *learned;
+}
+
+at::Tensor MetaTwin(const at::Tensor& tensor) {
+  if (!tensor.defined() || !tensor.is_privateuseone()) return tensor;
+  c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+  c10::Storage storage(c10::Storage::use_byte_size_t(), impl->unsafe_storage().nbytes(),
+                       c10::DataPtr(nullptr, c10::Device(c10::kMeta)), c10::GetAllocator(c10::kMeta), true);
+  at::Tensor twin = at::detail::make_tensor<c10::TensorImpl>(std::move(storage), c10::DispatchKeySet(c10::DispatchKey::Meta),
+                                                             impl->dtype());
+  twin.unsafeGetTensorImpl()->set_sizes_and_strides(impl->sizes(), impl->strides(), impl->storage_offset());
+  if (impl->is_wrapped_number()) twin.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return twin;
+}
+
+c10::IValue MetaTwin(const c10::IValue& value) {
+  if (value.isTensor()) return MetaTwin(value.toTensor());
+  if (value.isDevice() && value.toDevice().is_privateuseone()) return c10::Device(c10::kMeta);
+  if (value.isTensorList()) {
+    c10::List<at::Tensor> list;
+    for (const c10::IValue& item : value.toListRef()) list.push_back(MetaTwin(item.toTensor()));
+    return list;
+  }
+  if (!value.isList() || value.toListRef().empty()) return value;
+  c10::List<c10::IValue> list(value.toList().elementType());
+  for (const c10::IValue& item : value.toListRef()) list.push_back(item.isTensor() ? c10::IValue(MetaTwin(item.toTensor())) : item);
+  return list;
+}
+
+// What the Meta kernel says; null if it has something else to say than new dense results.
+std::shared_ptr<const CallShape> AskMeta(const Op& op, const torch::jit::Stack& stack) {
+  torch::jit::Stack meta;
+  meta.reserve(op.args.size());
+  for (auto it = stack.end() - static_cast<ptrdiff_t>(op.args.size()); it != stack.end(); ++it) meta.push_back(MetaTwin(*it));
+  const torch::jit::Stack twins = meta;
+  {
+    at::AutoDispatchBelowADInplaceOrView below_autograd;
+    c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+    op.handle.callBoxed(&meta);
+  }
+  auto shape = std::make_shared<CallShape>();
+  for (size_t r = 0; r < op.return_alias.size(); ++r) {
+    ResultShape result;
+    result.ret = static_cast<int16_t>(r);
+    shape->list_sizes.push_back(-1);
+    if (op.return_alias[r] >= 0) {
+      result.arg = static_cast<int16_t>(op.return_alias[r]);
+      const at::Tensor written = meta[r].toTensor();
+      const at::Tensor original = (stack.end() - static_cast<ptrdiff_t>(op.args.size()))[result.arg].toTensor();
+      if (written.sizes() != original.sizes() || written.strides() != original.strides()) return nullptr;  // resized
+    } else {
+      if (!meta[r].isTensor() || !meta[r].toTensor().defined()) return nullptr;
+      const at::Tensor& tensor = meta[r].toTensor();
+      for (const c10::IValue& twin : twins) {
+        if (twin.isTensor() && twin.toTensor().defined() && twin.toTensor().is_alias_of(tensor)) return nullptr;
+      }
+      result.geometry = GeometryOf(tensor);
+      result.size_bytes = SizeBytes(result.geometry);
+      if (result.geometry.offset != 0) return nullptr;
+    }
+    shape->results.push_back(std::move(result));
+  }
+  return shape;
+}
+
+}  // namespace
+
+std::vector<int64_t> ProofOf(const Op& op, const CallDescription& call) {
+  Words proof = {static_cast<int64_t>(op.id)};
+  for (const CallOperand& operand : call.operands) {
+    proof.push_back(static_cast<int64_t>(operand.arg) << 32 | operand.tensor->dim() << 8 |
+                    static_cast<int64_t>(c10::typeMetaToScalarType(operand.tensor->dtype())));
+  }
+  return proof;
+}
+
+std::shared_ptr<const CallShape> ShapeOfCall(const Op& op, const CallDescription& call, const torch::jit::Stack& stack) {
+  LearnedShapes& learned = Learned();
+  const Words words(call.words.begin(), call.words.end());
+  {
+    std::lock_guard<std::mutex> lock(learned.lock);
+    auto found = learned.by_call.find(words);
+    if (found != learned.by_call.end()) return found->second;
+    if (!op.has_meta || !op.takes_tensors || !learned.proven.contains(ProofOf(op, call))) return nullptr;
+  }
+  std::shared_ptr<const CallShape> shape = AskMeta(op, stack);
+  if (shape != nullptr) {
+    std::lock_guard<std::mutex> lock(learned.lock);
+    learned.by_call.emplace(words, shape);
+  }
+  return shape;
+}
+
+void Learn(const CallDescription& call, std::vector<int64_t> proof, std::shared_ptr<const CallShape> shape) {
+  LearnedShapes& learned = Learned();
+  std::lock_guard<std::mutex> lock(learned.lock);
+  if (shape != nullptr) learned.proven.insert(std::move(proof));
+  learned.by_call.emplace(Words(call.words.begin(), call.words.end()), std::move(shape));
+}
+
+}  // namespace torch_lazy::lazy

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lazy/storage.h"
+
+#include <c10/core/TensorImpl.h>
+
+#include "lazy/lock.h"
+#include "lazy/pointer.h"
+#include "lazy/trace.h"
+
+namespace torch_lazy::lazy {
+
+std::recursive_mutex& DeviceLock() {
+  static std::recursive_mutex* const lock = new std::recursive_mutex;
+  return *lock;
+}
+
+LazyStorageImpl::LazyStorageImpl(size_t size_bytes, int device_index)
+    : c10::StorageImpl(use_byte_size_t(), size_bytes,
+                       Placeholder(this, c10::Device(c10::kPrivateUse1, static_cast<c10::DeviceIndex>(device_index))),
+                       /*allocator=*/this, /*resizable=*/true) {}
+
+void LazyStorageImpl::release_resources() {
+  ReleasePlaceholder(this);
+  StorageImpl::release_resources();
+}
+
+LazyStorageImpl::~LazyStorageImpl() {
+  Locked lock(DeviceLock());
+  for (const Touch& touch : touches) touch.trace->ForgetOwner(touch.slot);
+  ReleasePlaceholder(this);
+}
+
+// A storage of ours is its own allocator, and no other is.
+LazyStorageImpl* LazyStorageImpl::Of(c10::StorageImpl* storage) {
+  if (storage == nullptr) return nullptr;
+  LazyStorageImpl* lazy = static_cast<LazyStorageImpl*>(storage);
+  return storage->allocator() == static_cast<c10::Allocator*>(lazy) ? lazy : nullptr;
+}
+
+LazyStorageImpl* LazyStorageImpl::Of(const at::TensorBase& tensor) {
+  if (!tensor.defined() || !tensor.has_storage()) return nullptr;
+  return Of(tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl());
+}
+
+at::Tensor MakeTensor(c10::Storage storage, at::ScalarType dtype, c10::IntArrayRef sizes, c10::IntArrayRef strides,
+                      int64_t offset) {
+  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
+      std::move(storage), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), c10::scalarTypeToTypeMeta(dtype));
+  tensor.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides, offset);
+  return tensor;
+}
+
+c10::Storage MakeStorage(size_t size_bytes, int device_index) {
+  return c10::Storage(c10::make_intrusive<LazyStorageImpl>(size_bytes, device_index));
+}
+
+c10::Storage MakeStorage(c10::Storage content, int device_index) {
+  auto storage = c10::make_intrusive<LazyStorageImpl>(content.nbytes(), device_index);
+  storage->content = std::move(content);
+  return c10::Storage(std::move(storage));
+}
+
+}  // namespace torch_lazy::lazy

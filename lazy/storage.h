@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The storage behind a lazy tensor: memory, or a place in a trace that will fill it.
+//
+// Tensors are plain c10::TensorImpl over a LazyStorageImpl, so that `.data =`, `detach`, `set_data` and nn.Parameter keep
+// working: all state lives here. A storage's bytes are a CPU storage, its *content*, on which ATen's kernels can run
+// without a copy. The content is absent until something is written, and stale while records that write it are pending.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Storage.h>
+#include <c10/util/SmallVector.h>
+
+#include "lazy/pointer.h"
+
+#include "lazy/pointer.h"
+
+namespace torch_lazy::lazy {
+
+class Trace;
+
+// A storage is its own allocator: see Note [Mutable access].
+class LazyStorageImpl final : public c10::StorageImpl, public StorageAllocator {
+ public:
+  LazyStorageImpl(size_t size_bytes, int device_index);
+  ~LazyStorageImpl() override;
+  void release_resources() override;
+
+  // The lazy storage behind a tensor; null for another device's or a foreign storage.
+  static LazyStorageImpl* Of(const at::TensorBase& tensor);
+  static LazyStorageImpl* Of(c10::StorageImpl* storage);
+
+  // --- guarded by the device lock (lock.h) ---
+  struct Touch {
+    std::shared_ptr<Trace> trace;
+    int32_t slot;
+  };
+  c10::Storage content;                     // CPU; null if nothing was ever stored
+  c10::SmallVector<Touch, 1> touches;       // traces that read or write this storage
+  std::shared_ptr<Trace> writer;            // the trace whose pending calls write it
+};
+
+// A new lazy tensor of this geometry over `storage`.
+at::Tensor MakeTensor(c10::Storage storage, at::ScalarType dtype, c10::IntArrayRef sizes, c10::IntArrayRef strides,
+                      int64_t offset = 0);
+
+// A new storage without content, or over an existing CPU storage (no copy).
+c10::Storage MakeStorage(size_t size_bytes, int device_index = 0);
+c10::Storage MakeStorage(c10::Storage content, int device_index = 0);
+
+// Runs what is pending on the storage and returns its content (allocated if there was none): the sync point for one storage.
+// `writes`: the caller is going to write, so pending readers are run first as well.
+c10::Storage Sync(LazyStorageImpl* storage, const char* reason, bool writes = false);
+
+// A CPU tensor on the same memory: pending work is run, nothing is copied.
+at::Tensor SyncToCpuAlias(const at::Tensor& tensor, const char* reason, bool writes = false);
+
+// Runs everything pending on all threads' traces.
+void SyncAll(const char* reason);
+
+}  // namespace torch_lazy::lazy

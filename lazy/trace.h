@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The calls pending on one thread, and the storages they touch.
+//
+// A trace lives from its first call to the end of its run; the next call of the thread starts another. The calls themselves
+// are the path of trie nodes that ends in `at`; what changes from run to run is here: contents of slots, and arguments.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <ATen/core/ivalue.h>
+
+#include "lazy/lock.h"
+#include "lazy/storage.h"
+#include "lazy/trie.h"
+
+namespace torch_lazy::lazy {
+
+class Trace {
+ public:
+  // A storage as the trace knows it, numbered by first use.
+  struct Slot {
+    c10::Storage content;              // null until the trace writes it, or if nothing was ever stored
+    LazyStorageImpl* owner = nullptr;  // null once the storage is dead
+    size_t size_bytes = 0;
+    bool external = false;             // it was there before the trace touched it
+    bool written = false;
+  };
+  enum class State { kPending, kRunning, kDone };
+
+  // --- guarded by the device lock ---
+  State state = State::kPending;
+  TrieNode* at = nullptr;
+  std::vector<Slot> slots;
+  std::vector<c10::IValue> args;          // of all calls in order; tensors of this device are None
+  std::vector<uint32_t> arg_begin;        // per call, into args
+
+  size_t num_calls() const { return arg_begin.size(); }
+  void ForgetOwner(int32_t slot) { slots[slot].owner = nullptr; }
+};
+
+// The trace of the calling thread, made if it has none. The device lock is held.
+std::shared_ptr<Trace>& ThreadTrace();
+
+// Runs the trace, or waits for the thread that does. The device lock is not held.
+void CutAndRun(const std::shared_ptr<Trace>& trace, const char* reason);
+
+// Runs what the calling thread has recorded.
+void CutThreadTrace(const char* reason);
+
+}  // namespace torch_lazy::lazy
