@@ -23,7 +23,7 @@ endif()
 
 if(LAZY_TORCH)
   # Compiled once, used by every TORCH target: these headers cost about four seconds a file.
-  file(WRITE ${PROJECT_BINARY_DIR}/torch_headers.cc "// Only carries the precompiled header.\n")
+  file(CONFIGURE OUTPUT torch_headers.cc CONTENT "// Only carries the precompiled header.\n")
   add_library(lazy_torch_headers STATIC ${PROJECT_BINARY_DIR}/torch_headers.cc)
   target_link_libraries(lazy_torch_headers PUBLIC torch::cpu)
   target_compile_options(lazy_torch_headers PRIVATE -fpch-preprocess)

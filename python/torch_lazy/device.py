@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The module torch.lazy: what PyTorch and programs call on a device's module, as on torch.cuda."""
+import os
+from typing import NamedTuple
+
+import torch
+
+from . import _utils
+from .control import explain, metrics, reset_metrics, set_option, sync  # noqa: F401
+from .random import (default_generators, get_rng_state, get_rng_state_all, initial_seed,  # noqa: F401
+                     manual_seed, manual_seed_all, seed, seed_all, set_rng_state, set_rng_state_all)
+
+Stream = torch.Stream
+Event = torch.Event
+
+_initialized = True  # checkpoint() saves the device's random state only where this is set
+_forked = False
+
+
+def _note_fork():
+    global _forked
+    _forked = True
+
+
+os.register_at_fork(after_in_child=_note_fork)
+
+
+def _is_in_bad_fork():
+    return _forked
+
+
+def _lazy_init():
+    if _forked:
+        raise RuntimeError("lazy: the device cannot be used in a forked child; use the start method 'spawn'")
+
+
+def init():
+    _lazy_init()
+
+
+def is_initialized():
+    return not _forked
+
+
+def device_count():
+    return torch._C._accelerator_hooks_device_count()
+
+
+def is_available():
+    return device_count() > 0
+
+
+def current_device():
+    return torch._C._accelerator_hooks_get_current_device()
+
+
+def set_device(device):
+    index = _utils._get_device_index(device, optional=True)
+    if index >= 0:
+        torch._C._accelerator_hooks_set_current_device(index)
+
+
+class device:
+    """Makes `device` the current one inside a `with`; None or a negative index changes nothing."""
+
+    def __init__(self, device):
+        self.index = -1 if device is None else _utils._get_device_index(device, optional=True)
+        self.former_index = -1
+
+    def __enter__(self):
+        self.former_index = torch._C._accelerator_hooks_maybe_exchange_device(self.index)
+        return self
+
+    def __exit__(self, *unused):
+        torch._C._accelerator_hooks_maybe_exchange_device(self.former_index)
+        return False
+
+
+class DeviceProperties(NamedTuple):
+    name: str
+    total_memory: int
+    multi_processor_count: int
+
+
+def get_device_properties(device=None):
+    index = _utils._get_device_index(device, optional=True)
+    if not 0 <= index < device_count():
+        raise RuntimeError(f"lazy: device {index} is out of range for {device_count()} devices")
+    return DeviceProperties("lazy on CPU", os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
+                            os.cpu_count())
+
+
+def get_device_name(device=None):
+    return get_device_properties(device).name
+
+
+def synchronize(device=None):
+    torch._C._accelerator_synchronizeDevice(_utils._get_device_index(device, optional=True))
+
+
+def current_stream(device=None):
+    return torch._C._accelerator_getStream(_utils._get_device_index(device, optional=True))
+
+
+def set_stream(stream):
+    torch._C._accelerator_setStream(stream)
+
+
+def stream(stream):
+    """A context that makes `stream` the current one."""
+    return stream
+
+
+def memory_allocated(device=None):
+    return int(metrics()["bytes_live"])
+
+
+def max_memory_allocated(device=None):
+    return int(metrics()["bytes_peak"])
+
+
+def empty_cache():
+    torch._C._accelerator_emptyCache()
+
+
+def get_amp_supported_dtype():
+    return [torch.float16, torch.bfloat16]
+
+
+def is_bf16_supported(including_emulation=True):
+    return True
