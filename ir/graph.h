@@ -35,7 +35,7 @@ enum class DTypeRule : uint8_t { kAny, kSame, kCompare, kSelect };
 enum Trait : uint8_t { kNone = 0, kCommutes = 1, kTranscendental = 2 };
 
 struct OpInfo {
-  std::string_view text;
+  absl::string_view text;
   Kind kind;
   int num_inputs;  // -1: any number
   DTypeRule dtype_rule;
@@ -62,6 +62,7 @@ struct Attrs {
   std::string callee;         // call: the operation's name, for the reader and the fingerprint
   Ints inout;                 // call: inout[k] is the operand whose buffer result k takes, -1 for a new buffer
   friend bool operator==(const Attrs& a, const Attrs& b);
+  friend bool operator!=(const Attrs& a, const Attrs& b) { return !(a == b); }
 };
 
 struct Node {
@@ -69,6 +70,8 @@ struct Node {
   absl::InlinedVector<Value, 3> inputs;
   Type type;
   Attrs attrs;
+  friend bool operator==(const Node& a, const Node& b);
+  friend bool operator!=(const Node& a, const Node& b) { return !(a == b); }
 };
 
 struct Output {
@@ -77,7 +80,8 @@ struct Output {
   friend bool operator==(const Output& a, const Output& b) { return a.value == b.value && a.into == b.into; }
 };
 
-// A tensor parameter is a `param` node, a number a `scalar` node; both stand first, in order of their indices.
+// A tensor parameter is a `param` node, a number a `scalar` node; both stand first, each kind in order of its indices.
+// A `call` without results (`inout` is empty) is there for its effect; its own value must not be used.
 struct Graph {
   std::string name = "g";
   std::vector<Node> nodes;
@@ -88,6 +92,8 @@ struct Graph {
   int num_params() const;
   int num_scalars() const;
   int num_symbols() const;  // one more than the largest symbol used
+  friend bool operator==(const Graph& a, const Graph& b);  // the name does not count
+  friend bool operator!=(const Graph& a, const Graph& b) { return !(a == b); }
 };
 
 }  // namespace torch_lazy::ir

@@ -4,9 +4,9 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
 namespace torch_lazy::ir {
@@ -14,8 +14,8 @@ namespace torch_lazy::ir {
 enum class DType : uint8_t { kBool, kU8, kI8, kI16, kI32, kI64, kF16, kBF16, kF32, kF64, kC64, kC128 };
 
 int64_t SizeBytes(DType dtype);
-std::string_view Name(DType dtype);  // "bool", "u8", "i64", "bf16", "f32", "c64", ...
-bool ParseDType(std::string_view text, DType* dtype);
+absl::string_view Name(DType dtype);  // "bool", "u8", "i64", "bf16", "f32", "c64", ...
+bool ParseDType(absl::string_view text, DType* dtype);
 constexpr bool IsFloat(DType d) { return d >= DType::kF16 && d <= DType::kF64; }
 constexpr bool IsInteger(DType d) { return d >= DType::kU8 && d <= DType::kI64; }
 constexpr bool IsComplex(DType d) { return d >= DType::kC64; }

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/builder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "ir/print.h"
+#include "ir/round.h"
+#include "ir/verify.h"
+
+namespace torch_lazy::ir {
+namespace {
+
+// Parameters and scalars first, in the order in which they were made; the others keep theirs.
+Graph HeaderFirst(const Graph& graph, std::vector<Output> outputs) {
+  Graph ordered{graph.name, {}, std::move(outputs)};
+  ordered.nodes.reserve(graph.nodes.size());
+  std::vector<Value> new_value(graph.nodes.size());
+  for (const bool header : {true, false}) {
+    for (size_t v = 0; v < graph.nodes.size(); ++v) {
+      const Node& node = graph.nodes[v];
+      if ((node.op == Op::kParam || node.op == Op::kScalar) != header) continue;
+      new_value[v] = static_cast<Value>(ordered.nodes.size());
+      ordered.nodes.push_back(node);
+      for (Value& input : ordered.nodes.back().inputs) input = new_value[input];
+    }
+  }
+  for (Output& output : ordered.outputs) output.value = new_value[output.value];
+  return ordered;
+}
+
+}  // namespace
+
+Builder::Builder(absl::string_view name) { graph_.name = std::string(name); }
+
+Value Builder::Append(Node node) {
+  const bool header = node.op == Op::kParam || node.op == Op::kScalar;
+  if (header) {
+    node.attrs.index = node.op == Op::kParam ? num_params_++ : num_scalars_++;
+    header_in_front_ = header_in_front_ && in_header_;
+  } else {
+    in_header_ = false;
+  }
+  graph_.nodes.push_back(std::move(node));
+  const Value v = static_cast<Value>(graph_.nodes.size()) - 1;
+  const absl::Status status = VerifyNode(graph_, v);
+  LAZY_CHECK(status.ok(), status.message(), ", in ", PrintNode(graph_, v), " of graph ", graph_.name);
+  return v;
+}
+
+Value Builder::AppendOp(Op op, std::initializer_list<Value> inputs, Type type, Attrs attrs) {
+  return Append(Node{op, inputs, std::move(type), std::move(attrs)});
+}
+
+Value Builder::Param(const Type& type) { return AppendOp(Op::kParam, {}, type); }
+Value Builder::Scalar(DType dtype) { return AppendOp(Op::kScalar, {}, {dtype, {}}); }
+
+Value Builder::Const(DType dtype, double value) {
+  if (!IsFloat(dtype)) return Const(dtype, FloatToInt(dtype, value));
+  Attrs attrs;
+  attrs.f = RoundTo(dtype, value);
+  return AppendOp(Op::kConst, {}, {dtype, {}}, std::move(attrs));
+}
+
+Value Builder::Const(DType dtype, int64_t value) {
+  if (IsFloat(dtype)) return Const(dtype, static_cast<double>(value));
+  Attrs attrs;
+  attrs.i = WrapTo(dtype, value);
+  return AppendOp(Op::kConst, {}, {dtype, {}}, std::move(attrs));
+}
+
+Value Builder::Iota(const Type& type, int dim) {
+  Attrs attrs;
+  attrs.dim = dim;
+  return AppendOp(Op::kIota, {}, type, std::move(attrs));
+}
+
+Value Builder::ExtentOf(Extent extent) {
+  if (extent.is_constant()) return Const(DType::kI64, extent.constant());
+  Attrs attrs;
+  attrs.extent = extent;
+  return AppendOp(Op::kExtentOf, {}, {DType::kI64, {}}, std::move(attrs));
+}
+
+Value Builder::Count(absl::Span<const Extent> dims, DType dtype) {
+  int64_t constant = 1;
+  for (Extent extent : dims) constant *= extent.is_constant() ? extent.constant() : 1;
+  Value count = kNoValue;
+  for (Extent extent : dims) {
+    if (extent.is_constant()) continue;
+    const Value symbol = ExtentOf(extent);
+    count = count == kNoValue ? symbol : Mul(count, symbol);
+  }
+  if (count == kNoValue) return Const(dtype, constant);
+  if (constant != 1) count = Mul(count, Const(DType::kI64, constant));
+  return Cast(count, dtype);
+}
+
+Value Builder::Unary(Op op, Value x) { return AppendOp(op, {x}, type(x)); }
+
+Value Builder::Binary(Op op, Value a, Value b) {
+  const bool compares = Info(op).dtype_rule == DTypeRule::kCompare;
+  return AppendOp(op, {a, b}, {compares ? DType::kBool : dtype(a), dims(a)});
+}
+
+Value Builder::Fma(Value a, Value b, Value c) { return AppendOp(Op::kFma, {a, b, c}, type(a)); }
+
+Value Builder::Where(Value condition, Value if_true, Value if_false) {
+  return AppendOp(Op::kWhere, {condition, if_true, if_false}, type(if_true));
+}
+
+Value Builder::Cast(Value x, DType to) {
+  if (dtype(x) == to) return x;
+  return AppendOp(Op::kCast, {x}, {to, dims(x)});
+}
+
+Value Builder::Reshape(Value x, Dims to) {
+  if (dims(x) == to) return x;
+  return AppendOp(Op::kReshape, {x}, {dtype(x), std::move(to)});
+}
+
+Value Builder::Permute(Value x, Ints order) {
+  if (std::is_sorted(order.begin(), order.end())) return x;
+  Type result{dtype(x), {}};
+  for (int64_t dim : order) {
+    LAZY_CHECK(dim >= 0 && dim < rank(x), "permute: dim ", dim, " is out of range for ", type(x).ToString());
+    result.dims.push_back(dims(x)[dim]);
+  }
+  Attrs attrs;
+  attrs.dims = std::move(order);
+  return AppendOp(Op::kPermute, {x}, std::move(result), std::move(attrs));
+}
+
+Value Builder::Expand(Value x, Dims to) {
+  if (dims(x) == to) return x;
+  return AppendOp(Op::kExpand, {x}, {dtype(x), std::move(to)});
+}
+
+Value Builder::BroadcastTo(Value x, Dims to) {
+  LAZY_CHECK(to.size() >= dims(x).size(), "expand: ", type(x).ToString(), " has more dims than ", to.size());
+  Dims aligned(to.size() - dims(x).size(), Extent::Constant(1));
+  aligned.insert(aligned.end(), dims(x).begin(), dims(x).end());
+  return Expand(Reshape(x, std::move(aligned)), std::move(to));
+}
+
+Value Builder::Slice(Value x, Dims starts, Dims sizes, Ints steps) {
+  const bool whole = sizes == dims(x) &&
+                     std::all_of(starts.begin(), starts.end(), [](Extent e) { return e == Extent::Constant(0); }) &&
+                     std::all_of(steps.begin(), steps.end(), [](int64_t step) { return step == 1; });
+  if (whole) return x;
+  Attrs attrs;
+  attrs.starts = std::move(starts);
+  attrs.steps = std::move(steps);
+  return AppendOp(Op::kSlice, {x}, {dtype(x), std::move(sizes)}, std::move(attrs));
+}
+
+Value Builder::Like(Value x, double constant) { return FullLike(Const(dtype(x), constant), x); }
+
+Value Builder::Reduce(Op op, Value x, Ints reduced, bool keepdim) {
+  if (reduced.empty()) return x;
+  std::sort(reduced.begin(), reduced.end());
+  const bool is_arg = op == Op::kArgMax || op == Op::kArgMin;
+  Type result{is_arg ? DType::kI64 : dtype(x), {}};
+  for (int k = 0; k < rank(x); ++k) {
+    const bool is_reduced = std::binary_search(reduced.begin(), reduced.end(), k);
+    if (!is_reduced) result.dims.push_back(dims(x)[k]);
+    if (is_reduced && keepdim) result.dims.push_back(Extent::Constant(1));
+  }
+  Attrs attrs;
+  attrs.dims = std::move(reduced);
+  attrs.keepdim = keepdim;
+  return AppendOp(op, {x}, std::move(result), std::move(attrs));
+}
+
+Value Builder::Mean(Value x, Ints reduced, bool keepdim) {
+  Dims extents;
+  for (int64_t dim : reduced) extents.push_back(dims(x)[dim]);
+  const Value sum = Sum(x, std::move(reduced), keepdim);
+  return Div(sum, FullLike(Count(extents, dtype(x)), sum));
+}
+
+Value Builder::Take(Value x, Value index, int dim) {
+  Attrs attrs;
+  attrs.dim = dim;
+  return AppendOp(Op::kTake, {x, index}, {dtype(x), dims(index)}, std::move(attrs));
+}
+
+std::vector<Value> Builder::Call(absl::string_view callee, int64_t record, absl::Span<const Value> operands,
+                                 absl::Span<const Type> results, Ints inout) {
+  LAZY_CHECK(inout.size() == results.size(), "call: ", results.size(), " results, ", inout.size(), " inout");
+  Node call{Op::kCall, {operands.begin(), operands.end()}, results.empty() ? Type{DType::kBool, {}} : results[0], {}};
+  call.attrs.callee = std::string(callee);
+  call.attrs.index = record;
+  call.attrs.inout = std::move(inout);
+  std::vector<Value> values = {Append(std::move(call))};
+  for (size_t k = 1; k < results.size(); ++k) {
+    Attrs attrs;
+    attrs.index = static_cast<int64_t>(k);
+    values.push_back(AppendOp(Op::kResult, {values[0]}, results[k], std::move(attrs)));
+  }
+  if (results.empty()) values.clear();
+  return values;
+}
+
+Graph Builder::Finish(std::vector<Output> outputs) {
+  if (!header_in_front_) return HeaderFirst(graph_, std::move(outputs));
+  graph_.outputs = std::move(outputs);
+  return std::move(graph_);
+}
+
+}  // namespace torch_lazy::ir

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Appends nodes to a graph, and knows their types.
+//
+//   Builder b("scaled_sum");
+//   Value x = b.Param({DType::kF32, {s0, Extent::Constant(64)}});
+//   Value y = b.Sum(b.Mul(x, x), {1}, /*keepdim=*/false);
+//   Graph g = b.Finish({{y}});
+//
+// Operands that do not fit are a LAZY_CHECK: whoever lowers has checked the user's shapes before. Nothing broadcasts or
+// promotes by itself; BroadcastTo, Cast and Full say it.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "ir/graph.h"
+
+namespace torch_lazy::ir {
+
+class Builder {
+ public:
+  explicit Builder(absl::string_view name = "g");
+
+  // Leaves. Parameters and scalars may be made at any time: Finish moves them to the front.
+  Value Param(const Type& type);
+  Value Scalar(DType dtype);  // f64 or i64
+  Value Const(DType dtype, double value);
+  Value Const(DType dtype, int64_t value);
+  Value Const(DType dtype, int value) { return Const(dtype, static_cast<int64_t>(value)); }
+  Value Iota(const Type& type, int dim);
+  Value ExtentOf(Extent extent);                               // i64
+  Value Count(absl::Span<const Extent> dims, DType dtype);     // the product of extents, rank 0
+
+  // Elementwise: operands have equal types.
+  Value Unary(Op op, Value x);
+  Value Binary(Op op, Value a, Value b);
+  Value Fma(Value a, Value b, Value c);  // a * b + c
+  Value Where(Value condition, Value if_true, Value if_false);
+  Value Cast(Value x, DType dtype);  // x itself if it has the dtype
+  Value Neg(Value x) { return Unary(Op::kNeg, x); }
+  Value Add(Value a, Value b) { return Binary(Op::kAdd, a, b); }
+  Value Sub(Value a, Value b) { return Binary(Op::kSub, a, b); }
+  Value Mul(Value a, Value b) { return Binary(Op::kMul, a, b); }
+  Value Div(Value a, Value b) { return Binary(Op::kDiv, a, b); }
+
+  // Views. Each gives x itself if it changes nothing.
+  Value Reshape(Value x, Dims dims);
+  Value Permute(Value x, Ints dims);
+  Value Expand(Value x, Dims dims);       // same rank
+  Value BroadcastTo(Value x, Dims dims);  // as numpy: with leading ones where the rank is smaller, then expanded
+  Value Slice(Value x, Dims starts, Dims sizes, Ints steps);
+  Value Full(Value number, Dims dims) { return BroadcastTo(number, std::move(dims)); }
+  Value FullLike(Value number, Value x) { return BroadcastTo(number, dims(x)); }
+  Value Like(Value x, double constant);   // a constant of x's type; rounded, or truncated for integers
+
+  // Reductions. `reduced` in any order; none of them: x itself.
+  Value Reduce(Op op, Value x, Ints reduced, bool keepdim);
+  Value Sum(Value x, Ints reduced, bool keepdim) { return Reduce(Op::kSum, x, std::move(reduced), keepdim); }
+  Value Mean(Value x, Ints reduced, bool keepdim);  // sum / count, as ATen
+
+  // out[i0, .., ik, ..] = x[i0, .., index[i0, .., ik, ..], ..] along `dim`; x's other extents are the index's or 1.
+  Value Take(Value x, Value index, int dim);
+
+  // Calls: all results, the first being the call itself. `record` names what lazy/ runs.
+  std::vector<Value> Call(absl::string_view callee, int64_t record, absl::Span<const Value> operands,
+                          absl::Span<const Type> results, Ints inout);
+
+  const Type& type(Value v) const { return graph_.type(v); }
+  const Dims& dims(Value v) const { return graph_.type(v).dims; }
+  DType dtype(Value v) const { return graph_.type(v).dtype; }
+  int rank(Value v) const { return graph_.type(v).rank(); }
+  const Graph& graph() const { return graph_; }  // as appended: parameters may stand behind other nodes
+
+  // Appends a node whose type is known, for passes; checked like the others.
+  Value Append(Node node);
+
+  // The graph, with parameters and scalars in front: values get new numbers if they were not.
+  Graph Finish(std::vector<Output> outputs);
+
+ private:
+  Value AppendOp(Op op, std::initializer_list<Value> inputs, Type type, Attrs attrs = {});
+
+  Graph graph_;
+  int64_t num_params_ = 0;
+  int64_t num_scalars_ = 0;
+  bool in_header_ = true;       // nothing but parameters and scalars so far
+  bool header_in_front_ = true;
+};
+
+}  // namespace torch_lazy::ir

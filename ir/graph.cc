@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/graph.h"
+
+#include <algorithm>
+
+namespace torch_lazy::ir {
+namespace {
+
+constexpr OpInfo kOps[] = {
+#define X(name, text, kind, inputs, dtype_rule, traits) \
+  {text, Kind::kind, inputs, DTypeRule::dtype_rule, static_cast<uint8_t>(traits)},
+    TORCH_LAZY_OP_LIST(X)
+#undef X
+};
+
+int CountOp(const Graph& graph, Op op) {
+  return static_cast<int>(
+      std::count_if(graph.nodes.begin(), graph.nodes.end(), [op](const Node& node) { return node.op == op; }));
+}
+
+int SymbolsIn(absl::Span<const Extent> extents) {
+  int symbols = 0;
+  for (Extent extent : extents) {
+    if (extent.is_symbol()) symbols = std::max(symbols, extent.symbol() + 1);
+  }
+  return symbols;
+}
+
+}  // namespace
+
+const OpInfo& Info(Op op) { return kOps[static_cast<size_t>(op)]; }
+
+int Graph::num_params() const { return CountOp(*this, Op::kParam); }
+int Graph::num_scalars() const { return CountOp(*this, Op::kScalar); }
+
+int Graph::num_symbols() const {
+  int symbols = 0;
+  for (const Node& node : nodes) {
+    symbols = std::max({symbols, SymbolsIn(node.type.dims), SymbolsIn(node.attrs.starts), SymbolsIn({&node.attrs.extent, 1})});
+  }
+  return symbols;
+}
+
+bool operator==(const Node& a, const Node& b) {
+  return a.op == b.op && a.inputs == b.inputs && a.type == b.type && a.attrs == b.attrs;
+}
+
+bool operator==(const Graph& a, const Graph& b) { return a.nodes == b.nodes && a.outputs == b.outputs; }
+
+}  // namespace torch_lazy::ir
