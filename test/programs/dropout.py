@@ -9,7 +9,8 @@ from programs import Data, LossLog, initialize, schedule
 
 def train(options):
     net = nn.Sequential(
-        nn.Linear(64, 320), nn.ReLU(), nn.Dropout(0.3), nn.Linear(320, 320), nn.SiLU(), nn.Dropout(0.5), nn.Linear(320, 1)
+        nn.Linear(64, 320), nn.ReLU(), nn.Dropout(0.3), nn.Linear(320, 320), nn.SiLU(), nn.Dropout(0.5),
+        nn.Linear(320, 1),
     )
     initialize(net, options)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.02)

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks one entry of op_db on a device: every sample, every form, forward and backward."""
+
+import itertools
+import json
+
+import torch
+from torch.utils import _pytree as pytree
+
+from compare import Mismatch, Tolerance, compare
+from exclusions import BROKEN_OUT, compares_values
+from replicate import Replica
+
+FORMS = ["function", "inplace", "out"]
+
+
+def check(op, *, dtype, device, mode, forms, max_samples):
+    """The number of calls compared; raises Mismatch for the first one that is not like eager's."""
+    torch.manual_seed(0)
+    samples = op.sample_inputs("cpu", dtype, requires_grad=op.supports_autograd and dtype.is_floating_point)
+    cases = []
+    # As a list first, since a generator may change a sample that it has handed out.
+    for index, sample in enumerate(list(itertools.islice(samples, max_samples))):
+        for form in forms:
+            if _has_form(op, sample, form):
+                expected = _outcome(op, sample, form, "cpu")
+                if form == "function" or not isinstance(expected, Exception):
+                    cases.append((index, sample, form, expected))
+    actual = _run_all(op, cases, device, mode)
+    for (index, sample, form, expected), outcome in zip(cases, actual, strict=True):
+        try:
+            compare(outcome, expected, device=device, tolerance=Tolerance(op, dtype), values=compares_values(op))
+        except Mismatch as mismatch:
+            raise Mismatch(f"{form}, sample {index}: {mismatch}") from None
+    return len(cases)
+
+
+def _run_all(op, cases, device, mode):
+    """All calls are recorded, then cut once. Compiled: anew until no part of it is interpreted."""
+    for _ in range(1 if mode == "interpreted" else 4):
+        before = _num_interpreted(device)
+        outcomes = [_outcome(op, sample, form, device) for _, sample, form, _ in cases]
+        _sync(device)
+        if _num_interpreted(device) == before:
+            break
+    return outcomes
+
+
+def _sync(device):
+    if device == "lazy":
+        torch.ops.torch_lazy.sync()
+
+
+def _num_interpreted(device):
+    return json.loads(torch.ops.torch_lazy.metrics())["traces_interpreted"] if device == "lazy" else 0
+
+
+def _has_form(op, sample, form):
+    if form == "inplace":
+        return op.inplace_variant is not None and not sample.broadcasts_input
+    return form == "function" or (op.supports_out and op.name not in BROKEN_OUT)
+
+
+def _outcome(op, sample, form, device):
+    """What the call returns, with gradients, or the error it raises."""
+    torch.manual_seed(1)
+    replica = Replica(device)
+    tensor, arguments = replica.of(sample.input), replica.of(sample.args)
+    keywords = replica.of_keywords(sample.kwargs)
+    try:
+        if form == "out":
+            return _call_out(op, tensor, arguments, keywords)
+        if form == "inplace":
+            result = op.inplace_variant(tensor.clone(), *arguments, **keywords)
+        else:
+            result = op(tensor, *arguments, **keywords)
+        return result, _gradients(sample.output_process_fn_grad(result), replica)
+    except Exception as error:
+        return error
+
+
+def _call_out(op, tensor, arguments, keywords):
+    with torch.no_grad():
+        out = pytree.tree_map(torch.empty_like, op(tensor, *arguments, **keywords))
+        op(tensor, *arguments, **keywords, out=out)
+    return out
+
+
+def _gradients(result, replica):
+    """Gradients of the leaves, for random cotangents that are the same on every device."""
+    outputs = [leaf for leaf in pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
+    if not outputs or not replica.leaves:
+        return []
+    generator = torch.Generator().manual_seed(2)
+    cotangents = [torch.randn(out.shape, dtype=out.dtype, generator=generator).to(out.device) for out in outputs]
+    return torch.autograd.grad(outputs, replica.leaves, cotangents, allow_unused=True)

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch's own op database on device lazy, against eager execution on the CPU.
+
+    op_db.py [--mode interpreted|compiled] [--ops add,nn.functional.*] [--quick] [--dtype float32] [--jobs 2]
+             [--samples N] [--forms function,inplace,out] [--limit SECONDS] [--json FILE] [--device lazy]
+
+Prints the failures and "N of M passed"; exits with 1 unless all have passed. A crash or a hang fails its op only.
+"""
+
+import argparse
+import fnmatch
+import json
+import pathlib
+import sys
+import time
+import warnings
+
+import torch
+from torch.testing._internal.common_methods_invocations import op_db
+
+import pool
+from check import FORMS, check
+from compare import Mismatch
+from exclusions import reason_to_exclude
+
+COMPILE_OPTION = {"interpreted": "off", "compiled": "sync"}
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--mode", choices=COMPILE_OPTION, default="interpreted")
+    parser.add_argument("--ops", type=lambda text: text.split(","), default=["*"], help="names or patterns")
+    parser.add_argument("--quick", action="store_true", help="only the frequent ops in quick.txt")
+    parser.add_argument("--dtype", type=lambda name: getattr(torch, name), default=torch.float32)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--samples", type=int, default=None, help="at most so many samples an op")
+    parser.add_argument("--forms", type=lambda text: text.split(","), default=FORMS)
+    parser.add_argument("--limit", type=float, default=60, help="seconds an op may take")
+    parser.add_argument("--json", type=pathlib.Path, help="where to write all results")
+    parser.add_argument("--device", default="lazy")
+    arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.ops = (pathlib.Path(__file__).parent / "quick.txt").read_text().split()
+    return arguments
+
+
+def full_name(op):
+    return f"{op.name}.{op.variant_test_name}" if op.variant_test_name else op.name
+
+
+def start_worker(arguments):
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    if arguments.device != "lazy":
+        return
+    import torch_lazy  # noqa: F401
+
+    torch._lazy.mark_step = lambda *_: None  # torch.testing calls the in-tree one for any device named lazy
+    torch.ops.torch_lazy.set_option("compile", COMPILE_OPTION[arguments.mode])
+
+
+def run_op(op, arguments):
+    try:
+        return {"calls": check(op, dtype=arguments.dtype, device=arguments.device, mode=arguments.mode,
+                               forms=arguments.forms, max_samples=arguments.samples)}
+    except Mismatch as mismatch:
+        return {"failure": str(mismatch)}
+    except Exception as error:
+        return {"failure": f"{type(error).__name__}: {' '.join(str(error).split())}"}
+
+
+def main():
+    arguments = parse_arguments()
+    ops = {full_name(op): op for op in op_db if arguments.dtype in op.supported_dtypes("cpu")}
+    names = [name for name in ops if any(fnmatch.fnmatchcase(name, pattern) for pattern in arguments.ops)]
+    excluded = [name for name in names if reason_to_exclude(ops[name])]
+    names = [name for name in names if name not in excluded]
+    started = time.monotonic()
+    results = {}
+    for name, result, failure, seconds in pool.run(
+        names, start=lambda: start_worker(arguments), work=lambda name: run_op(ops[name], arguments),
+        num_workers=arguments.jobs, limit_s=arguments.limit,
+    ):
+        results[name] = {**(result or {"failure": failure}), "seconds": round(seconds, 3)}
+    report(results, excluded, ops, arguments, time.monotonic() - started)
+    sys.exit(any("failure" in result for result in results.values()) or not results)
+
+
+def report(results, excluded, ops, arguments, seconds):
+    for name in sorted(results):
+        if "failure" in results[name]:
+            print(f"FAILED {name}: {results[name]['failure'][:300]}")
+    for name in excluded:
+        print(f"excluded {name}: {reason_to_exclude(ops[name])}")
+    passed = sum("failure" not in result for result in results.values())
+    calls = sum(result.get("calls", 0) for result in results.values())
+    print(f"op_db {arguments.dtype} {arguments.mode}: {passed} of {len(results)} passed, {len(excluded)} excluded "
+          f"({calls} calls, {seconds:.0f} s)")
+    if arguments.json:
+        arguments.json.write_text(json.dumps(results, indent=1, sort_keys=True))
+
+
+if __name__ == "__main__":
+    main()
