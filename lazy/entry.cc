@@ -3,6 +3,13 @@
 
 #include <algorithm>
 
+#include "base/flags.h"
+#include "base/metrics.h"
+#include "lazy/bound_plan.h"
+#include "lazy/interpreter.h"
+#include "lazy/lower.h"
+#include "lazy/plans.h"
+
 namespace torch_lazy::lazy {
 
 Entry::Entry(const TrieNode* end, std::vector<bool> live) : live_(std::move(live)) {
@@ -20,6 +27,37 @@ Entry::Entry(const TrieNode* end, std::vector<bool> live) : live_(std::move(live
   for (size_t slot = 0; slot < live_.size(); ++slot) {
     if (!live_[slot] && last_use[slot] >= 0) ends_[last_use[slot]].push_back(static_cast<int32_t>(slot));
   }
+}
+
+Entry::~Entry() = default;
+
+const BoundPlan* Entry::Prepare(const Trace& trace) {
+  std::lock_guard<std::mutex> lock(lock_);
+  bool known = true;
+  if (!lowering_tried_) {
+    lowering_tried_ = true;
+    lowered_ = Lower(*this, trace);
+    known = false;
+    if (lowered_ != nullptr) planned_ = PlanOf(lowered_->graph, &known);
+  }
+  base::Count(known ? base::Counter::kTraceHits : base::Counter::kTraceMisses);
+  if (planned_ == nullptr) return nullptr;
+  if (bound_ == nullptr && planned_->Want(lowered_->symbols)) bound_ = std::make_unique<BoundPlan>(*this, *lowered_, *planned_);
+  return bound_.get();
+}
+
+void Entry::Run(Trace* trace) {
+  base::Count(base::Counter::kTracesRun);
+  const BoundPlan* plan = Prepare(*trace);
+  if (plan == nullptr || base::Compilation() == base::CompileMode::kOff) {
+    base::Count(base::Counter::kTracesInterpreted);
+    base::Count(base::Counter::kCallsRecorded, static_cast<int64_t>(calls_.size()));
+    Interpret(*this, trace);
+    return;
+  }
+  base::Count(base::Counter::kCallsCompiled, lowered_->num_lowered);
+  base::Count(base::Counter::kCallsRecorded, static_cast<int64_t>(calls_.size()) - lowered_->num_lowered);
+  plan->Run(trace);
 }
 
 bool Entry::Serves(const std::vector<bool>& live) const {

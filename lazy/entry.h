@@ -3,16 +3,26 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "lazy/trace.h"
 
 namespace torch_lazy::lazy {
+
+class BoundPlan;
+class PlannedGraph;
+struct LoweredTrace;
 
 // Made at the first cut at its node with live outputs that no earlier entry of the node serves.
 class Entry {
  public:
   Entry(const TrieNode* end, std::vector<bool> live);
+  ~Entry();
+
+  // Runs the trace, which was cut at this entry's node: by its plan if that is compiled, else call by call.
+  void Run(Trace* trace);
 
   // True if a cut whose live written slots are `live` can use this entry.
   bool Serves(const std::vector<bool>& live) const;
@@ -22,9 +32,18 @@ class Entry {
   absl::Span<const int32_t> EndAfter(size_t k) const { return ends_[k]; }
 
  private:
+  // The plan to run, null while there is none.
+  const BoundPlan* Prepare(const Trace& trace);
+
   std::vector<const TrieNode*> calls_;  // in program order
   std::vector<bool> live_;              // per slot: its content is an output
   std::vector<std::vector<int32_t>> ends_;
+
+  std::mutex lock_;  // over what follows
+  bool lowering_tried_ = false;
+  std::unique_ptr<LoweredTrace> lowered_;  // null if it cannot be lowered
+  PlannedGraph* planned_ = nullptr;
+  std::unique_ptr<BoundPlan> bound_;
 };
 
 }  // namespace torch_lazy::lazy

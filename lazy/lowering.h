@@ -12,8 +12,8 @@
 
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
+#include "absl/strings/string_view.h"
 #include "ir/builder.h"
 #include "ir/graph.h"
 
@@ -31,16 +31,17 @@ class Lowering {
   virtual int ListSize(int arg) const = 0;                // tensor lists
   virtual ir::Value ListTensor(int arg, int k) = 0;
   virtual ir::Value Number(int arg, ir::DType as) = 0;    // a run-time Scalar/float/int, rank 0, cast to `as`
+  virtual ir::Value ListNumber(int arg, int k, ir::DType as) = 0;  // number k of a Scalar[]
   virtual double StructuralNumber(int arg) const = 0;     // its value; only for rows with kStructuralScalars
   virtual bool NumberIsFloat(int arg) const = 0;          // the number's own type
   virtual int64_t Int(int arg) const = 0;                 // schema type int: structure
   virtual bool Bool(int arg) const = 0;
   virtual ir::Ints IntList(int arg) const = 0;            // int[]
   virtual ir::Dims Extents(int arg) = 0;                  // SymInt or SymInt[] as extents
-  virtual std::string_view String(int arg) const = 0;     // empty if None
+  virtual absl::string_view String(int arg) const = 0;     // empty if None
   virtual std::optional<ir::DType> DTypeArg(int arg) const = 0;
 
-  // --- results ---
+  // --- results: new tensors first, then written arguments, each in the order of the schema ---
   virtual int num_results() const = 0;
   // What the functional form would return: logical dims, and the dtype the op computes its result in.
   virtual const ir::Type& Result(int k) const = 0;

@@ -53,6 +53,31 @@ std::string Key(const c10::OperatorName& name) {
   return name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
 }
 
+// The row of an overload: its own, or that of its functional form. `add_.Tensor` has the form `add.Tensor`; `add.out` has
+// the overload of `add` whose arguments are its own without the written ones.
+const Row* FindRow(const absl::flat_hash_map<std::string, const Row*>& rows, const c10::OperatorHandle& handle) {
+  const c10::OperatorName& name = handle.operator_name();
+  if (auto row = rows.find(Key(name)); row != rows.end()) return row->second;
+  if (name.name.back() == '_') {
+    auto row = rows.find(Key({name.name.substr(0, name.name.size() - 1), name.overload_name}));
+    return row == rows.end() ? nullptr : row->second;
+  }
+  const auto& args = handle.schema().arguments();
+  size_t inputs = args.size();
+  while (inputs > 0 && args[inputs - 1].is_out()) --inputs;
+  if (inputs == args.size()) return nullptr;
+  for (const auto& [key, row] : rows) {
+    const size_t dot = key.find('.');
+    if (key.compare(0, dot, name.name) != 0) continue;
+    const auto functional = c10::Dispatcher::singleton().findSchema({name.name, dot == std::string::npos ? "" : key.substr(dot + 1)});
+    if (!functional || functional->schema().arguments().size() != inputs) continue;
+    bool same = true;
+    for (size_t i = 0; i < inputs; ++i) same = same && *functional->schema().arguments()[i].real_type() == *args[i].real_type();
+    if (same) return row;
+  }
+  return nullptr;
+}
+
 bool IsTensorType(const c10::Type& type) {
   if (type.kind() == c10::TypeKind::TensorType) return true;
   return type.kind() == c10::TypeKind::ListType &&
@@ -96,11 +121,8 @@ const Op& OpOf(const c10::OperatorHandle& handle) {
   if (op == nullptr) {
     op = std::make_unique<Op>(handle);
     op->id = static_cast<uint32_t>(tables.ops.size());
-    auto row = tables.rows.find(key);
-    if (row != tables.rows.end()) {
-      op->row = row->second;
-      op->immediate |= (op->row->flags & kImmediate) != 0;
-    }
+    op->row = FindRow(tables.rows, handle);
+    op->immediate |= op->row != nullptr && (op->row->flags & kImmediate) != 0;
     auto runner = tables.runners.find(key);
     if (runner != tables.runners.end()) op->runner = runner->second;
   }

@@ -8,7 +8,6 @@
 #include "base/metrics.h"
 #include "lazy/entry.h"
 #include "lazy/geometry.h"
-#include "lazy/interpreter.h"
 #include "lazy/memory.h"
 #include "lazy/storage.h"
 #include "lazy/trace.h"
@@ -101,10 +100,9 @@ void CutAndRun(const std::shared_ptr<Trace>& trace, const char* reason) {
     entry = FindOrMakeEntry(*trace);
   }
   base::Count(base::Tally::kCuts, reason);
-  base::Count(base::Counter::kTracesRun);
   LAZY_LOG(1, "cut: ", reason, ", ", trace->num_calls(), " calls");
   try {
-    Interpret(*entry, trace.get());
+    entry->Run(trace.get());
   } catch (...) {
     Finish(trace);
     throw;

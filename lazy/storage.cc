@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/storage.h"
 
+#include <typeinfo>
+
 #include <c10/core/TensorImpl.h>
 
 #include "lazy/lock.h"
@@ -30,11 +32,9 @@ LazyStorageImpl::~LazyStorageImpl() {
   ReleasePlaceholder(this);
 }
 
-// A storage of ours is its own allocator, and no other is.
 LazyStorageImpl* LazyStorageImpl::Of(c10::StorageImpl* storage) {
-  if (storage == nullptr) return nullptr;
-  LazyStorageImpl* lazy = static_cast<LazyStorageImpl*>(storage);
-  return storage->allocator() == static_cast<c10::Allocator*>(lazy) ? lazy : nullptr;
+  if (storage == nullptr || typeid(*storage) != typeid(LazyStorageImpl)) return nullptr;
+  return static_cast<LazyStorageImpl*>(storage);
 }
 
 LazyStorageImpl* LazyStorageImpl::Of(const at::TensorBase& tensor) {

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lazy/lower.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "lazy/graph_writer.h"
+#include "lazy/lower_call.h"
+
+namespace torch_lazy::lazy {
+
+std::unique_ptr<LoweredTrace> Lower(const Entry& entry, const Trace& trace) {
+  auto lowered = std::make_unique<LoweredTrace>();
+  GraphWriter writer(trace, lowered.get());
+  for (size_t k = 0; k < entry.calls().size(); ++k) {
+    const TrieNode& call = *entry.calls()[k];
+    if (LowerCall(&writer, call, k)) {
+      ++lowered->num_lowered;
+    } else if (!writer.AppendCall(call, k)) {
+      return nullptr;
+    }
+  }
+  if (!writer.Finish(entry.live())) return nullptr;
+  return lowered;
+}
+
+}  // namespace torch_lazy::lazy

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the calls of an entry to a graph.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "ir/graph.h"
+#include "lazy/entry.h"
+#include "lazy/trace.h"
+
+namespace torch_lazy::lazy {
+
+// Where a run finds the graph's scalar k.
+struct NumberSource {
+  int32_t call;
+  int16_t arg;
+  int16_t item;  // position in a list of numbers, or -1
+  bool integer;  // an i64, else an f64
+};
+
+struct LoweredTrace {
+  ir::Graph graph;
+  std::vector<int64_t> symbols;        // the number of each symbol
+  std::vector<int32_t> param_slots;    // graph parameter -> slot
+  std::vector<NumberSource> numbers;   // graph scalar -> argument
+  std::vector<int32_t> output_slots;   // graph output -> slot
+  int num_lowered = 0;                 // calls that became primitives
+};
+
+// Null if some value has a dtype that graphs do not know: then the entry is always interpreted.
+// `trace` gives the structural arguments, which are the same on every run of the entry.
+std::unique_ptr<LoweredTrace> Lower(const Entry& entry, const Trace& trace);
+
+}  // namespace torch_lazy::lazy

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lazy/result_types.h"
+
+#include <ATen/autocast_mode.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+
+namespace torch_lazy::lazy {
+namespace {
+
+at::Tensor MetaTensor(const Geometry& geometry) {
+  c10::Storage storage(c10::Storage::use_byte_size_t(), SizeBytes(geometry), c10::DataPtr(nullptr, c10::Device(c10::kMeta)),
+                       c10::GetAllocator(c10::kMeta), /*resizable=*/true);
+  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
+      std::move(storage), c10::DispatchKeySet(c10::DispatchKey::Meta), c10::scalarTypeToTypeMeta(geometry.dtype));
+  tensor.unsafeGetTensorImpl()->set_sizes_and_strides(geometry.sizes, geometry.strides, geometry.offset);
+  return tensor;
+}
+
+std::optional<c10::OperatorHandle> FunctionalForm(const Op& op) {
+  if (op.row == nullptr || op.name == op.row->name) return std::nullopt;
+  const std::string name = op.row->name;
+  const size_t dot = name.find('.');
+  const std::string overload = dot == std::string::npos ? "" : name.substr(dot + 1);
+  const auto handle = c10::Dispatcher::singleton().findSchema({name.substr(0, dot), overload});
+  if (!handle || !handle->hasKernelForDispatchKey(c10::DispatchKey::Meta)) return std::nullopt;
+  return handle;
+}
+
+}  // namespace
+
+std::vector<std::optional<at::ScalarType>> FunctionalDTypes(const Op& op, const TrieNode& call, const Trace& trace, size_t k) {
+  const auto functional = FunctionalForm(op);
+  if (!functional) return {};
+  torch::jit::Stack stack;
+  for (size_t arg = 0; arg < functional->schema().arguments().size(); ++arg) stack.push_back(trace.args[trace.arg_begin[k] + arg]);
+  for (const NodeOperand& operand : call.operands) {
+    if (operand.item >= 0) return {};  // lists: elementwise over tensors of one dtype
+    if (static_cast<size_t>(operand.arg) < stack.size()) stack[operand.arg] = MetaTensor(operand.geometry);
+  }
+  {
+    at::AutoDispatchBelowADInplaceOrView below_autograd;
+    c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+    functional->callBoxed(&stack);
+  }
+  std::vector<std::optional<at::ScalarType>> dtypes;
+  for (const c10::IValue& value : stack) {
+    dtypes.push_back(value.isTensor() && value.toTensor().defined() ? std::make_optional(value.toTensor().scalar_type())
+                                                                    : std::nullopt);
+  }
+  return dtypes;
+}
+
+}  // namespace torch_lazy::lazy

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The dtypes in which an in-place or `out=` call computes its results.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "lazy/trace.h"
+#include "lazy/trie.h"
+
+namespace torch_lazy::lazy {
+
+// What the functional form (the row's) would return for call `k` of the trace: `bf16.add_(f32)` adds in f32 and rounds once
+// when it writes. Empty where the written tensor's own dtype is the answer, or nothing is known.
+std::vector<std::optional<at::ScalarType>> FunctionalDTypes(const Op& op, const TrieNode& call, const Trace& trace, size_t k);
+
+}  // namespace torch_lazy::lazy
