@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/evaluate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "ir/evaluate_elementwise.h"
+#include "ir/round.h"
+
+namespace torch_lazy::ir {
+namespace {
+
+using Operands = absl::Span<const HostValue* const>;
+using Sizes = std::vector<int64_t>;
+
+Sizes SizesOf(absl::Span<const Extent> dims, absl::Span<const int64_t> symbols) {
+  Sizes sizes;
+  for (Extent extent : dims) sizes.push_back(extent.Value(symbols));
+  return sizes;
+}
+
+Sizes RowMajorStrides(const Sizes& sizes) {
+  Sizes strides(sizes.size(), 1);
+  for (size_t k = sizes.size(); k-- > 1;) strides[k - 1] = strides[k] * sizes[k];
+  return strides;
+}
+
+// Calls visit(i, offset) for the elements i = 0, 1, ... of a row-major space, with offset = start + sum of index * stride.
+template <typename Visitor>
+void ForEach(const Sizes& sizes, const Sizes& strides, int64_t start, Visitor visit) {
+  int64_t count = 1;
+  for (int64_t size : sizes) count *= size;
+  Sizes index(sizes.size(), 0);
+  int64_t offset = start;
+  for (int64_t i = 0; i < count; ++i) {
+    visit(i, offset);
+    for (size_t k = sizes.size(); k-- > 0;) {
+      offset += strides[k];
+      if (++index[k] < sizes[k]) break;
+      offset -= sizes[k] * strides[k];
+      index[k] = 0;
+    }
+  }
+}
+
+void CopyElement(const HostValue& from, int64_t i, HostValue& to, int64_t j) {
+  if (IsFloat(to.dtype)) {
+    to.floats[j] = from.floats[i];
+  } else {
+    to.integers[j] = from.integers[i];
+  }
+}
+
+HostValue Leaf(const Node& node, Sizes sizes, absl::Span<const int64_t> symbols) {
+  HostValue out = MakeHostValue(node.type.dtype, std::move(sizes));
+  if (node.op == Op::kIota) {
+    Sizes strides(out.sizes.size(), 0);
+    strides[node.attrs.dim] = 1;
+    ForEach(out.sizes, strides, 0, [&](int64_t i, int64_t index) {
+      if (IsFloat(out.dtype)) {
+        out.floats[i] = RoundTo(out.dtype, static_cast<double>(index));
+      } else {
+        out.integers[i] = WrapTo(out.dtype, index);
+      }
+    });
+  } else if (node.op == Op::kExtentOf) {
+    out.integers[0] = node.attrs.extent.Value(symbols);
+  } else if (IsFloat(out.dtype)) {
+    out.floats[0] = node.attrs.f;
+  } else {
+    out.integers[0] = node.attrs.i;
+  }
+  return out;
+}
+
+void CastElement(const HostValue& from, int64_t i, HostValue& to) {
+  if (IsFloat(to.dtype)) {
+    // Integers go to f32 directly, not by way of f64, which would round twice.
+    const double number = IsFloat(from.dtype)    ? from.floats[i]
+                          : to.dtype == DType::kF64 ? static_cast<double>(from.integers[i])
+                                                    : static_cast<float>(from.integers[i]);
+    to.floats[i] = RoundTo(to.dtype, number);
+  } else {
+    to.integers[i] = IsFloat(from.dtype) ? FloatToInt(to.dtype, from.floats[i]) : WrapTo(to.dtype, from.integers[i]);
+  }
+}
+
+void ComputeElement(const Node& node, Operands in, int64_t i, HostValue& out) {
+  if (node.op == Op::kCast) return CastElement(*in[0], i, out);
+  if (node.op == Op::kWhere) return CopyElement(*in[in[0]->integers[i] != 0 ? 1 : 2], i, out, i);
+  const bool floats = IsFloat(in[0]->dtype);
+  if (Info(node.op).dtype_rule == DTypeRule::kCompare) {
+    out.integers[i] = floats ? Compare(node.op, in[0]->floats[i], in[1]->floats[i])
+                             : Compare(node.op, in[0]->integers[i], in[1]->integers[i]);
+  } else if (floats) {
+    absl::InlinedVector<double, 3> numbers;
+    for (const HostValue* operand : in) numbers.push_back(operand->floats[i]);
+    out.floats[i] = ElementOf(node.op, out.dtype, numbers);
+  } else {
+    absl::InlinedVector<int64_t, 3> numbers;
+    for (const HostValue* operand : in) numbers.push_back(operand->integers[i]);
+    out.integers[i] = ElementOf(node.op, out.dtype, numbers);
+  }
+}
+
+HostValue Elementwise(const Node& node, Operands in, Sizes sizes) {
+  HostValue out = MakeHostValue(node.type.dtype, std::move(sizes));
+  for (int64_t i = 0; i < out.num_elements(); ++i) ComputeElement(node, in, i, out);
+  return out;
+}
+
+absl::StatusOr<HostValue> View(const Node& node, const HostValue& in, Sizes sizes, absl::Span<const int64_t> symbols) {
+  HostValue out = MakeHostValue(node.type.dtype, std::move(sizes));
+  if (node.op == Op::kReshape) {
+    if (out.num_elements() != in.num_elements()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("reshape: ", in.num_elements(), " elements do not fit ", out.num_elements()));
+    }
+    out.floats = in.floats;
+    out.integers = in.integers;
+    return out;
+  }
+  const Sizes in_strides = RowMajorStrides(in.sizes);
+  Sizes strides(out.sizes.size());
+  int64_t start = 0;
+  for (size_t k = 0; k < strides.size(); ++k) {
+    if (node.op == Op::kPermute) strides[k] = in_strides[node.attrs.dims[k]];
+    if (node.op == Op::kExpand) strides[k] = in.sizes[k] == 1 ? 0 : in_strides[k];
+    if (node.op == Op::kSlice) {
+      const int64_t first = node.attrs.starts[k].Value(symbols);
+      const int64_t last = first + (out.sizes[k] - 1) * node.attrs.steps[k];
+      if (out.sizes[k] > 0 && (std::min(first, last) < 0 || std::max(first, last) >= in.sizes[k])) {
+        return absl::OutOfRangeError(absl::StrCat("slice: elements ", first, " to ", last, " of ", in.sizes[k]));
+      }
+      strides[k] = in_strides[k] * node.attrs.steps[k];
+      start += in_strides[k] * first;
+    }
+  }
+  ForEach(out.sizes, strides, start, [&](int64_t i, int64_t from) { CopyElement(in, from, out, i); });
+  return out;
+}
+
+// Folds one element into an accumulator; f64 for floats.
+double Accumulate(Op op, double sum, double x) {
+  if (op == Op::kSum) return sum + x;
+  if (op == Op::kProd) return sum * x;
+  const double both[] = {sum, x};
+  return ElementOf(op == Op::kReduceMax ? Op::kMax : Op::kMin, DType::kF64, both);
+}
+int64_t Accumulate(Op op, DType dtype, int64_t sum, int64_t x) {
+  const int64_t both[] = {sum, x};
+  if (op == Op::kSum) return ElementOf(Op::kAdd, dtype, both);
+  if (op == Op::kProd) return ElementOf(Op::kMul, dtype, both);
+  return op == Op::kAll || op == Op::kReduceMin ? std::min(sum, x) : std::max(sum, x);
+}
+
+int64_t LeastInteger(DType dtype) {
+  if (dtype == DType::kBool || dtype == DType::kU8) return 0;
+  return std::numeric_limits<int64_t>::min() >> (64 - 8 * SizeBytes(dtype));
+}
+int64_t GreatestInteger(DType dtype) {
+  if (dtype == DType::kBool) return 1;
+  return dtype == DType::kU8 ? 255 : -1 - LeastInteger(dtype);
+}
+
+// What a reduction of nothing gives.
+void Fill(HostValue& out, Op op) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const bool one = op == Op::kProd || op == Op::kAll;
+  const double number = op == Op::kReduceMax ? -inf : op == Op::kReduceMin ? inf : one;
+  const int64_t integer = op == Op::kReduceMax   ? LeastInteger(out.dtype)
+                          : op == Op::kReduceMin ? GreatestInteger(out.dtype)
+                                                 : one;
+  std::fill(out.floats.begin(), out.floats.end(), number);
+  std::fill(out.integers.begin(), out.integers.end(), integer);
+}
+
+// Strides into the reduced value, 0 along reduced dims; the same with keepdim or without.
+Sizes ReducedStrides(const Sizes& sizes, const Ints& reduced) {
+  Sizes strides(sizes.size(), 0);
+  int64_t stride = 1;
+  for (size_t k = sizes.size(); k-- > 0;) {
+    if (std::binary_search(reduced.begin(), reduced.end(), static_cast<int64_t>(k))) continue;
+    strides[k] = stride;
+    stride *= sizes[k];
+  }
+  return strides;
+}
+
+HostValue Reduce(const Node& node, const HostValue& in, Sizes sizes) {
+  HostValue out = MakeHostValue(node.type.dtype, std::move(sizes));
+  Fill(out, node.op);
+  ForEach(in.sizes, ReducedStrides(in.sizes, node.attrs.dims), 0, [&](int64_t i, int64_t to) {
+    if (IsFloat(out.dtype)) {
+      out.floats[to] = Accumulate(node.op, out.floats[to], in.floats[i]);
+    } else {
+      out.integers[to] = Accumulate(node.op, out.dtype, out.integers[to], in.integers[i]);
+    }
+  });
+  for (double& number : out.floats) number = RoundTo(out.dtype, number);
+  return out;
+}
+
+bool Beats(Op op, double x, double best) {
+  if (std::isnan(best)) return false;
+  return std::isnan(x) || Compare(op == Op::kArgMax ? Op::kGt : Op::kLt, x, best);
+}
+bool Beats(Op op, int64_t x, int64_t best) { return Compare(op == Op::kArgMax ? Op::kGt : Op::kLt, x, best); }
+
+absl::StatusOr<HostValue> ArgReduce(const Node& node, const HostValue& in, Sizes sizes) {
+  HostValue out = MakeHostValue(node.type.dtype, std::move(sizes));
+  const int64_t dim = node.attrs.dims[0];
+  if (in.sizes[dim] == 0 && out.num_elements() > 0) return absl::InvalidArgumentError("argmax: of no elements");
+  const Sizes strides = RowMajorStrides(in.sizes);
+  Sizes outer = in.sizes;
+  outer[dim] = 1;
+  ForEach(outer, strides, 0, [&](int64_t to, int64_t first) {
+    int64_t best = 0;
+    for (int64_t k = 1; k < in.sizes[dim]; ++k) {
+      const int64_t at = first + k * strides[dim], best_at = first + best * strides[dim];
+      const bool wins = IsFloat(in.dtype) ? Beats(node.op, in.floats[at], in.floats[best_at])
+                                          : Beats(node.op, in.integers[at], in.integers[best_at]);
+      if (wins) best = k;
+    }
+    out.integers[to] = best;
+  });
+  return out;
+}
+
+absl::StatusOr<HostValue> Take(const Node& node, const HostValue& x, const HostValue& index) {
+  HostValue out = MakeHostValue(node.type.dtype, index.sizes);
+  const Sizes x_strides = RowMajorStrides(x.sizes);
+  Sizes strides = x_strides;
+  for (size_t k = 0; k < strides.size(); ++k) {
+    if (static_cast<int64_t>(k) == node.attrs.dim || x.sizes[k] == 1) strides[k] = 0;
+  }
+  const int64_t extent = x.sizes[node.attrs.dim];
+  absl::Status status;
+  ForEach(out.sizes, strides, 0, [&](int64_t i, int64_t base) {
+    const int64_t at = index.integers[i];
+    if (at < 0 || at >= extent) {
+      status = absl::OutOfRangeError(absl::StrCat("take: index ", at, " is out of range for ", extent));
+    } else {
+      CopyElement(x, base + at * x_strides[node.attrs.dim], out, i);
+    }
+  });
+  if (!status.ok()) return status;
+  return out;
+}
+
+// The results of calls stand beside the nodes' values, for `result`.
+class Evaluator {
+ public:
+  Evaluator(const Graph& graph, const EvaluateInputs& inputs) : graph_(graph), inputs_(inputs) {}
+
+  absl::StatusOr<std::vector<HostValue>> Run() {
+    values_.resize(graph_.nodes.size());
+    results_.resize(graph_.nodes.size());
+    for (size_t v = 0; v < graph_.nodes.size(); ++v) {
+      LAZY_ASSIGN_OR_RETURN(values_[v], ValueOf(static_cast<Value>(v)));
+    }
+    std::vector<HostValue> outputs;
+    for (const Output& output : graph_.outputs) outputs.push_back(values_[output.value]);
+    return outputs;
+  }
+
+ private:
+  absl::StatusOr<HostValue> ValueOf(Value v) {
+    const Node& node = graph_.node(v);
+    if (node.op == Op::kParam) return Given(node, inputs_.params);
+    if (node.op == Op::kScalar) return Given(node, inputs_.scalars);
+    if (node.op == Op::kCall) return RunCall(v, node);
+    if (node.op == Op::kResult) return results_[node.inputs[0]][node.attrs.index];
+    std::vector<const HostValue*> operands;
+    for (Value input : node.inputs) operands.push_back(&values_[input]);
+    return EvaluateNode(node, operands, inputs_.symbols);
+  }
+
+  absl::StatusOr<HostValue> Given(const Node& node, const std::vector<HostValue>& given) {
+    const auto index = static_cast<size_t>(node.attrs.index);
+    if (index < given.size() && given[index].dtype == node.type.dtype &&
+        given[index].sizes == SizesOf(node.type.dims, inputs_.symbols)) {
+      return given[index];
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat(Info(node.op).text, " ", index, " is missing or not ", node.type.ToString()));
+  }
+
+  absl::StatusOr<HostValue> RunCall(Value v, const Node& node) {
+    std::vector<HostValue> operands;
+    for (Value input : node.inputs) operands.push_back(values_[input]);
+    if (!inputs_.call) return absl::UnimplementedError(absl::StrCat("call: nobody runs ", node.attrs.callee));
+    LAZY_ASSIGN_OR_RETURN(results_[v], inputs_.call(node, operands));
+    if (results_[v].size() != node.attrs.inout.size()) {
+      return absl::InternalError(absl::StrCat("call: ", node.attrs.callee, " gave ", results_[v].size(), " results"));
+    }
+    return results_[v].empty() ? MakeHostValue(DType::kBool, {}) : results_[v][0];
+  }
+
+  const Graph& graph_;
+  const EvaluateInputs& inputs_;
+  std::vector<HostValue> values_;
+  std::vector<std::vector<HostValue>> results_;
+};
+
+}  // namespace
+
+absl::StatusOr<HostValue> EvaluateNode(const Node& node, Operands operands, absl::Span<const int64_t> symbols) {
+  Sizes sizes = SizesOf(node.type.dims, symbols);
+  switch (Info(node.op).kind) {
+    case Kind::kLeaf:
+      return Leaf(node, std::move(sizes), symbols);
+    case Kind::kElementwise:
+      return Elementwise(node, operands, std::move(sizes));
+    case Kind::kView:
+      return View(node, *operands[0], std::move(sizes), symbols);
+    case Kind::kReduce:
+      if (node.op == Op::kArgMax || node.op == Op::kArgMin) return ArgReduce(node, *operands[0], std::move(sizes));
+      return Reduce(node, *operands[0], std::move(sizes));
+    case Kind::kIndexed:
+      return Take(node, *operands[0], *operands[1]);
+    case Kind::kCall:
+      break;
+  }
+  return absl::InternalError(absl::StrCat("evaluate: ", Info(node.op).text, " is not evaluated alone"));
+}
+
+absl::StatusOr<std::vector<HostValue>> Evaluate(const Graph& graph, const EvaluateInputs& inputs) {
+  return Evaluator(graph, inputs).Run();
+}
+
+}  // namespace torch_lazy::ir
