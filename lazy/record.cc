@@ -72,7 +72,8 @@ void TouchOperands(const CallDescription& call, c10::ArrayRef<int32_t> slots, co
   for (size_t k = 0; k < call.operands.size(); ++k) {
     LazyStorageImpl* storage = call.operands[k].storage;
     if (static_cast<size_t>(slots[k]) == trace->slots.size()) {
-      trace->slots.push_back({storage->content, storage, storage->nbytes(), /*external=*/true, /*written=*/false});
+      trace->slots.push_back({storage->content, storage, storage->nbytes(), /*external=*/true, /*written=*/false,
+                              storage->serial, static_cast<uint32_t>(trace->path.size())});
       storage->touches.push_back({trace, slots[k]});
     }
     if (call.operands[k].written && !trace->slots[slots[k]].written) {
@@ -108,7 +109,9 @@ at::Tensor NewResult(const ResultShape& shape, const std::shared_ptr<Trace>& tra
   LazyStorageImpl* lazy_storage = static_cast<LazyStorageImpl*>(storage.unsafeGetStorageImpl());
   lazy_storage->touches.push_back({trace, static_cast<int32_t>(trace->slots.size())});
   lazy_storage->writer = trace;
-  trace->slots.push_back({c10::Storage(), lazy_storage, shape.size_bytes, /*external=*/false, /*written=*/true});
+  trace->slots.push_back({c10::Storage(), lazy_storage, shape.size_bytes, /*external=*/false, /*written=*/true,
+                          lazy_storage->serial, static_cast<uint32_t>(trace->path.size())});
+  trace->new_bytes += static_cast<int64_t>(shape.size_bytes);
   const Geometry& g = shape.geometry;
   at::Tensor tensor = MakeTensor(std::move(storage), g.dtype, g.sizes, g.strides, g.offset);
   if (g.conj) tensor.unsafeGetTensorImpl()->_set_conj(true);
@@ -150,7 +153,8 @@ Recorded TryRecord(const Op& op, const CallDescription& call, const std::shared_
   c10::SmallVector<int32_t, 8> slots;
   AssignSlots(call, *trace, &slots);
   TrieNode* node = trace->at->Find(call.words, slots);
-  if (node == nullptr) {
+  const bool grown = node == nullptr;
+  if (grown) {
     if (shape == nullptr) return Recorded::kNo;
     int32_t end = static_cast<int32_t>(trace->slots.size());
     for (const int32_t slot : slots) end = std::max(end, slot + 1);
@@ -159,7 +163,8 @@ Recorded TryRecord(const Op& op, const CallDescription& call, const std::shared_
   TouchOperands(call, slots, trace);
   FinishCall(op, *node->shape, trace, stack);
   trace->at = node;
-  *full = MustCut(*trace);
+  trace->path.push_back(node);
+  *full = MustCut(trace.get(), grown);
   return Recorded::kYes;
 }
 

@@ -9,6 +9,7 @@
 #include "lazy/entry.h"
 #include "lazy/geometry.h"
 #include "lazy/memory.h"
+#include "lazy/segments.h"
 #include "lazy/storage.h"
 #include "lazy/trace.h"
 
@@ -39,23 +40,17 @@ std::shared_ptr<Trace>& CurrentTrace() {
 std::shared_ptr<Trace> NewTrace() {
   auto trace = std::make_shared<Trace>();
   trace->at = Root();
+  trace->first_serial = NextSerial();
   std::vector<std::weak_ptr<Trace>>& all = AllTraces();
   std::erase_if(all, [](const std::weak_ptr<Trace>& t) { return t.expired(); });
   all.push_back(trace);
   return trace;
 }
 
-Entry* FindOrMakeEntry(const Trace& trace) {
+std::vector<bool> LiveSlots(const Trace& trace) {
   std::vector<bool> live(trace.slots.size());
   for (size_t s = 0; s < live.size(); ++s) live[s] = trace.slots[s].owner != nullptr && trace.slots[s].written;
-  for (const std::unique_ptr<Entry>& entry : trace.at->entries) {
-    if (entry->Serves(live)) return entry.get();
-  }
-  for (const std::unique_ptr<Entry>& entry : trace.at->entries) {
-    for (size_t s = 0; s < live.size(); ++s) live[s] = live[s] || entry->live()[s];
-  }
-  trace.at->entries.push_back(std::make_unique<Entry>(trace.at, std::move(live)));
-  return trace.at->entries.back().get();
+  return live;
 }
 
 // Storages take what the run has left in their slots, and are no longer part of the trace.
@@ -97,12 +92,16 @@ void CutAndRun(const std::shared_ptr<Trace>& trace, const char* reason) {
     }
     if (trace->state == Trace::State::kDone) return;
     trace->state = Trace::State::kRunning;
-    entry = FindOrMakeEntry(*trace);
+    if (trace->period == 0) entry = EntryFor(trace->at, LiveSlots(*trace));
   }
   base::Count(base::Tally::kCuts, reason);
   LAZY_LOG(1, "cut: ", reason, ", ", trace->num_calls(), " calls");
   try {
-    entry->Run(trace.get());
+    if (entry != nullptr) {
+      entry->Run(trace.get());
+    } else {
+      RunSteps(trace.get(), Root());
+    }
   } catch (...) {
     Finish(trace);
     throw;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/storage.h"
 
+#include <atomic>
 #include <typeinfo>
 
 #include <c10/core/TensorImpl.h>
@@ -16,20 +17,40 @@ std::recursive_mutex& DeviceLock() {
   return *lock;
 }
 
+namespace {
+
+std::atomic<uint64_t>& Serials() {
+  static std::atomic<uint64_t> serials{1};
+  return serials;
+}
+
+}  // namespace
+
+uint64_t NextSerial() { return Serials().load(std::memory_order_relaxed); }
+
 LazyStorageImpl::LazyStorageImpl(size_t size_bytes, int device_index)
     : c10::StorageImpl(use_byte_size_t(), size_bytes,
                        Placeholder(this, c10::Device(c10::kPrivateUse1, static_cast<c10::DeviceIndex>(device_index))),
-                       /*allocator=*/this, /*resizable=*/true) {}
+                       /*allocator=*/this, /*resizable=*/true),
+      serial(Serials().fetch_add(1, std::memory_order_relaxed)) {}
 
 void LazyStorageImpl::release_resources() {
+  LeaveTraces();
   ReleasePlaceholder(this);
   StorageImpl::release_resources();
 }
 
 LazyStorageImpl::~LazyStorageImpl() {
+  LeaveTraces();
+  ReleasePlaceholder(this);
+}
+
+void LazyStorageImpl::LeaveTraces() {
+  c10::SmallVector<Touch, 1> left;  // ended outside the lock
   Locked lock(DeviceLock());
   for (const Touch& touch : touches) touch.trace->ForgetOwner(touch.slot);
-  ReleasePlaceholder(this);
+  left.swap(touches);
+  writer = nullptr;
 }
 
 LazyStorageImpl* LazyStorageImpl::Of(c10::StorageImpl* storage) {

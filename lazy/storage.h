@@ -32,6 +32,8 @@ class LazyStorageImpl final : public c10::StorageImpl, public StorageAllocator {
   static LazyStorageImpl* Of(const at::TensorBase& tensor);
   static LazyStorageImpl* Of(c10::StorageImpl* storage);
 
+  const uint64_t serial;  // in order of making; never reused, as addresses are
+
   // --- guarded by the device lock (lock.h) ---
   struct Touch {
     std::shared_ptr<Trace> trace;
@@ -40,7 +42,13 @@ class LazyStorageImpl final : public c10::StorageImpl, public StorageAllocator {
   c10::Storage content;                     // CPU; null if nothing was ever stored
   c10::SmallVector<Touch, 1> touches;       // traces that read or write this storage
   std::shared_ptr<Trace> writer;            // the trace whose pending calls write it
+
+ private:
+  void LeaveTraces();
 };
+
+// Storages made from now on have serials from this one on.
+uint64_t NextSerial();
 
 // A new lazy tensor of this geometry over `storage`.
 at::Tensor MakeTensor(c10::Storage storage, at::ScalarType dtype, c10::IntArrayRef sizes, c10::IntArrayRef strides,

@@ -11,6 +11,7 @@
 
 #include <ATen/core/ivalue.h>
 
+#include "lazy/closing.h"
 #include "lazy/lock.h"
 #include "lazy/storage.h"
 #include "lazy/trie.h"
@@ -26,6 +27,8 @@ class Trace {
     size_t size_bytes = 0;
     bool external = false;             // it was there before the trace touched it
     bool written = false;
+    uint64_t serial = 0;               // of an external storage
+    uint32_t first_call = 0;           // the call that first touched it
   };
   enum class State { kPending, kRunning, kDone };
 
@@ -35,8 +38,13 @@ class Trace {
   std::vector<Slot> slots;
   std::vector<c10::IValue> args;          // of all calls in order; tensors of this device are None
   std::vector<uint32_t> arg_begin;        // per call, into args
+  std::vector<TrieNode*> path;            // per call
+  int64_t new_bytes = 0;                  // of the results
+  uint64_t first_serial = 0;              // storages made before the trace have smaller ones
+  StepDetector steps;
+  size_t period = 0;                      // > 0: the trace ends with two steps of so many calls
 
-  size_t num_calls() const { return arg_begin.size(); }
+  size_t num_calls() const { return path.size(); }
   void ForgetOwner(int32_t slot) { slots[slot].owner = nullptr; }
 };
 

@@ -45,6 +45,7 @@ TrieNode* TrieNode::Grow(const Op& child_op, c10::ArrayRef<int64_t> call_words, 
   node->parent = this;
   node->op = &child_op;
   node->words.assign(call_words.begin(), call_words.end());
+  node->words_hash = absl::HashOf(absl::MakeConstSpan(node->words));
   node->operand_slots.assign(slots.begin(), slots.end());
   node->depth = depth + 1;
   children[HashOf(call_words, slots)].push_back(node);

@@ -46,6 +46,7 @@ struct TrieNode {
   TrieNode* parent = nullptr;
   const Op* op = nullptr;                      // null at the root
   std::vector<int64_t> words;
+  uint64_t words_hash = 0;
   std::vector<int32_t> operand_slots;
   std::vector<NodeOperand> operands;
   std::shared_ptr<const CallShape> shape;

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lazy/segments.h"
+
+#include <algorithm>
+
+#include "lazy/entry.h"
+
+namespace torch_lazy::lazy {
+namespace {
+
+// Calls [begin, end) of `whole`, replayed into a trace of their own: slots are numbered anew, contents are shared.
+class Segment {
+ public:
+  Segment(Trace* whole, TrieNode* root, size_t begin, size_t end) : whole_(*whole), end_(end) {
+    part_.at = root;
+    renumbered_.assign(whole->slots.size(), -1);
+    for (size_t k = begin; k < end; ++k) Replay(*whole->path[k], k);
+  }
+
+  Trace& part() { return part_; }
+
+  std::vector<bool> Live() const {
+    std::vector<bool> needed(whole_.slots.size(), false);
+    for (size_t k = end_; k < whole_.path.size(); ++k) {
+      for (const NodeOperand& operand : whole_.path[k]->operands) needed[operand.slot] = true;
+    }
+    std::vector<bool> live(part_.slots.size(), false);
+    for (size_t s = 0; s < renumbered_.size(); ++s) {
+      const int32_t slot = renumbered_[s];
+      if (slot >= 0) live[slot] = part_.slots[slot].written && (needed[s] || whole_.slots[s].owner != nullptr);
+    }
+    return live;
+  }
+
+  void TakeBack(const std::vector<bool>& live) {
+    for (size_t s = 0; s < renumbered_.size(); ++s) {
+      const int32_t slot = renumbered_[s];
+      if (slot >= 0 && live[slot]) whole_.slots[s].content = part_.slots[slot].content;
+    }
+  }
+
+ private:
+  int32_t SlotOf(int32_t slot) {
+    if (renumbered_[slot] < 0) {
+      renumbered_[slot] = static_cast<int32_t>(part_.slots.size());
+      part_.slots.push_back({whole_.slots[slot].content, nullptr, whole_.slots[slot].size_bytes, /*external=*/true});
+    }
+    return renumbered_[slot];
+  }
+
+  void Replay(const TrieNode& call, size_t k) {
+    std::vector<int32_t> slots;
+    for (const NodeOperand& operand : call.operands) {
+      slots.push_back(SlotOf(operand.slot));
+      if (operand.written) part_.slots[slots.back()].written = true;
+    }
+    TrieNode* node = part_.at->Find(call.words, slots);
+    if (node == nullptr) {
+      node = part_.at->Grow(*call.op, call.words, slots);
+      node->shape = call.shape;
+      node->operands = call.operands;
+      for (size_t i = 0; i < slots.size(); ++i) node->operands[i].slot = slots[i];
+      node->first_result_slot = static_cast<int32_t>(part_.slots.size());
+    }
+    int32_t result_slot = call.first_result_slot;
+    for (const ResultShape& result : call.shape->results) {
+      if (!result.defined || result.arg >= 0) continue;
+      renumbered_[result_slot++] = static_cast<int32_t>(part_.slots.size());
+      part_.slots.push_back({c10::Storage(), nullptr, result.size_bytes, /*external=*/false, /*written=*/true});
+    }
+    part_.at = node;
+    part_.path.push_back(node);
+    part_.arg_begin.push_back(static_cast<uint32_t>(part_.args.size()));
+    const size_t first = whole_.arg_begin[k];
+    for (size_t i = 0; i < call.op->args.size(); ++i) part_.args.push_back(std::move(whole_.args[first + i]));
+  }
+
+  Trace& whole_;
+  const size_t end_;
+  Trace part_;
+  std::vector<int32_t> renumbered_;  // slot of the whole -> slot of the part
+};
+
+}  // namespace
+
+Entry* EntryFor(TrieNode* end, std::vector<bool> live) {
+  for (const std::unique_ptr<Entry>& entry : end->entries) {
+    if (entry->Serves(live)) return entry.get();
+  }
+  for (const std::unique_ptr<Entry>& entry : end->entries) {
+    for (size_t s = 0; s < live.size(); ++s) live[s] = live[s] || entry->live()[s];
+  }
+  end->entries.push_back(std::make_unique<Entry>(end, std::move(live)));
+  return end->entries.back().get();
+}
+
+void RunSteps(Trace* trace, TrieNode* root) {
+  const size_t n = trace->path.size();
+  std::vector<size_t> cuts = {0, n - 2 * trace->period, n - trace->period, n};
+  cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+  for (size_t i = 0; i + 1 < cuts.size(); ++i) {
+    std::unique_ptr<Segment> segment;
+    Entry* entry = nullptr;
+    std::vector<bool> live;
+    {
+      Locked lock(DeviceLock());
+      segment = std::make_unique<Segment>(trace, root, cuts[i], cuts[i + 1]);
+      live = segment->Live();
+      if (cuts[i + 1] - cuts[i] == trace->period) segment->part().at->closes_step = true;
+      entry = EntryFor(segment->part().at, live);
+    }
+    entry->Run(&segment->part());
+    segment->TakeBack(live);
+  }
+}
+
+}  // namespace torch_lazy::lazy
