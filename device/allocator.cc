@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The allocator and the storages that PyTorch makes for the device by itself.
+//
+// Our own tensors do not pass here: their storages have no memory until a sync. These serve code that asks for raw memory
+// of the device, and for a storage around it (`torch.UntypedStorage`, slices of storages, unpickling).
+#include <unistd.h>
+
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/CachingDeviceAllocator.h>
+
+#include "base/metrics.h"
+#include "lazy/storage.h"
+
+namespace torch_lazy::device {
+namespace {
+
+class Allocator final : public c10::DeviceAllocator {
+ public:
+  c10::DataPtr allocate(size_t size_bytes) override {
+    c10::DataPtr memory = c10::GetCPUAllocator()->allocate(size_bytes);
+    memory.unsafe_set_device(c10::Device(c10::kPrivateUse1, 0));
+    return memory;
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return c10::GetCPUAllocator()->raw_deleter(); }
+  void copy_data(void* to, const void* from, size_t size_bytes) const override { default_copy_data(to, from, size_bytes); }
+
+  bool initialized() override { return true; }
+  void emptyCache(c10::MempoolId_t) override {}
+  void recordStream(const c10::DataPtr&, c10::Stream) override {}  // all streams are one queue
+
+  c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex) override {
+    constexpr size_t kAll = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+    c10::CachingDeviceAllocator::DeviceStats stats;
+    c10::CachingAllocator::Stat& bytes = stats.allocated_bytes[kAll];
+    bytes.current = base::Get(base::Counter::kBytesLive);
+    bytes.peak = std::max(bytes.current, base::Get(base::Counter::kBytesPeak));
+    stats.reserved_bytes[kAll] = bytes;
+    return stats;
+  }
+  void resetAccumulatedStats(c10::DeviceIndex) override {
+    TORCH_CHECK_NOT_IMPLEMENTED(false, "lazy: statistics are reset together, by torch.ops.torch_lazy.reset_metrics()");
+  }
+  void resetPeakStats(c10::DeviceIndex device) override { resetAccumulatedStats(device); }
+
+  std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex) override {
+    const size_t page_bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    return {page_bytes * static_cast<size_t>(sysconf(_SC_AVPHYS_PAGES)),
+            page_bytes * static_cast<size_t>(sysconf(_SC_PHYS_PAGES))};
+  }
+};
+
+// Memory that comes along becomes the content; a storage without any gets it at its first write, like all of ours.
+c10::intrusive_ptr<c10::StorageImpl> MakeStorageImpl(c10::StorageImpl::use_byte_size_t, c10::SymInt size_bytes,
+                                                     c10::DataPtr memory, c10::Allocator* /*allocator*/, bool /*resizable*/) {
+  const size_t size = static_cast<size_t>(size_bytes.guard_int(__FILE__, __LINE__));
+  auto storage = c10::make_intrusive<lazy::LazyStorageImpl>(size, /*device_index=*/0);
+  if (memory.get() != nullptr) {
+    memory.unsafe_set_device(c10::Device(c10::kCPU));
+    storage->content =
+        c10::Storage(c10::Storage::use_byte_size_t(), size, std::move(memory), c10::GetCPUAllocator(), /*resizable=*/true);
+  }
+  return storage;
+}
+
+[[maybe_unused]] const bool registered = [] {
+  c10::SetAllocator(c10::kPrivateUse1, new Allocator);
+  c10::SetStorageImplCreate(c10::kPrivateUse1, &MakeStorageImpl);
+  return true;
+}();
+
+}  // namespace
+}  // namespace torch_lazy::device

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the dispatcher is told at load: every kernel of the device, in the order that matters.
+#include "device/kernels/kernels.h"
+#include "device/recorder.h"
+
+namespace torch_lazy::device {
+namespace {
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, aten) {
+  RegisterFactories(aten);
+  RegisterViews(aten);
+  RegisterResizing(aten);
+  RegisterCopies(aten);
+  RegisterAttention(aten);
+  RecordTheRest(aten);  // last: it leaves out what has a kernel by now
+  RegisterLinearRunners();
+  RegisterConvolutionRunners();
+  RegisterRecurrentRunners();
+}
+
+TORCH_LIBRARY_IMPL(_, PrivateUse1, fallback) { RecordOthers(fallback); }
+
+}  // namespace
+}  // namespace torch_lazy::device

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies to, from and on the device.
+//
+// PyTorch sends every copy_ with a lazy tensor here as one _copy_from, broadcast and cast included. On the device it is a
+// recorded call; from the host the bytes are taken at once, since the program may change or free them right after.
+#include <ATen/ops/_local_scalar_dense.h>
+#include <ATen/ops/clone.h>
+
+#include "device/fork.h"
+#include "device/kernels/kernels.h"
+#include "lazy/lock.h"
+#include "lazy/op.h"
+#include "lazy/storage.h"
+
+namespace torch_lazy::device {
+namespace {
+
+void RecordCopy(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
+  static const lazy::Op& op = lazy::OpOf(c10::Dispatcher::singleton().findSchemaOrThrow("aten::copy_", ""));
+  torch::jit::Stack stack{to, from, non_blocking};
+  lazy::Call(op, &stack);
+}
+
+bool HasPendingWork(const at::Tensor& tensor) {
+  const lazy::LazyStorageImpl* storage = lazy::LazyStorageImpl::Of(tensor);
+  const lazy::Locked lock(lazy::DeviceLock());
+  return storage != nullptr && !storage->touches.empty();
+}
+
+// Host data goes straight into its final place, unless pending work still needs what is there: then it waits in a
+// storage of its own for its turn.
+void CopyFromHost(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
+  if (!HasPendingWork(to)) {
+    lazy::SyncToCpuAlias(to, "copy from host", /*writes=*/true).copy_(from);
+    return;
+  }
+  const at::Tensor snapshot = at::clone(from.cpu(), c10::MemoryFormat::Contiguous);
+  RecordCopy(lazy::MakeTensor(lazy::MakeStorage(snapshot.storage()), snapshot.scalar_type(), snapshot.sizes(),
+                              snapshot.strides()),
+             to, non_blocking);
+}
+
+at::Tensor CopyFrom(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
+  CheckFork();
+  if (!to.is_privateuseone()) {
+    at::Tensor(to).copy_(lazy::SyncToCpuAlias(from, "copy to host"), non_blocking);
+  } else if (from.is_privateuseone()) {
+    RecordCopy(from, to, non_blocking);
+  } else {
+    CopyFromHost(from, to, non_blocking);
+  }
+  return to;
+}
+
+at::Tensor CopyFromAndResize(const at::Tensor& from, const at::Tensor& to) {
+  to.resize_(from.sizes());
+  return CopyFrom(from, to, /*non_blocking=*/false);
+}
+
+at::Scalar LocalScalarDense(const at::Tensor& self) {
+  CheckFork();
+  return at::_local_scalar_dense(lazy::SyncToCpuAlias(self, "item"));
+}
+
+// Copy-on-write clones need storages whose pointers they may share, and ours are made to look like such.
+at::Tensor LazyClone(const at::Tensor& self) { return at::clone(self); }
+
+// All streams are one queue, so memory is never in use on another one.
+void RecordStream(at::Tensor& /*self*/, c10::Stream /*stream*/) {}
+
+}  // namespace
+
+void RegisterCopies(torch::Library& aten) {
+  aten.impl("_copy_from", TORCH_FN(CopyFrom));
+  aten.impl("_copy_from_and_resize", TORCH_FN(CopyFromAndResize));
+  aten.impl("_local_scalar_dense", TORCH_FN(LocalScalarDense));
+  aten.impl("_lazy_clone", TORCH_FN(LazyClone));
+  aten.impl("record_stream", TORCH_FN(RecordStream));
+}
+
+}  // namespace torch_lazy::device

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors out of nothing: sizes and strides, and a storage that has no memory until something is written to it.
+#include <limits>
+
+#include <ATen/Context.h>
+#include <ATen/EmptyTensor.h>
+#include <ATen/ops/fill.h>
+#include <ATen/ops/zeros.h>
+
+#include "device/fork.h"
+#include "device/kernels/kernels.h"
+#include "lazy/storage.h"
+
+namespace torch_lazy::device {
+namespace {
+
+using OptionalLayout = std::optional<c10::Layout>;
+using OptionalDType = std::optional<c10::ScalarType>;
+using OptionalDevice = std::optional<c10::Device>;
+
+void CheckOptions(OptionalLayout layout, OptionalDevice device, std::optional<bool> pin_memory) {
+  CheckFork();
+  TORCH_CHECK_NOT_IMPLEMENTED(layout.value_or(c10::kStrided) == c10::kStrided, "lazy: tensors of layout ", *layout,
+                              " are not supported");
+  TORCH_CHECK(!device.has_value() || device->index() <= 0, "lazy: device index ", static_cast<int>(device->index()),
+              " is out of range: there is 1 device");
+  TORCH_CHECK(!pin_memory.value_or(false), "Only dense CPU tensors can be pinned");
+}
+
+// torch.use_deterministic_algorithms() asks for memory that is the same every time.
+at::Tensor FillIfDeterministic(at::Tensor tensor) {
+  const at::Context& context = at::globalContext();
+  if (!context.deterministicAlgorithms() || !context.deterministicFillUninitializedMemory()) return tensor;
+  if (tensor.is_floating_point() || tensor.is_complex()) {
+    return tensor.fill_(std::numeric_limits<double>::quiet_NaN());
+  }
+  if (tensor.scalar_type() == at::kBool) return tensor.fill_(true);
+  const int bits = static_cast<int>(tensor.element_size()) * 8 - (c10::isSignedType(tensor.scalar_type()) ? 1 : 0);
+  return tensor.fill_(static_cast<int64_t>((uint64_t{1} << std::min(bits, 63)) - 1));
+}
+
+at::Tensor Empty(c10::IntArrayRef sizes, OptionalDType dtype, OptionalLayout layout, OptionalDevice device,
+                 std::optional<bool> pin_memory, std::optional<c10::MemoryFormat> memory_format) {
+  CheckOptions(layout, device, pin_memory);
+  at::detail::check_size_nonnegative(sizes);
+  const c10::ScalarType type = c10::dtype_or_default(dtype);
+  const size_t size_bytes = at::detail::computeStorageNbytesContiguous(sizes, c10::elementSize(type));
+  c10::SmallVector<int64_t, 6> strides(sizes.size());
+  int64_t stride = 1;
+  for (size_t d = sizes.size(); d-- > 0;) {
+    strides[d] = stride;
+    stride *= std::max<int64_t>(sizes[d], 1);
+  }
+  at::Tensor tensor = lazy::MakeTensor(lazy::MakeStorage(size_bytes), type, sizes, strides);
+  if (memory_format.has_value() && *memory_format != c10::MemoryFormat::Contiguous) {
+    tensor.unsafeGetTensorImpl()->empty_tensor_restride(*memory_format);
+  }
+  return FillIfDeterministic(std::move(tensor));
+}
+
+at::Tensor EmptyStrided(c10::IntArrayRef sizes, c10::IntArrayRef strides, OptionalDType dtype, OptionalLayout layout,
+                        OptionalDevice device, std::optional<bool> pin_memory) {
+  CheckOptions(layout, device, pin_memory);
+  at::detail::check_size_nonnegative(sizes);
+  TORCH_CHECK(sizes.size() == strides.size(), "dimensionality of sizes (", sizes.size(),
+              ") must match dimensionality of strides (", strides.size(), ")");
+  const c10::ScalarType type = c10::dtype_or_default(dtype);
+  const size_t size_bytes = at::detail::computeStorageNbytes(sizes, strides, c10::elementSize(type));
+  return FillIfDeterministic(lazy::MakeTensor(lazy::MakeStorage(size_bytes), type, sizes, strides));
+}
+
+// A tensor of zeros that are not stored is an optimisation of autograd's; stored ones mean the same.
+at::Tensor EfficientZeroTensor(c10::IntArrayRef sizes, OptionalDType dtype, OptionalLayout layout, OptionalDevice device,
+                               std::optional<bool> pin_memory) {
+  return at::zeros(sizes, dtype, layout, device, pin_memory);
+}
+
+}  // namespace
+
+void RegisterFactories(torch::Library& aten) {
+  aten.impl("empty.memory_format", TORCH_FN(Empty));
+  aten.impl("empty_strided", TORCH_FN(EmptyStrided));
+  aten.impl("_efficientzerotensor", TORCH_FN(EfficientZeroTensor));
+}
+
+}  // namespace torch_lazy::device

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels that are more than a recorded call.
+//
+// Each function registers one file's kernels in the library of `aten` at PrivateUse1; device/dispatch.cc calls them all.
+#pragma once
+
+#include <torch/library.h>
+
+namespace torch_lazy::device {
+
+void RegisterFactories(torch::Library& aten);
+void RegisterViews(torch::Library& aten);
+void RegisterResizing(torch::Library& aten);
+void RegisterCopies(torch::Library& aten);
+void RegisterAttention(torch::Library& aten);
+
+// Runners (lazy/op.h) of operators that have no kernel of their own on the CPU.
+void RegisterLinearRunners();
+void RegisterConvolutionRunners();
+void RegisterRecurrentRunners();
+
+}  // namespace torch_lazy::device

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The backward of `linear`, which is recorded whole and has no kernel on the CPU.
+#include <array>
+
+#include <ATen/core/Tensor.h>
+
+#include "device/kernels/kernels.h"
+#include "device/kernels/runner.h"
+#include "lazy/op.h"
+
+namespace torch_lazy::device {
+namespace {
+
+// The products that eager's derivative of addmm takes, operand order included, so that the digits are the same.
+std::tuple<at::Tensor, at::Tensor, at::Tensor> LinearBackward(at::Tensor input, at::Tensor grad, at::Tensor weight,
+                                                              std::array<bool, 3> wanted) {
+  const at::Tensor rows = input.reshape({-1, input.size(-1)});
+  const at::Tensor grad_rows = grad.reshape({-1, weight.size(0)});
+  at::Tensor grad_input, grad_weight, grad_bias;
+  if (wanted[0]) grad_input = grad_rows.mm(weight.conj()).reshape(input.sizes());
+  if (wanted[1]) grad_weight = grad_rows.t().mm(rows.conj());
+  if (wanted[2]) grad_bias = grad_rows.sum(0);
+  return {grad_input, grad_weight, grad_bias};
+}
+
+}  // namespace
+
+void RegisterLinearRunners() { lazy::RegisterRunner("aten::linear_backward", &Runner<LinearBackward>); }
+
+}  // namespace torch_lazy::device

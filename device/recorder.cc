@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/recorder.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <string_view>
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include "device/fork.h"
+#include "lazy/op.h"
+
+namespace torch_lazy::device {
+namespace {
+
+using c10::DispatchKey;
+
+// Remembers its operator's description, which is made at the first call: rows of the tables may be registered later than
+// this, and most operators are never called.
+class Recorder final : public c10::OperatorKernel {
+ public:
+  void operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet, torch::jit::Stack* stack) {
+    CheckFork();
+    const lazy::Op* op = op_.load(std::memory_order_acquire);
+    if (op == nullptr) {
+      op = &lazy::OpOf(handle);
+      op_.store(op, std::memory_order_release);
+    }
+    lazy::Call(*op, stack);
+  }
+
+ private:
+  std::atomic<const lazy::Op*> op_{nullptr};
+};
+
+// Recorded whole although PyTorch could take them apart (or, for the cells and convolutions, has no CPU kernel): one
+// record instead of several, and what runs on the CPU is what eager runs there.
+constexpr std::array<std::string_view, 13> kWhole = {
+    "aten::_thnn_fused_gru_cell",
+    "aten::_thnn_fused_gru_cell_backward",
+    "aten::_thnn_fused_lstm_cell",
+    "aten::_thnn_fused_lstm_cell_backward_impl",
+    "aten::convolution",
+    "aten::convolution_backward",
+    "aten::convolution_backward_overrideable",
+    "aten::convolution_overrideable",
+    "aten::embedding",
+    "aten::linear",
+    "aten::linear_backward",
+    "aten::native_group_norm",
+    "aten::native_layer_norm",
+};
+
+bool IsWhole(const c10::OperatorName& name) {
+  if (name.name.starts_with("aten::_foreach_")) return !name.overload_name.ends_with("_out") && name.overload_name != "out";
+  return name.overload_name.empty() && std::find(kWhole.begin(), kWhole.end(), name.name) != kWhole.end();
+}
+
+// A view shares its storage with its argument, which a call on aliases would lose.
+bool IsView(const c10::FunctionSchema& schema) {
+  for (const c10::Argument& result : schema.returns()) {
+    if (result.alias_info() != nullptr && !result.alias_info()->isWrite()) return true;
+  }
+  return false;
+}
+
+bool IsRecorded(const c10::OperatorHandle& handle) {
+  if (handle.hasKernelForDispatchKey(DispatchKey::PrivateUse1)) return false;
+  if (IsWhole(handle.operator_name())) return true;
+  if (handle.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd)) return false;
+  return (handle.hasKernelForDispatchKey(DispatchKey::CPU) ||
+          handle.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutogradNonFunctional)) &&
+         !IsView(handle.schema());
+}
+
+// The `_` fallback has one kernel for all operators, so it looks them up.
+void RecordOther(const c10::OperatorHandle& handle, torch::jit::Stack* stack) {
+  CheckFork();
+  TORCH_CHECK_NOT_IMPLEMENTED(!IsView(handle.schema()), handle.operator_name(),
+                              ": a view without a kernel for device lazy");
+  lazy::Call(lazy::OpOf(handle), stack);
+}
+
+}  // namespace
+
+void RecordTheRest(torch::Library& aten) {
+  c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
+  for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
+    if (!name.name.starts_with("aten::")) continue;
+    const std::optional<c10::OperatorHandle> handle = dispatcher.findSchema(name);
+    if (!handle.has_value() || !IsRecorded(*handle)) continue;
+    aten.impl(c10::toString(name).c_str(), torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Recorder>()));
+  }
+}
+
+void RecordOthers(torch::Library& fallback) {
+  fallback.fallback(torch::CppFunction::makeFromBoxedFunction<&RecordOther>());
+}
+
+}  // namespace torch_lazy::device

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one kernel behind all operators without their own.
+#pragma once
+
+#include <torch/library.h>
+
+namespace torch_lazy::device {
+
+// Registers the recorder for every operator of ATen that computes something and has no kernel at PrivateUse1 yet.
+void RecordTheRest(torch::Library& aten);
+
+// The recorder for operators of other libraries.
+void RecordOthers(torch::Library& fallback);
+
+}  // namespace torch_lazy::device
