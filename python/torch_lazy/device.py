@@ -14,24 +14,15 @@ Stream = torch.Stream
 Event = torch.Event
 
 _initialized = True  # checkpoint() saves the device's random state only where this is set
-_forked = False
-
-
-def _note_fork():
-    global _forked
-    _forked = True
-
-
-os.register_at_fork(after_in_child=_note_fork)
 
 
 def _is_in_bad_fork():
-    return _forked
+    return torch.ops.torch_lazy.is_in_bad_fork()
 
 
 def _lazy_init():
-    if _forked:
-        raise RuntimeError("lazy: the device cannot be used in a forked child; use the start method 'spawn'")
+    if _is_in_bad_fork():
+        raise RuntimeError("lazy: the device cannot be used in a child forked after its use; use the start method 'spawn'")
 
 
 def init():
@@ -39,7 +30,7 @@ def init():
 
 
 def is_initialized():
-    return not _forked
+    return not _is_in_bad_fork()
 
 
 def device_count():
