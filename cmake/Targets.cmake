@@ -62,14 +62,11 @@ function(lazy_program name)
   endif()
 endfunction()
 
-# Tests share the cores: OpenMP threads that spin while another process computes make a step twenty times as slow.
-set(LAZY_TEST_ENVIRONMENT OMP_WAIT_POLICY=passive)
-
 function(lazy_test name)
   lazy_program(${name} ${ARGN})
   target_link_libraries(${name} PUBLIC GTest::gmock GTest::gtest GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 600 ENVIRONMENT "${LAZY_TEST_ENVIRONMENT}")
+  set_tests_properties(${name} PROPERTIES TIMEOUT 600)
 endfunction()
 
 function(lazy_bench name)
