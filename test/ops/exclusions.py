@@ -10,7 +10,7 @@ EXCLUDED = {
     "jiterator": "torch.cuda.jiterator compiles for tensors of device cuda by name; eager on the CPU raises as well",
 }
 
-# Eager itself leaves `out` unwritten when one dimension is transformed, on every device: the result is conjugated lazily
+# Eager leaves `out` unwritten when one dimension is transformed, on every device: the result is conjugated lazily
 # and the copy into `out` is missing.
 BROKEN_OUT = {"fft.ihfft2", "fft.ihfftn"}
 
@@ -22,8 +22,8 @@ UNINITIALIZED = {
 # They draw from the default generator. On the CPU that is eager's own, and numbers must be equal; eager's CUDA
 # generator yields other numbers than the CPU's, so there only the rest is compared.
 RANDOM = {
-    "bernoulli", "cauchy", "exponential", "geometric", "log_normal", "multinomial", "normal", "pca_lowrank", "rand_like",
-    "randint", "randint_like", "randn", "randn_like", "svd_lowrank", "uniform", "nn.functional.alpha_dropout",
+    "bernoulli", "cauchy", "exponential", "geometric", "log_normal", "multinomial", "normal", "pca_lowrank",
+    "rand_like", "randint", "randint_like", "randn", "randn_like", "svd_lowrank", "uniform", "nn.functional.alpha_dropout",
     "nn.functional.dropout", "nn.functional.dropout2d", "nn.functional.dropout3d",
     "nn.functional.feature_alpha_dropout", "nn.functional.fractional_max_pool2d",
     "nn.functional.fractional_max_pool3d", "nn.functional.multi_head_attention_forward", "nn.functional.rrelu",

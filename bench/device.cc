@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/device.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace bench {
+namespace {
+
+bool is_lazy = false;
+
+c10::OperatorHandle Find(const char* name) { return c10::Dispatcher::singleton().findSchemaOrThrow(name, ""); }
+
+}  // namespace
+
+c10::Device Open(const std::string& name) {
+  if (name == "cpu") return c10::Device(name);
+  is_lazy = name == "lazy";
+  const char* library = is_lazy ? "libtorch_lazy.so" : "libnull_device.so";
+  if (dlopen(library, RTLD_NOW | RTLD_GLOBAL) == nullptr) {
+    std::fprintf(stderr, "%s\n", dlerror());
+    std::exit(1);
+  }
+  return c10::Device(is_lazy ? "lazy" : "privateuseone");
+}
+
+void Sync() {
+  if (is_lazy) Find("torch_lazy::sync").typed<void()>().call();
+}
+
+int64_t NumCalls() {
+  if (!is_lazy) return 0;
+  const std::string json = Find("torch_lazy::metrics").typed<std::string()>().call();
+  return std::stoll(json.substr(json.find(':', json.find("\"calls_total\"")) + 1));
+}
+
+}  // namespace bench

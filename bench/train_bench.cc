@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a C++ workload on a device, as many steps as its input says: train_bench WORKLOAD DEVICE.
+//
+// Prints "ready"; then, for each number read, runs that many steps and prints the seconds they took, as worker.py
+// does. The library is opened only for device lazy: eager runs in a process without it.
+#include <torch/nn/functional/loss.h>
+#include <torch/nn/modules/activation.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/optim/adam.h>
+
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <memory>
+
+#include "bench/device.h"
+
+namespace {
+
+// One step; what it returns is held until the sync.
+using Step = std::function<torch::Tensor(int)>;
+
+// Adam alone over `count` parameters of `size` x `size`; gradients alternate.
+Step Adam(const torch::Device& device, int count, int64_t size) {
+  std::vector<torch::Tensor> parameters;
+  auto gradients = std::make_shared<std::array<std::vector<torch::Tensor>, 2>>();
+  for (int i = 0; i < count; ++i) {
+    parameters.push_back(torch::randn({size, size}).to(device).requires_grad_());
+    for (auto& list : *gradients) list.push_back(torch::randn({size, size}).to(device));
+  }
+  auto optimizer = std::make_shared<torch::optim::Adam>(parameters);
+  return [=](int index) mutable {
+    const std::vector<torch::Tensor>& chosen = (*gradients)[index % 2];
+    for (size_t i = 0; i < parameters.size(); ++i) parameters[i].mutable_grad() = chosen[i];
+    optimizer->step();
+    return torch::Tensor();
+  };
+}
+
+// The same network as workloads/mlp.py.
+Step Mlp(const torch::Device& device) {
+  namespace nn = torch::nn;
+  nn::Sequential net(nn::Linear(784, 512), nn::ReLU(), nn::Linear(512, 512), nn::ReLU(), nn::Linear(512, 10));
+  net->to(device);
+  std::vector<std::pair<torch::Tensor, torch::Tensor>> batches;
+  for (int i = 0; i < 8; ++i) batches.emplace_back(torch::randn({128, 784}), torch::randint(10, {128}, torch::kLong));
+  auto optimizer = std::make_shared<torch::optim::Adam>(net->parameters());
+  return [=](int index) mutable {
+    const auto& [x, y] = batches[index % batches.size()];
+    optimizer->zero_grad();
+    const torch::Tensor loss = nn::functional::cross_entropy(net->forward(x.to(device)), y.to(device));
+    loss.backward();
+    optimizer->step();
+    return loss.detach();
+  };
+}
+
+double Run(const Step& step, int begin, int count) {
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<torch::Tensor> held;
+  for (int i = 0; i < count; ++i) held.push_back(step(begin + i));
+  bench::Sync();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::map<std::string, std::function<Step(const torch::Device&)>> workloads = {
+      {"adam64", [](const torch::Device& device) { return Adam(device, 64, 256); }},
+      {"adam300", [](const torch::Device& device) { return Adam(device, 300, 64); }},
+      {"mlp", Mlp},
+  };
+  if (argc != 3 || !workloads.contains(argv[1])) {
+    std::fprintf(stderr, "usage: train_bench adam64|adam300|mlp cpu|lazy\n");
+    return 2;
+  }
+  torch::manual_seed(0);
+  const Step step = workloads.at(argv[1])(bench::Open(argv[2]));
+  bench::Sync();
+  std::cout << "ready" << std::endl;
+  int index = 0;
+  for (int count = 0; std::cin >> count; index += count) std::cout << Run(step, index, count) << std::endl;
+}

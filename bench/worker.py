@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs one workload in one variant, as many steps as its input says: worker.py WORKLOAD VARIANT.
+
+Prints "ready"; then, for each number read, runs that many steps and prints the seconds they took. All results are
+held until the sync at the end of the block, since a lazy device does not compute what nobody holds.
+"""
+
+import importlib
+import sys
+import time
+
+import torch
+
+from workloads.variant import VARIANTS
+
+
+def main():
+    workload, variant = sys.argv[1], VARIANTS[sys.argv[2]]
+    sync = lambda: None  # noqa: E731
+    if variant.device == "lazy":
+        import torch_lazy  # noqa: F401
+
+        sync = torch.ops.torch_lazy.sync
+    torch.manual_seed(0)
+    step = importlib.import_module(f"workloads.{workload}").make(variant)
+    sync()
+    print("ready", flush=True)
+    index = 0
+    for line in sys.stdin:
+        start = time.perf_counter()
+        held = []
+        for _ in range(int(line)):
+            held.append(step(index))
+            index += 1
+        sync()
+        print(time.perf_counter() - start, flush=True)
+        del held
+
+
+if __name__ == "__main__":
+    main()

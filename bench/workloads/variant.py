@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One way to run a workload: which device, which optimizer, which environment, compiled or not."""
+
+import dataclasses
+
+import torch
+
+
+@dataclasses.dataclass(frozen=True)
+class Variant:
+    device: str = "cpu"
+    optimizer: dict = dataclasses.field(default_factory=dict)
+    environment: dict = dataclasses.field(default_factory=dict)
+    is_compiled: bool = False
+
+    def compile(self, function):
+        return torch.compile(function) if self.is_compiled else function
+
+    def batches(self, make, count=8):
+        """Different inputs for each step, made once on the CPU; a step moves its own."""
+        generator = torch.Generator().manual_seed(1)
+        made = [make(generator) for _ in range(count)]
+        return lambda step: [tensor.to(self.device) for tensor in made[step % count]]
+
+
+# Pages stay with the process instead of going back to the system at every free.
+TUNED_ALLOCATOR = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40), "MALLOC_TOP_PAD_": str(64 << 20)}
+
+VARIANTS = {
+    "eager": Variant(),
+    "eager+alloc": Variant(environment=TUNED_ALLOCATOR),
+    "eager+foreach": Variant(optimizer={"foreach": True}),
+    "eager+fused": Variant(optimizer={"fused": True}),
+    "compile": Variant(is_compiled=True),
+    "lazy": Variant(device="lazy"),
+}
