@@ -19,7 +19,8 @@ namespace {
 // The texts behind the numbers. Leaked on purpose: threads may ask while the program exits.
 struct Texts {
   absl::Mutex mutex;
-  std::vector<std::string> values ABSL_GUARDED_BY(mutex);  // empty until the environment has been read
+  std::vector<std::string> values
+      ABSL_GUARDED_BY(mutex);  // empty until the environment has been read
 };
 
 Texts& OptionTexts() {
@@ -36,7 +37,8 @@ std::optional<int64_t> NumberOf(const OptionInfo& info, absl::string_view text) 
     case OptionKind::kSwitch:
       return absl::SimpleAtob(text, &on) ? std::optional<int64_t>(on) : std::nullopt;
     case OptionKind::kNumber:
-      return absl::SimpleAtoi(text, &number) && number >= 0 ? std::optional<int64_t>(number) : std::nullopt;
+      return absl::SimpleAtoi(text, &number) && number >= 0 ? std::optional<int64_t>(number)
+                                                            : std::nullopt;
     case OptionKind::kChoice:
       for (absl::string_view choice : absl::StrSplit(info.choices, '|')) {
         if (choice == text) return number;
@@ -76,7 +78,8 @@ void ReadEnvironment(Texts& texts) ABSL_EXCLUSIVE_LOCKS_REQUIRED(texts.mutex) {
     const char* text = std::getenv(variable.c_str());
     std::optional<int64_t> number = text == nullptr ? std::nullopt : NumberOf(info, text);
     if (text != nullptr && !number.has_value()) {
-      std::fprintf(stderr, "lazy: %s=%s is ignored, expected %s\n", variable.c_str(), text, Expected(info).c_str());
+      std::fprintf(stderr, "lazy: %s=%s is ignored, expected %s\n", variable.c_str(), text,
+                   Expected(info).c_str());
     }
     if (number.has_value()) {
       Store(i, *number, text, texts.values);
@@ -102,24 +105,26 @@ size_t EditDistance(absl::string_view a, absl::string_view b) {
 }
 
 absl::Status UnknownOption(absl::string_view name) {
-  const auto nearest = std::min_element(Options().begin(), Options().end(), [&](const auto& a, const auto& b) {
-    return EditDistance(name, a.name) < EditDistance(name, b.name);
-  });
-  return absl::InvalidArgumentError(
-      absl::StrCat("set_option: there is no option '", name, "', did you mean '", nearest->name, "'"));
+  const auto nearest =
+      std::min_element(Options().begin(), Options().end(), [&](const auto& a, const auto& b) {
+        return EditDistance(name, a.name) < EditDistance(name, b.name);
+      });
+  return absl::InvalidArgumentError(absl::StrCat("set_option: there is no option '", name,
+                                                 "', did you mean '", nearest->name, "'"));
 }
 
 }  // namespace
 
 const std::vector<OptionInfo>& Options() {
   static const auto* options = new std::vector<OptionInfo>{
-#define X(name, text, kind, default_text, choices, doc) {text, OptionKind::kind, default_text, choices, doc},
+#define X(name, text, kind, default_text, choices, doc) \
+  {text, OptionKind::kind, default_text, choices, doc},
       TORCH_LAZY_OPTION_LIST(X)
 #undef X
   };
   static_assert(0
 #define X(name, text, kind, default_text, choices, doc) +1
-                    TORCH_LAZY_OPTION_LIST(X) <= 15
+                TORCH_LAZY_OPTION_LIST(X) <= 15
 #undef X
   );
   return *options;
@@ -133,12 +138,13 @@ std::string Text(Option option) {
 }
 
 absl::Status SetOption(absl::string_view name, absl::string_view value) {
-  const auto found = std::find_if(Options().begin(), Options().end(), [&](const auto& o) { return o.name == name; });
+  const auto found = std::find_if(Options().begin(), Options().end(),
+                                  [&](const auto& o) { return o.name == name; });
   if (found == Options().end()) return UnknownOption(name);
   const std::optional<int64_t> number = NumberOf(*found, value);
   if (!number.has_value()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("set_option: ", name, " cannot be '", value, "', expected ", Expected(*found)));
+    return absl::InvalidArgumentError(absl::StrCat("set_option: ", name, " cannot be '", value,
+                                                   "', expected ", Expected(*found)));
   }
   Texts& texts = OptionTexts();
   absl::MutexLock lock(&texts.mutex);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // All options, in one table; nobody else reads the environment.
 //
-// An option `name` has the value of the variable LAZY_NAME when it is first asked for, else its default, until
-// SetOption changes it. Reading a number, a switch or a choice is one relaxed load.
+// An option `name` has the value of the variable LAZY_NAME when it is first asked for, else its
+// default, until SetOption changes it. Reading a number, a switch or a choice is one relaxed load.
 #pragma once
 
 #include <array>
@@ -17,19 +17,25 @@
 namespace torch_lazy::base {
 
 // X(Enumerator, name, Kind, default, choices, doc). At most 15 lines.
-#define TORCH_LAZY_OPTION_LIST(X)                                                                                     \
-  X(Backend, "backend", kChoice, "auto", "auto|cpu|cuda", "where lazy:0 runs; auto is cuda where CUDA works")         \
-  X(Log, "log", kNumber, "0", "", "0 warnings, 1 syncs and ops not compiled, 2 stages and times, 3 sources")          \
-  X(Dump, "dump", kText, "", "", "folder that receives traces, passes and kernels; empty: none")                      \
-  X(CacheDir, "cache_dir", kText, "", "", "folder of compiled kernels; empty: torch_lazy in the user's cache folder") \
-  X(Disable, "disable", kText, "", "", "passes not to run, separated by commas")                                      \
-  X(Verify, "verify", kSwitch, "0", "", "check each graph after each pass")                                           \
-  X(Compare, "compare", kSwitch, "0", "", "run ATen beside each compiled trace and compare")                          \
-  X(Numerics, "numerics", kChoice, "eager", "eager|fast", "fast gives up eager's rounding of 16-bit floats")          \
-  X(Compile, "compile", kChoice, "async", "async|sync|off", "in the background, waited for, or never")                \
-  X(Compiler, "compiler", kText, "", "", "the C++ compiler's program; empty: $CXX, g++ or c++")                       \
-  X(MaxTraceOps, "max_trace_ops", kNumber, "16384", "", "a trace this long is cut")                                   \
-  X(MaxTraceBytes, "max_trace_bytes", kNumber, "4294967296", "", "a trace that holds so many new bytes is cut")
+#define TORCH_LAZY_OPTION_LIST(X)                                                                \
+  X(Backend, "backend", kChoice, "auto", "auto|cpu|cuda",                                        \
+    "where lazy:0 runs; auto is cuda where CUDA works")                                          \
+  X(Log, "log", kNumber, "0", "",                                                                \
+    "0 warnings, 1 syncs and ops not compiled, 2 stages and times, 3 sources")                   \
+  X(Dump, "dump", kText, "", "", "folder that receives traces, passes and kernels; empty: none") \
+  X(CacheDir, "cache_dir", kText, "", "",                                                        \
+    "folder of compiled kernels; empty: torch_lazy in the user's cache folder")                  \
+  X(Disable, "disable", kText, "", "", "passes not to run, separated by commas")                 \
+  X(Verify, "verify", kSwitch, "0", "", "check each graph after each pass")                      \
+  X(Compare, "compare", kSwitch, "0", "", "run ATen beside each compiled trace and compare")     \
+  X(Numerics, "numerics", kChoice, "eager", "eager|fast",                                        \
+    "fast gives up eager's rounding of 16-bit floats")                                           \
+  X(Compile, "compile", kChoice, "async", "async|sync|off",                                      \
+    "in the background, waited for, or never")                                                   \
+  X(Compiler, "compiler", kText, "", "", "the C++ compiler's program; empty: $CXX, g++ or c++")  \
+  X(MaxTraceOps, "max_trace_ops", kNumber, "16384", "", "a trace this long is cut")              \
+  X(MaxTraceBytes, "max_trace_bytes", kNumber, "4294967296", "",                                 \
+    "a trace that holds so many new bytes is cut")
 
 enum class Option : uint8_t {
 #define X(name, text, kind, default_text, choices, doc) k##name,
@@ -50,7 +56,8 @@ struct OptionInfo {
   absl::string_view choices;
   absl::string_view doc;
 };
-const std::vector<OptionInfo>& Options();  // in the order of the table, for help texts and documentation
+const std::vector<OptionInfo>&
+Options();  // in the order of the table, for help texts and documentation
 
 // Number: the value. Switch: 0 or 1. Choice: which one. Text: whether it is not empty.
 inline int64_t Number(Option option);
@@ -68,7 +75,8 @@ std::string Environment(const char* variable);
 
 namespace internal {
 inline std::atomic<int64_t>& OptionCell(Option option) {
-  static constinit std::array<std::atomic<int64_t>, 16> cells{};  // 0: not read yet; else twice the number, plus one
+  static constinit std::array<std::atomic<int64_t>, 16>
+      cells{};  // 0: not read yet; else twice the number, plus one
   return cells[static_cast<size_t>(option)];
 }
 int64_t ReadOptionsAndGet(Option option);

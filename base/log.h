@@ -16,18 +16,21 @@
 namespace torch_lazy::base {
 
 void LogLine(const std::string& line);  // "lazy: line"
-void WarnOnce(absl::string_view key, const std::string& message);  // the first time that `key` is seen
+void WarnOnce(absl::string_view key,
+              const std::string& message);  // the first time that `key` is seen
 
-// A new numbered folder "<dump>/0003-<name>" for one subject's files; empty if option `dump` is, or if it cannot be made.
+// A new numbered folder "<dump>/0003-<name>" for one subject's files; empty if option `dump` is, or
+// if it cannot be made.
 std::string MakeDumpFolder(absl::string_view name);
 // Does nothing if `folder` is empty. A file that cannot be written is a warning, never an error.
 void WriteDump(const std::string& folder, absl::string_view file, absl::string_view text);
 
 }  // namespace torch_lazy::base
 
-#define LAZY_LOG(level, ...)                                                                             \
-  do {                                                                                                   \
-    if (__builtin_expect(::torch_lazy::base::Number(::torch_lazy::base::Option::kLog) >= (level), 0)) {  \
-      ::torch_lazy::base::LogLine(::absl::StrCat(__VA_ARGS__));                                          \
-    }                                                                                                    \
+#define LAZY_LOG(level, ...)                                                                      \
+  do {                                                                                            \
+    if (__builtin_expect(::torch_lazy::base::Number(::torch_lazy::base::Option::kLog) >= (level), \
+                         0)) {                                                                    \
+      ::torch_lazy::base::LogLine(::absl::StrCat(__VA_ARGS__));                                   \
+    }                                                                                             \
   } while (false)

@@ -31,7 +31,9 @@ constexpr absl::string_view kTallies[] = {
 
 struct NamedCounts {
   absl::Mutex mutex;
-  std::array<std::map<std::string, std::unique_ptr<std::atomic<int64_t>>, std::less<>>, std::size(kTallies)> maps;
+  std::array<std::map<std::string, std::unique_ptr<std::atomic<int64_t>>, std::less<>>,
+             std::size(kTallies)>
+      maps;
 };
 
 NamedCounts& Named() {
@@ -67,7 +69,8 @@ std::atomic<int64_t>& Cell(Tally tally, absl::string_view name) {
   absl::MutexLock lock(&named.mutex);
   auto& map = named.maps[static_cast<size_t>(tally)];
   auto found = map.find(name);
-  if (found == map.end()) found = map.emplace(std::string(name), std::make_unique<std::atomic<int64_t>>(0)).first;
+  if (found == map.end())
+    found = map.emplace(std::string(name), std::make_unique<std::atomic<int64_t>>(0)).first;
   return *found->second;
 }
 
@@ -75,15 +78,18 @@ void Count(Tally tally, absl::string_view name, int64_t by) {
   Cell(tally, name).fetch_add(by, std::memory_order_relaxed);
 }
 
-int64_t Get(Tally tally, absl::string_view name) { return Cell(tally, name).load(std::memory_order_relaxed); }
+int64_t Get(Tally tally, absl::string_view name) {
+  return Cell(tally, name).load(std::memory_order_relaxed);
+}
 
 std::string MetricsJson() {
   std::vector<std::string> fields;
   for (size_t i = 0; i < std::size(kCounters); ++i) {
     const int64_t value = Get(static_cast<Counter>(i));
     const bool seconds = kCounters[i].kind == CounterKind::kSeconds;
-    fields.push_back(absl::StrCat(Quoted(kCounters[i].name), ": ",
-                                  seconds ? absl::StrCat(static_cast<double>(value) * 1e-9) : absl::StrCat(value)));
+    fields.push_back(absl::StrCat(
+        Quoted(kCounters[i].name), ": ",
+        seconds ? absl::StrCat(static_cast<double>(value) * 1e-9) : absl::StrCat(value)));
   }
   NamedCounts& named = Named();
   absl::MutexLock lock(&named.mutex);

@@ -4,7 +4,8 @@
 //   Count(Counter::kTraceHits);
 //   Count(Tally::kCuts, "item");
 //
-// A fixed counter is one relaxed atomic. A tally counts by name under a lock; where that is too slow, keep the cell.
+// A fixed counter is one relaxed atomic. A tally counts by name under a lock; where that is too
+// slow, keep the cell.
 #pragma once
 
 #include <atomic>
@@ -15,8 +16,8 @@
 
 namespace torch_lazy::base {
 
-// X(Enumerator, name, Kind). kCount and kSeconds (counted in nanoseconds) start anew at a reset, kGauge does not, and
-// kPeak falls back to the gauge before it.
+// X(Enumerator, name, Kind). kCount and kSeconds (counted in nanoseconds) start anew at a reset,
+// kGauge does not, and kPeak falls back to the gauge before it.
 #define TORCH_LAZY_COUNTER_LIST(X)                   \
   X(CallsTotal, "calls_total", kCount)               \
   X(CallsCompiled, "calls_compiled", kCount)         \
@@ -37,10 +38,10 @@ namespace torch_lazy::base {
   X(BytesPeak, "bytes_peak", kPeak)
 
 // X(Enumerator, name): counts by name.
-#define TORCH_LAZY_TALLY_LIST(X)                    \
-  X(CallsRecordedByOp, "calls_recorded_by_op")      \
-  X(CallsImmediateByOp, "calls_immediate_by_op")    \
-  X(Syncs, "syncs")                                 \
+#define TORCH_LAZY_TALLY_LIST(X)                 \
+  X(CallsRecordedByOp, "calls_recorded_by_op")   \
+  X(CallsImmediateByOp, "calls_immediate_by_op") \
+  X(Syncs, "syncs")                              \
   X(Cuts, "cuts")
 
 enum class Counter : uint8_t {
@@ -61,7 +62,9 @@ std::atomic<int64_t>& CounterCell(Counter counter);
 inline void Count(Counter counter, int64_t by = 1) {
   internal::CounterCell(counter).fetch_add(by, std::memory_order_relaxed);
 }
-inline int64_t Get(Counter counter) { return internal::CounterCell(counter).load(std::memory_order_relaxed); }
+inline int64_t Get(Counter counter) {
+  return internal::CounterCell(counter).load(std::memory_order_relaxed);
+}
 void RaiseTo(Counter peak, int64_t value);  // the larger of its value and this one
 
 // The cell of a name stays valid for ever; a reset sets it to 0.
@@ -69,7 +72,8 @@ std::atomic<int64_t>& Cell(Tally tally, absl::string_view name);
 void Count(Tally tally, absl::string_view name, int64_t by = 1);
 int64_t Get(Tally tally, absl::string_view name);
 
-std::string MetricsJson();  // one object; keys in the order of the lists, tallies sorted by name, zeros left out there
+std::string MetricsJson();  // one object; keys in the order of the lists, tallies sorted by name,
+                            // zeros left out there
 void ResetMetrics();
 
 }  // namespace torch_lazy::base

@@ -10,10 +10,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#define LAZY_RETURN_IF_ERROR(expression)          \
-  do {                                            \
-    ::absl::Status lazy_status = (expression);    \
-    if (!lazy_status.ok()) return lazy_status;    \
+#define LAZY_RETURN_IF_ERROR(expression)       \
+  do {                                         \
+    ::absl::Status lazy_status = (expression); \
+    if (!lazy_status.ok()) return lazy_status; \
   } while (false)
 
 #define LAZY_ASSIGN_OR_RETURN(declaration, expression) \

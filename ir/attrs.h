@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The attributes' fields, listed once, and which op uses which.
 //
-// Printing, parsing, equality and fingerprint call VisitAttrs, so an attribute added here is covered by all of them.
+// Printing, parsing, equality and fingerprint call VisitAttrs, so an attribute added here is
+// covered by all of them.
 #pragma once
 
 #include <cstdint>

@@ -6,8 +6,8 @@
 //   Value y = b.Sum(b.Mul(x, x), {1}, /*keepdim=*/false);
 //   Graph g = b.Finish({{y}});
 //
-// Operands that do not fit are a LAZY_CHECK: whoever lowers has checked the user's shapes before. Nothing broadcasts or
-// promotes by itself; BroadcastTo, Cast and Full say it.
+// Operands that do not fit are a LAZY_CHECK: whoever lowers has checked the user's shapes before.
+// Nothing broadcasts or promotes by itself; BroadcastTo, Cast and Full say it.
 #pragma once
 
 #include <initializer_list>
@@ -30,8 +30,8 @@ class Builder {
   Value Const(DType dtype, int64_t value);
   Value Const(DType dtype, int value) { return Const(dtype, static_cast<int64_t>(value)); }
   Value Iota(const Type& type, int dim);
-  Value ExtentOf(Extent extent);                               // i64
-  Value Count(absl::Span<const Extent> dims, DType dtype);     // the product of extents, rank 0
+  Value ExtentOf(Extent extent);                            // i64
+  Value Count(absl::Span<const Extent> dims, DType dtype);  // the product of extents, rank 0
 
   // Elementwise: operands have equal types.
   Value Unary(Op op, Value x);
@@ -48,30 +48,38 @@ class Builder {
   // Views. Each gives x itself if it changes nothing.
   Value Reshape(Value x, Dims dims);
   Value Permute(Value x, Ints dims);
-  Value Expand(Value x, Dims dims);       // same rank
-  Value BroadcastTo(Value x, Dims dims);  // as numpy: with leading ones where the rank is smaller, then expanded
+  Value Expand(Value x, Dims dims);  // same rank
+  Value BroadcastTo(
+      Value x, Dims dims);  // as numpy: with leading ones where the rank is smaller, then expanded
   Value Slice(Value x, Dims starts, Dims sizes, Ints steps);
   Value Full(Value number, Dims dims) { return BroadcastTo(number, std::move(dims)); }
   Value FullLike(Value number, Value x) { return BroadcastTo(number, dims(x)); }
-  Value Like(Value x, double constant);   // a constant of x's type; rounded, or truncated for integers
+  Value Like(Value x,
+             double constant);  // a constant of x's type; rounded, or truncated for integers
 
   // Reductions. `reduced` in any order; none of them: x itself.
   Value Reduce(Op op, Value x, Ints reduced, bool keepdim);
-  Value Sum(Value x, Ints reduced, bool keepdim) { return Reduce(Op::kSum, x, std::move(reduced), keepdim); }
+  Value Sum(Value x, Ints reduced, bool keepdim) {
+    return Reduce(Op::kSum, x, std::move(reduced), keepdim);
+  }
   Value Mean(Value x, Ints reduced, bool keepdim);  // sum / count, as ATen
 
-  // out[i0, .., ik, ..] = x[i0, .., index[i0, .., ik, ..], ..] along `dim`; x's other extents are the index's or 1.
+  // out[i0, .., ik, ..] = x[i0, .., index[i0, .., ik, ..], ..] along `dim`; x's other extents are
+  // the index's or 1.
   Value Take(Value x, Value index, int dim);
 
   // Calls: all results, the first being the call itself. `record` names what lazy/ runs.
-  std::vector<Value> Call(absl::string_view callee, int64_t record, absl::Span<const Value> operands,
-                          absl::Span<const Type> results, Ints inout);
+  std::vector<Value> Call(absl::string_view callee, int64_t record,
+                          absl::Span<const Value> operands, absl::Span<const Type> results,
+                          Ints inout);
 
   const Type& type(Value v) const { return graph_.type(v); }
   const Dims& dims(Value v) const { return graph_.type(v).dims; }
   DType dtype(Value v) const { return graph_.type(v).dtype; }
   int rank(Value v) const { return graph_.type(v).rank(); }
-  const Graph& graph() const { return graph_; }  // as appended: parameters may stand behind other nodes
+  const Graph& graph() const {
+    return graph_;
+  }  // as appended: parameters may stand behind other nodes
 
   // Appends a node whose type is known, for passes; checked like the others.
   Value Append(Node node);
@@ -85,7 +93,7 @@ class Builder {
   Graph graph_;
   int64_t num_params_ = 0;
   int64_t num_scalars_ = 0;
-  bool in_header_ = true;       // nothing but parameters and scalars so far
+  bool in_header_ = true;  // nothing but parameters and scalars so far
   bool header_in_front_ = true;
 };
 

@@ -29,7 +29,8 @@ Sizes RowMajorStrides(const Sizes& sizes) {
   return strides;
 }
 
-// Calls visit(i, offset) for the elements i = 0, 1, ... of a row-major space, with offset = start + sum of index * stride.
+// Calls visit(i, offset) for the elements i = 0, 1, ... of a row-major space, with offset = start +
+// sum of index * stride.
 template <typename Visitor>
 void ForEach(const Sizes& sizes, const Sizes& strides, int64_t start, Visitor visit) {
   int64_t count = 1;
@@ -80,12 +81,13 @@ HostValue Leaf(const Node& node, Sizes sizes, absl::Span<const int64_t> symbols)
 void CastElement(const HostValue& from, int64_t i, HostValue& to) {
   if (IsFloat(to.dtype)) {
     // Integers go to f32 directly, not by way of f64, which would round twice.
-    const double number = IsFloat(from.dtype)    ? from.floats[i]
+    const double number = IsFloat(from.dtype)       ? from.floats[i]
                           : to.dtype == DType::kF64 ? static_cast<double>(from.integers[i])
                                                     : static_cast<float>(from.integers[i]);
     to.floats[i] = RoundTo(to.dtype, number);
   } else {
-    to.integers[i] = IsFloat(from.dtype) ? FloatToInt(to.dtype, from.floats[i]) : WrapTo(to.dtype, from.integers[i]);
+    to.integers[i] = IsFloat(from.dtype) ? FloatToInt(to.dtype, from.floats[i])
+                                         : WrapTo(to.dtype, from.integers[i]);
   }
 }
 
@@ -113,12 +115,13 @@ HostValue Elementwise(const Node& node, Operands in, Sizes sizes) {
   return out;
 }
 
-absl::StatusOr<HostValue> View(const Node& node, const HostValue& in, Sizes sizes, absl::Span<const int64_t> symbols) {
+absl::StatusOr<HostValue> View(const Node& node, const HostValue& in, Sizes sizes,
+                               absl::Span<const int64_t> symbols) {
   HostValue out = MakeHostValue(node.type.dtype, std::move(sizes));
   if (node.op == Op::kReshape) {
     if (out.num_elements() != in.num_elements()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("reshape: ", in.num_elements(), " elements do not fit ", out.num_elements()));
+      return absl::InvalidArgumentError(absl::StrCat("reshape: ", in.num_elements(),
+                                                     " elements do not fit ", out.num_elements()));
     }
     out.floats = in.floats;
     out.integers = in.integers;
@@ -134,13 +137,15 @@ absl::StatusOr<HostValue> View(const Node& node, const HostValue& in, Sizes size
       const int64_t first = node.attrs.starts[k].Value(symbols);
       const int64_t last = first + (out.sizes[k] - 1) * node.attrs.steps[k];
       if (out.sizes[k] > 0 && (std::min(first, last) < 0 || std::max(first, last) >= in.sizes[k])) {
-        return absl::OutOfRangeError(absl::StrCat("slice: elements ", first, " to ", last, " of ", in.sizes[k]));
+        return absl::OutOfRangeError(
+            absl::StrCat("slice: elements ", first, " to ", last, " of ", in.sizes[k]));
       }
       strides[k] = in_strides[k] * node.attrs.steps[k];
       start += in_strides[k] * first;
     }
   }
-  ForEach(out.sizes, strides, start, [&](int64_t i, int64_t from) { CopyElement(in, from, out, i); });
+  ForEach(out.sizes, strides, start,
+          [&](int64_t i, int64_t from) { CopyElement(in, from, out, i); });
   return out;
 }
 
@@ -209,12 +214,15 @@ bool Beats(Op op, double x, double best) {
   if (std::isnan(best)) return false;
   return std::isnan(x) || Compare(op == Op::kArgMax ? Op::kGt : Op::kLt, x, best);
 }
-bool Beats(Op op, int64_t x, int64_t best) { return Compare(op == Op::kArgMax ? Op::kGt : Op::kLt, x, best); }
+bool Beats(Op op, int64_t x, int64_t best) {
+  return Compare(op == Op::kArgMax ? Op::kGt : Op::kLt, x, best);
+}
 
 absl::StatusOr<HostValue> ArgReduce(const Node& node, const HostValue& in, Sizes sizes) {
   HostValue out = MakeHostValue(node.type.dtype, std::move(sizes));
   const int64_t dim = node.attrs.dims[0];
-  if (in.sizes[dim] == 0 && out.num_elements() > 0) return absl::InvalidArgumentError("argmax: of no elements");
+  if (in.sizes[dim] == 0 && out.num_elements() > 0)
+    return absl::InvalidArgumentError("argmax: of no elements");
   const Sizes strides = RowMajorStrides(in.sizes);
   Sizes outer = in.sizes;
   outer[dim] = 1;
@@ -243,7 +251,8 @@ absl::StatusOr<HostValue> Take(const Node& node, const HostValue& x, const HostV
   ForEach(out.sizes, strides, 0, [&](int64_t i, int64_t base) {
     const int64_t at = index.integers[i];
     if (at < 0 || at >= extent) {
-      status = absl::OutOfRangeError(absl::StrCat("take: index ", at, " is out of range for ", extent));
+      status =
+          absl::OutOfRangeError(absl::StrCat("take: index ", at, " is out of range for ", extent));
     } else {
       CopyElement(x, base + at * x_strides[node.attrs.dim], out, i);
     }
@@ -293,10 +302,12 @@ class Evaluator {
   absl::StatusOr<HostValue> RunCall(Value v, const Node& node) {
     std::vector<HostValue> operands;
     for (Value input : node.inputs) operands.push_back(values_[input]);
-    if (!inputs_.call) return absl::UnimplementedError(absl::StrCat("call: nobody runs ", node.attrs.callee));
+    if (!inputs_.call)
+      return absl::UnimplementedError(absl::StrCat("call: nobody runs ", node.attrs.callee));
     LAZY_ASSIGN_OR_RETURN(results_[v], inputs_.call(node, operands));
     if (results_[v].size() != node.attrs.inout.size()) {
-      return absl::InternalError(absl::StrCat("call: ", node.attrs.callee, " gave ", results_[v].size(), " results"));
+      return absl::InternalError(
+          absl::StrCat("call: ", node.attrs.callee, " gave ", results_[v].size(), " results"));
     }
     return results_[v].empty() ? MakeHostValue(DType::kBool, {}) : results_[v][0];
   }
@@ -309,7 +320,8 @@ class Evaluator {
 
 }  // namespace
 
-absl::StatusOr<HostValue> EvaluateNode(const Node& node, Operands operands, absl::Span<const int64_t> symbols) {
+absl::StatusOr<HostValue> EvaluateNode(const Node& node, Operands operands,
+                                       absl::Span<const int64_t> symbols) {
   Sizes sizes = SizesOf(node.type.dims, symbols);
   switch (Info(node.op).kind) {
     case Kind::kLeaf:
@@ -319,14 +331,16 @@ absl::StatusOr<HostValue> EvaluateNode(const Node& node, Operands operands, absl
     case Kind::kView:
       return View(node, *operands[0], std::move(sizes), symbols);
     case Kind::kReduce:
-      if (node.op == Op::kArgMax || node.op == Op::kArgMin) return ArgReduce(node, *operands[0], std::move(sizes));
+      if (node.op == Op::kArgMax || node.op == Op::kArgMin)
+        return ArgReduce(node, *operands[0], std::move(sizes));
       return Reduce(node, *operands[0], std::move(sizes));
     case Kind::kIndexed:
       return Take(node, *operands[0], *operands[1]);
     case Kind::kCall:
       break;
   }
-  return absl::InternalError(absl::StrCat("evaluate: ", Info(node.op).text, " is not evaluated alone"));
+  return absl::InternalError(
+      absl::StrCat("evaluate: ", Info(node.op).text, " is not evaluated alone"));
 }
 
 absl::StatusOr<std::vector<HostValue>> Evaluate(const Graph& graph, const EvaluateInputs& inputs) {

@@ -28,7 +28,8 @@ void Append(std::string* key, const std::string& text) {
 template <typename T, size_t N>
 void Append(std::string* key, const absl::InlinedVector<T, N>& list) {
   Append(key, static_cast<int64_t>(list.size()));
-  for (const T& item : list) Append(key, static_cast<std::conditional_t<std::is_integral_v<T>, int64_t, T>>(item));
+  for (const T& item : list)
+    Append(key, static_cast<std::conditional_t<std::is_integral_v<T>, int64_t, T>>(item));
 }
 
 }  // namespace

@@ -7,7 +7,8 @@
 
 namespace torch_lazy::ir {
 
-base::Fingerprint FingerprintOf(const Graph& graph);  // stable over runs; the graph's name does not count
+base::Fingerprint FingerprintOf(
+    const Graph& graph);  // stable over runs; the graph's name does not count
 
 // Everything that tells a node from another, as bytes: what CSE and the fingerprint compare.
 void AppendKey(const Node& node, std::string* key);

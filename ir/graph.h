@@ -9,8 +9,9 @@
 //   return %3, %2 -> %x
 // }
 //
-// Nodes stand in an append-only array in program order: a node's inputs come before it, and a value is the index of
-// the node that makes it. `-> %x` says that the output takes the buffer of parameter x (an update in place).
+// Nodes stand in an append-only array in program order: a node's inputs come before it, and a value
+// is the index of the node that makes it. `-> %x` says that the output takes the buffer of
+// parameter x (an update in place).
 #pragma once
 
 #include <cstdint>
@@ -47,20 +48,20 @@ using Value = int32_t;
 constexpr Value kNoValue = -1;
 using Ints = absl::InlinedVector<int64_t, 6>;
 
-// The attributes of a node. Each field is listed once in VisitAttrs (attrs.h): print, parse, equality and fingerprint
-// come from there. Fields an op does not use keep their defaults.
+// The attributes of a node. Each field is listed once in VisitAttrs (attrs.h): print, parse,
+// equality and fingerprint come from there. Fields an op does not use keep their defaults.
 struct Attrs {
-  int64_t index = 0;          // param, scalar, result: which one. call: the record it stands for
-  int64_t dim = 0;            // iota, take
-  Ints dims;                  // permute, reductions
-  bool keepdim = false;       // reductions
-  Dims starts;                // slice: one per dim
-  Ints steps;                 // slice: one per dim
-  Extent extent;              // extent
-  double f = 0;               // const of a float type
-  int64_t i = 0;              // const of an integer type or bool
-  std::string callee;         // call: the operation's name, for the reader and the fingerprint
-  Ints inout;                 // call: inout[k] is the operand whose buffer result k takes, -1 for a new buffer
+  int64_t index = 0;     // param, scalar, result: which one. call: the record it stands for
+  int64_t dim = 0;       // iota, take
+  Ints dims;             // permute, reductions
+  bool keepdim = false;  // reductions
+  Dims starts;           // slice: one per dim
+  Ints steps;            // slice: one per dim
+  Extent extent;         // extent
+  double f = 0;          // const of a float type
+  int64_t i = 0;         // const of an integer type or bool
+  std::string callee;    // call: the operation's name, for the reader and the fingerprint
+  Ints inout;  // call: inout[k] is the operand whose buffer result k takes, -1 for a new buffer
   friend bool operator==(const Attrs& a, const Attrs& b);
   friend bool operator!=(const Attrs& a, const Attrs& b) { return !(a == b); }
 };
@@ -76,12 +77,16 @@ struct Node {
 
 struct Output {
   Value value = kNoValue;
-  int32_t into = -1;  // index of the parameter whose buffer the output takes; -1: a buffer of its own
-  friend bool operator==(const Output& a, const Output& b) { return a.value == b.value && a.into == b.into; }
+  int32_t into =
+      -1;  // index of the parameter whose buffer the output takes; -1: a buffer of its own
+  friend bool operator==(const Output& a, const Output& b) {
+    return a.value == b.value && a.into == b.into;
+  }
 };
 
-// A tensor parameter is a `param` node, a number a `scalar` node; both stand first, each kind in order of its indices.
-// A `call` without results (`inout` is empty) is there for its effect; its own value must not be used.
+// A tensor parameter is a `param` node, a number a `scalar` node; both stand first, each kind in
+// order of its indices. A `call` without results (`inout` is empty) is there for its effect; its
+// own value must not be used.
 struct Graph {
   std::string name = "g";
   std::vector<Node> nodes;
@@ -91,7 +96,7 @@ struct Graph {
   const Type& type(Value v) const { return nodes[v].type; }
   int num_params() const;
   int num_scalars() const;
-  int num_symbols() const;  // one more than the largest symbol used
+  int num_symbols() const;                                 // one more than the largest symbol used
   friend bool operator==(const Graph& a, const Graph& b);  // the name does not count
   friend bool operator!=(const Graph& a, const Graph& b) { return !(a == b); }
 };

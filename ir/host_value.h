@@ -10,8 +10,8 @@
 
 namespace torch_lazy::ir {
 
-// Row-major. Numbers of float types lie in `floats`, of integer types and bool in `integers`; the other is empty. They
-// are rounded to the dtype. Complex types have no numbers here.
+// Row-major. Numbers of float types lie in `floats`, of integer types and bool in `integers`; the
+// other is empty. They are rounded to the dtype. Complex types have no numbers here.
 struct HostValue {
   DType dtype = DType::kF32;
   std::vector<int64_t> sizes;
@@ -22,8 +22,10 @@ struct HostValue {
 };
 
 HostValue MakeHostValue(DType dtype, std::vector<int64_t> sizes);  // zeros
-HostValue MakeFloats(DType dtype, std::vector<int64_t> sizes, absl::Span<const double> numbers);  // rounded
-HostValue MakeIntegers(DType dtype, std::vector<int64_t> sizes, absl::Span<const int64_t> numbers);  // wrapped
+HostValue MakeFloats(DType dtype, std::vector<int64_t> sizes,
+                     absl::Span<const double> numbers);  // rounded
+HostValue MakeIntegers(DType dtype, std::vector<int64_t> sizes,
+                       absl::Span<const int64_t> numbers);  // wrapped
 
 // As the numbers lie in a buffer.
 HostValue FromBytes(DType dtype, std::vector<int64_t> sizes, const void* bytes);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The primitive operations: one line each, and the only list of them.
 //
-// Enum, names, printer, parser, verifier, folding, reference evaluator and code printers derive from these columns.
+// Enum, names, printer, parser, verifier, folding, reference evaluator and code printers derive
+// from these columns.
 //
 // X(Enumerator, text, Kind, inputs, DTypeRule, Traits)
 //   Kind       kLeaf        no inputs
@@ -16,7 +17,9 @@
 //              kAny         the node's own type says it
 //   Traits     bit set: kCommutes, kTranscendental (<= 2 ulp instead of exact), kNone
 //
-// 16-bit floats are computed in f32 and rounded by the `cast` that follows; lowering puts these casts in.
+// 16-bit floats are computed in f32 and rounded by the `cast` that follows; lowering puts these
+// casts in.
+// clang-format off
 #ifndef TORCH_LAZY_OP_LIST
 #define TORCH_LAZY_OP_LIST(X)                                                                                   \
   /* leaves */                                                                                                  \
@@ -95,3 +98,4 @@
   X(Call, "call", kCall, -1, kAny, kNone)            /* attr callee (text), index (record), inout; result 0 is itself */ \
   X(Result, "result", kCall, 1, kAny, kNone)         /* result attr index (>= 1) of a call */
 #endif
+// clang-format on

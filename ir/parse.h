@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading the text form of graphs back.
 //
-// Names may be any words (%x, $lr); `//` comments to the end of the line are skipped. An error names its line.
+// Names may be any words (%x, $lr); `//` comments to the end of the line are skipped. An error
+// names its line.
 #pragma once
 
 #include <vector>
@@ -12,7 +13,7 @@
 
 namespace torch_lazy::ir {
 
-absl::StatusOr<Graph> Parse(absl::string_view text);                    // exactly one graph
-absl::StatusOr<std::vector<Graph>> ParseAll(absl::string_view text);    // any number
+absl::StatusOr<Graph> Parse(absl::string_view text);                  // exactly one graph
+absl::StatusOr<std::vector<Graph>> ParseAll(absl::string_view text);  // any number
 
 }  // namespace torch_lazy::ir

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tokens of the text form, one after the other.
 //
-// The first error stops everything: it is kept, and every reading function then returns an empty value, so that callers
-// need not look after each token.
+// The first error stops everything: it is kept, and every reading function then returns an empty
+// value, so that callers need not look after each token.
 #pragma once
 
 #include <cstddef>
@@ -22,12 +22,13 @@ class TextReader {
   void Fail(absl::string_view message);  // the first call counts
 
   bool AtEnd();
-  char Peek();                          // the next character that is not space or comment; 0 at the end
-  bool Try(absl::string_view token);     // consumes `token` if it is next
+  char Peek();  // the next character that is not space or comment; 0 at the end
+  bool Try(absl::string_view token);  // consumes `token` if it is next
   void Expect(absl::string_view token);
-  absl::string_view Word(absl::string_view also = "_.");  // letters, digits and the characters `also`
-  absl::string_view Name();              // "%name" or "$name"
-  std::string Quoted();                 // "text", with C's escapes
+  absl::string_view Word(
+      absl::string_view also = "_.");  // letters, digits and the characters `also`
+  absl::string_view Name();            // "%name" or "$name"
+  std::string Quoted();                // "text", with C's escapes
   int64_t Integer();
 
  private:

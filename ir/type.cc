@@ -12,7 +12,7 @@ struct DTypeInfo {
   int64_t size_bytes;
 };
 constexpr DTypeInfo kDTypes[] = {
-    {"bool", 1}, {"u8", 1},  {"i8", 1},   {"i16", 2}, {"i32", 4}, {"i64", 8},
+    {"bool", 1}, {"u8", 1},   {"i8", 1},  {"i16", 2}, {"i32", 4}, {"i64", 8},
     {"f16", 2},  {"bf16", 2}, {"f32", 4}, {"f64", 8}, {"c64", 8}, {"c128", 16},
 };
 static_assert(std::size(kDTypes) == static_cast<size_t>(DType::kC128) + 1);
@@ -32,7 +32,9 @@ bool ParseDType(absl::string_view text, DType* dtype) {
   return false;
 }
 
-std::string Extent::ToString() const { return is_symbol() ? absl::StrCat("s", symbol()) : absl::StrCat(code_); }
+std::string Extent::ToString() const {
+  return is_symbol() ? absl::StrCat("s", symbol()) : absl::StrCat(code_);
+}
 
 std::string Type::ToString() const {
   auto append = [](std::string* out, Extent extent) { absl::StrAppend(out, extent.ToString()); };

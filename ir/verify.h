@@ -9,8 +9,9 @@ namespace torch_lazy::ir {
 
 absl::Status Verify(const Graph& graph);
 
-// One node, its inputs being right: inputs stand before it, dtypes and dims fit, attributes are in range. Element counts
-// of a reshape are compared only where all extents are constants: in general they are products of symbols.
+// One node, its inputs being right: inputs stand before it, dtypes and dims fit, attributes are in
+// range. Element counts of a reshape are compared only where all extents are constants: in general
+// they are products of symbols.
 absl::Status VerifyNode(const Graph& graph, Value v);
 
 }  // namespace torch_lazy::ir

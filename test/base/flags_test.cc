@@ -8,7 +8,8 @@
 namespace torch_lazy::base {
 namespace {
 
-// The environment is read once, so one variable of each kind of outcome is set before anything asks.
+// The environment is read once, so one variable of each kind of outcome is set before anything
+// asks.
 class Flags : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -47,7 +48,8 @@ TEST_F(Flags, SuggestANameForAnUnknownOne) {
 
 TEST_F(Flags, RefuseAValueAndKeepTheOldOne) {
   ASSERT_TRUE(SetOption("backend", "cpu").ok());
-  EXPECT_EQ(SetOption("backend", "tpu").message(), "set_option: backend cannot be 'tpu', expected auto|cpu|cuda");
+  EXPECT_EQ(SetOption("backend", "tpu").message(),
+            "set_option: backend cannot be 'tpu', expected auto|cpu|cuda");
   EXPECT_EQ(Backend(), BackendChoice::kCpu);
   EXPECT_FALSE(SetOption("max_trace_ops", "-1").ok());
   EXPECT_FALSE(SetOption("verify", "maybe").ok());

@@ -18,12 +18,15 @@ const double kNan = std::nan("");
 
 double Binary(absl::string_view op, absl::string_view dtype, double a, double b) {
   const std::string type = absl::StrCat(dtype, "[]");
-  const std::string text = absl::StrCat("graph @g(%a: ", type, ", %b: ", type, ") { %0 = ", op, " %a, %b : ", type, " return %0 }");
+  const std::string text = absl::StrCat("graph @g(%a: ", type, ", %b: ", type, ") { %0 = ", op,
+                                        " %a, %b : ", type, " return %0 }");
   DType d = DType::kF32;
   EXPECT_TRUE(ParseDType(dtype, &d));
-  if (IsFloat(d)) return OutputsOf(text, {MakeFloats(d, {}, {a}), MakeFloats(d, {}, {b})})[0].floats[0];
+  if (IsFloat(d))
+    return OutputsOf(text, {MakeFloats(d, {}, {a}), MakeFloats(d, {}, {b})})[0].floats[0];
   const int64_t ia = static_cast<int64_t>(a), ib = static_cast<int64_t>(b);
-  return static_cast<double>(OutputsOf(text, {MakeIntegers(d, {}, {ia}), MakeIntegers(d, {}, {ib})})[0].integers[0]);
+  return static_cast<double>(
+      OutputsOf(text, {MakeIntegers(d, {}, {ia}), MakeIntegers(d, {}, {ib})})[0].integers[0]);
 }
 
 TEST(Evaluate, DividesAsATen) {
@@ -58,20 +61,24 @@ TEST(Evaluate, LetsNaNWinMaxAndMin) {
 
 TEST(Evaluate, RoundsEachNode) {
   // 2^24 + 1 does not fit f32: two additions lose what one of 2 keeps.
-  EXPECT_EQ(OutputsOf("graph @g(%x: f32[]) { %1 = const {value=1} : f32[] %2 = add %x, %1 : f32[] %3 = add %2, %1 : f32[] "
-                "return %3 }",
-                {F32({}, {16777216})})[0].floats[0],
+  EXPECT_EQ(OutputsOf("graph @g(%x: f32[]) { %1 = const {value=1} : f32[] %2 = add %x, %1 : f32[] "
+                      "%3 = add %2, %1 : f32[] "
+                      "return %3 }",
+                      {F32({}, {16777216})})[0]
+                .floats[0],
             16777216);
   // a * b + c with one rounding.
   const double a = 1 + 0x1p-12, rounded_product = 1 + 0x1p-11;
   EXPECT_EQ(OutputsOf("graph @g(%a: f32[], %c: f32[]) { %0 = fma %a, %a, %c : f32[] return %0 }",
-                {F32({}, {a}), F32({}, {-rounded_product})})[0].floats[0],
+                      {F32({}, {a}), F32({}, {-rounded_product})})[0]
+                .floats[0],
             0x1p-24);
 }
 
 TEST(Evaluate, CastsAsEager) {
   const std::vector<HostValue> out = OutputsOf(
-      "graph @g(%x: f64[3], %i: i64[1]) { %0 = cast %x : i32[3] %1 = cast %x : bool[3] %2 = cast %x : f16[3] "
+      "graph @g(%x: f64[3], %i: i64[1]) { %0 = cast %x : i32[3] %1 = cast %x : bool[3] %2 = cast "
+      "%x : f16[3] "
       "%3 = cast %i : f32[1] return %0, %1, %2, %3 }",
       {F64({3}, {-1.5, kNan, 2049}), I64({1}, {(int64_t{1} << 60) + (int64_t{1} << 36) + 1})});
   EXPECT_THAT(out[0].integers, ElementsAre(-1, std::numeric_limits<int32_t>::min(), 2049));
@@ -82,19 +89,32 @@ TEST(Evaluate, CastsAsEager) {
 
 TEST(Evaluate, FollowsViews) {
   const HostValue x = F32({2, 3}, {0, 1, 2, 3, 4, 5});
-  EXPECT_THAT(OutputsOf("graph @g(%x: f32[s0, s1]) { %0 = permute %x {dims=[1, 0]} : f32[s1, s0] return %0 }", {x}, {2, 3})[0].floats,
-              ElementsAre(0, 3, 1, 4, 2, 5));
-  EXPECT_THAT(OutputsOf("graph @g(%x: f32[2, 3]) { %0 = slice %x {starts=[1, s0], steps=[1, -2]} : f32[1, 2] return %0 }", {x}, {2})[0].floats,
+  EXPECT_THAT(
+      OutputsOf(
+          "graph @g(%x: f32[s0, s1]) { %0 = permute %x {dims=[1, 0]} : f32[s1, s0] return %0 }",
+          {x}, {2, 3})[0]
+          .floats,
+      ElementsAre(0, 3, 1, 4, 2, 5));
+  EXPECT_THAT(OutputsOf("graph @g(%x: f32[2, 3]) { %0 = slice %x {starts=[1, s0], steps=[1, -2]} : "
+                        "f32[1, 2] return %0 }",
+                        {x}, {2})[0]
+                  .floats,
               ElementsAre(5, 3));
-  EXPECT_THAT(OutputsOf("graph @g(%x: f32[2, 3]) { %0 = reshape %x : f32[2, 1, 3] %1 = expand %0 : f32[2, 2, 3] return %1 }", {x})[0].floats,
+  EXPECT_THAT(OutputsOf("graph @g(%x: f32[2, 3]) { %0 = reshape %x : f32[2, 1, 3] %1 = expand %0 : "
+                        "f32[2, 2, 3] return %1 }",
+                        {x})[0]
+                  .floats,
               ElementsAre(0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5));
-  EXPECT_THAT(OutputsOf("graph @g() { %0 = iota {dim=1} : i64[2, 3] return %0 }", {})[0].integers, ElementsAre(0, 1, 2, 0, 1, 2));
+  EXPECT_THAT(OutputsOf("graph @g() { %0 = iota {dim=1} : i64[2, 3] return %0 }", {})[0].integers,
+              ElementsAre(0, 1, 2, 0, 1, 2));
 }
 
 TEST(Evaluate, Reduces) {
   const HostValue x = F32({2, 3}, {3, -1, 3, 0, 4, kNan});
   auto reduce = [&](absl::string_view op, absl::string_view dims, absl::string_view type) {
-    return OutputsOf(absl::StrCat("graph @g(%x: f32[2, 3]) { %0 = ", op, " %x {dims=[", dims, "], keepdim=false} : ", type, " return %0 }"), {x})[0];
+    return OutputsOf(absl::StrCat("graph @g(%x: f32[2, 3]) { %0 = ", op, " %x {dims=[", dims,
+                                  "], keepdim=false} : ", type, " return %0 }"),
+                     {x})[0];
   };
   EXPECT_EQ(reduce("sum", "1", "f32[2]").floats[0], 5);
   EXPECT_THAT(reduce("prod", "0", "f32[3]").floats, ElementsAre(0, -4, testing::IsNan()));
@@ -107,9 +127,12 @@ TEST(Evaluate, Reduces) {
 
 TEST(Evaluate, ReducesNothing) {
   const std::vector<HostValue> out = OutputsOf(
-      "graph @g(%x: f32[0], %i: i8[0], %b: bool[0]) { %0 = sum %x {dims=[0], keepdim=false} : f32[] "
-      "%1 = reduce_max %x {dims=[0], keepdim=false} : f32[] %2 = reduce_min %i {dims=[0], keepdim=false} : i8[] "
-      "%3 = all %b {dims=[0], keepdim=false} : bool[] %4 = any %b {dims=[0], keepdim=false} : bool[] "
+      "graph @g(%x: f32[0], %i: i8[0], %b: bool[0]) { %0 = sum %x {dims=[0], keepdim=false} : "
+      "f32[] "
+      "%1 = reduce_max %x {dims=[0], keepdim=false} : f32[] %2 = reduce_min %i {dims=[0], "
+      "keepdim=false} : i8[] "
+      "%3 = all %b {dims=[0], keepdim=false} : bool[] %4 = any %b {dims=[0], keepdim=false} : "
+      "bool[] "
       "return %0, %1, %2, %3, %4 }",
       {F32({0}, {}), MakeHostValue(DType::kI8, {0}), MakeHostValue(DType::kBool, {0})});
   EXPECT_EQ(out[0].floats[0], 0);
@@ -127,37 +150,45 @@ constexpr absl::string_view kEmbedding = R"(graph @g(%w: f32[s0, 2], %i: i64[3])
 })";
 
 TEST(Evaluate, TakesRows) {
-  EXPECT_THAT(OutputsOf(kEmbedding, {F32({2, 2}, {1, 2, 3, 4}), I64({3}, {1, 0, 1})}, {2})[0].floats, ElementsAre(3, 4, 1, 2, 3, 4));
+  EXPECT_THAT(
+      OutputsOf(kEmbedding, {F32({2, 2}, {1, 2, 3, 4}), I64({3}, {1, 0, 1})}, {2})[0].floats,
+      ElementsAre(3, 4, 1, 2, 3, 4));
 }
 
 TEST(Evaluate, RefusesIndicesOutOfRange) {
   const EvaluateInputs inputs{{F32({2, 2}, {1, 2, 3, 4}), I64({3}, {1, 2, 1})}, {}, {2}, nullptr};
-  EXPECT_EQ(std::string(Evaluate(*Parse(kEmbedding), inputs).status().message()), "take: index 2 is out of range for 2");
+  EXPECT_EQ(std::string(Evaluate(*Parse(kEmbedding), inputs).status().message()),
+            "take: index 2 is out of range for 2");
 }
 
 TEST(Evaluate, RefusesInputsThatDoNotFit) {
   const EvaluateInputs inputs{{F32({2, 2}, {1, 2, 3, 4})}, {}, {3}, nullptr};
-  EXPECT_EQ(std::string(Evaluate(*Parse(kEmbedding), inputs).status().message()), "param 0 is missing or not f32[s0, 2]");
+  EXPECT_EQ(std::string(Evaluate(*Parse(kEmbedding), inputs).status().message()),
+            "param 0 is missing or not f32[s0, 2]");
 }
 
 TEST(Evaluate, RunsCalls) {
   EvaluateInputs inputs{{F32({2}, {3, 4})}, {}, {}, nullptr};
-  inputs.call = [](const Node& call, absl::Span<const HostValue> operands) -> absl::StatusOr<std::vector<HostValue>> {
+  inputs.call = [](const Node& call,
+                   absl::Span<const HostValue> operands) -> absl::StatusOr<std::vector<HostValue>> {
     EXPECT_EQ(call.attrs.callee, "split");
-    return std::vector<HostValue>{F32({}, {operands[0].floats[0]}), F32({}, {operands[0].floats[1]})};
+    return std::vector<HostValue>{F32({}, {operands[0].floats[0]}),
+                                  F32({}, {operands[0].floats[1]})};
   };
   const auto out = Evaluate(*Parse(R"(graph @g(%x: f32[2]) {
     %0 = call %x {callee="split", index=0, inout=[-1, -1]} : f32[]
     %1 = result %0 {index=1} : f32[]
     %2 = sub %0, %1 : f32[]
     return %2
-  })"), inputs);
+  })"),
+                            inputs);
   ASSERT_TRUE(out.ok()) << out.status();
   EXPECT_EQ((*out)[0].floats[0], -1);
 }
 
 TEST(HostValue, KeepsNumbersInBytes) {
-  for (DType dtype : {DType::kBool, DType::kU8, DType::kI8, DType::kI16, DType::kI32, DType::kI64}) {
+  for (DType dtype :
+       {DType::kBool, DType::kU8, DType::kI8, DType::kI16, DType::kI32, DType::kI64}) {
     const HostValue value = MakeIntegers(dtype, {4}, {0, 1, 2, -3});
     std::vector<char> bytes(4 * SizeBytes(dtype));
     ToBytes(value, bytes.data());

@@ -23,8 +23,9 @@ inline HostValue I64(std::vector<int64_t> sizes, std::vector<int64_t> numbers) {
 }
 
 // The outputs of a graph that must evaluate.
-inline std::vector<HostValue> OutputsOf(const Graph& graph, std::vector<HostValue> params, std::vector<int64_t> symbols = {},
-                                  std::vector<HostValue> scalars = {}) {
+inline std::vector<HostValue> OutputsOf(const Graph& graph, std::vector<HostValue> params,
+                                        std::vector<int64_t> symbols = {},
+                                        std::vector<HostValue> scalars = {}) {
   absl::StatusOr<std::vector<HostValue>> outputs =
       Evaluate(graph, {std::move(params), std::move(scalars), std::move(symbols), nullptr});
   EXPECT_TRUE(outputs.ok()) << outputs.status();
@@ -32,10 +33,12 @@ inline std::vector<HostValue> OutputsOf(const Graph& graph, std::vector<HostValu
 }
 
 inline std::vector<HostValue> OutputsOf(absl::string_view text, std::vector<HostValue> params,
-                                  std::vector<int64_t> symbols = {}, std::vector<HostValue> scalars = {}) {
+                                        std::vector<int64_t> symbols = {},
+                                        std::vector<HostValue> scalars = {}) {
   const absl::StatusOr<Graph> graph = Parse(text);
   EXPECT_TRUE(graph.ok()) << graph.status();
-  return graph.ok() ? OutputsOf(*graph, std::move(params), std::move(symbols), std::move(scalars)) : std::vector<HostValue>(1);
+  return graph.ok() ? OutputsOf(*graph, std::move(params), std::move(symbols), std::move(scalars))
+                    : std::vector<HostValue>(1);
 }
 
 }  // namespace torch_lazy::ir
