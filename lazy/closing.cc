@@ -12,43 +12,62 @@ constexpr uint64_t kBase = 0x9e3779b97f4a7c15u;  // odd: a polynomial hash modul
 
 }  // namespace
 
-uint64_t StepDetector::SignatureOf(const Trace& trace, size_t call, uint64_t* written) const {
-  const TrieNode& node = *trace.path[call];
-  uint64_t signature = node.words_hash;
-  for (const NodeOperand& operand : node.operands) {
-    const Trace::Slot& slot = trace.slots[operand.slot];
-    // A storage made while the trace was pending (a batch of data) is known by its distance, like the trace's own.
-    const bool older = slot.external && slot.serial < trace.first_serial;
-    const uint64_t id = older ? slot.serial : call - slot.first_call;
-    signature = absl::HashOf(signature, older, id);
-    if (operand.written && older) *written = 1;
+uint64_t StepDetector::WriteSignature(const TrieNode& call) {
+  uint64_t signature = 0;
+  for (const NodeOperand& operand : call.operands) {
+    if (operand.written) signature = absl::HashOf(signature, operand.slot, call.words_hash);
   }
   return signature;
+}
+
+bool StepDetector::Repeats(const Trace& trace, size_t period) {
+  const size_t end = trace.path.size();
+  bool writes_older = false;
+  for (size_t k = end - period; k < end; ++k) {
+    const TrieNode& now = *trace.path[k];
+    const TrieNode& before = *trace.path[k - period];
+    if (now.op != before.op || now.words != before.words) return false;
+    for (size_t i = 0; i < now.operands.size(); ++i) {
+      const int32_t slot = now.operands[i].slot;
+      const int32_t slot_before = before.operands[i].slot;
+      if (slot == slot_before) {
+        writes_older = writes_older || now.operands[i].written;
+      } else if (k - trace.slots[slot].first_call != k - period - trace.slots[slot_before].first_call) {
+        return false;
+      }
+    }
+  }
+  return writes_older;
 }
 
 size_t StepDetector::Advance(const Trace& trace) {
   size_t period = 0;
   while (prefix_.size() <= trace.path.size()) {
     const size_t call = prefix_.size() - 1;
-    uint64_t written = 0;
-    const uint64_t signature = SignatureOf(trace, call, &written);
-    prefix_.push_back(prefix_.back() * kBase + signature);
+    prefix_.push_back(prefix_.back() * kBase + trace.path[call]->words_hash);
     power_.push_back(power_.back() * kBase);
-    if (written == 0) continue;
+    const uint64_t signature = WriteSignature(*trace.path[call]);
+    if (signature == 0) continue;
     auto [last, is_new] = last_write_.try_emplace(signature, call);
     const size_t distance = call - last->second;
     last->second = call;
     const size_t end = call + 1;
-    if (is_new || end < 2 * distance) continue;
-    if (HashOfRange(end - distance, end) == HashOfRange(end - 2 * distance, end - distance)) period = distance;
+    if (is_new || end < 2 * distance || end < trace.path.size()) continue;
+    if (HashOfRange(end - distance, end) == HashOfRange(end - 2 * distance, end - distance) && Repeats(trace, distance)) {
+      period = distance;
+    }
   }
   return period;
 }
 
 const char* MustCut(Trace* trace, bool grown) {
-  if (trace->at->closes_step) return "step";
-  // A trace that follows a known path to its end is cut there; only one that goes on beyond can hold a second step.
-  if (grown && (trace->period = trace->steps.Advance(*trace)) != 0) return "step";
+  TrieNode& at = *trace->at;
+  // A trace on a known path need not look again: where it held several steps is written at the node.
+  if (grown) at.period = trace->steps.Advance(*trace);
+  if (at.closes_step || at.period != 0) {
+    trace->period = at.closes_step ? 0 : at.period;
+    return "step";
+  }
   if (trace->path.size() >= static_cast<size_t>(base::Number(base::Option::kMaxTraceOps))) return "length";
   if (trace->new_bytes >= base::Number(base::Option::kMaxTraceBytes)) return "bytes";
   return nullptr;

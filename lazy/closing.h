@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finding where a step of a program's loop ends, without being told.
 //
-// A step has closed when the last P calls repeat the P before, on the same older storages, and one of these is written in
-// each period. Layers, time steps and an optimizer's loop over parameters do not qualify: their storages differ, or
-// nothing older is written. A trace that turns out to hold several steps runs as so many; the node where a step ends is
-// marked, and later traces that reach it are cut there.
+// A step has closed when the last P calls repeat the P before, each operand being the same storage in both periods or one
+// made equally long before, and some storage is written in both. Layers, time steps and an optimizer's loop over
+// parameters do not qualify: each writes storages of its own. A trace that turns out to hold several steps runs as so
+// many; the node where a step ends is marked, and later traces that reach it are cut there.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,7 @@
 namespace torch_lazy::lazy {
 
 class Trace;
+struct TrieNode;
 
 class StepDetector {
  public:
@@ -22,13 +23,14 @@ class StepDetector {
   size_t Advance(const Trace& trace);
 
  private:
-  // One call's signature: what it does and to which storages; older ones by identity, those made in the trace by distance.
-  uint64_t SignatureOf(const Trace& trace, size_t call, uint64_t* written) const;
+  // What the call does and which slots it writes; 0 if it writes none of its operands.
+  static uint64_t WriteSignature(const TrieNode& call);
+  static bool Repeats(const Trace& trace, size_t period);
   uint64_t HashOfRange(size_t begin, size_t end) const { return prefix_[end] - prefix_[begin] * power_[end - begin]; }
 
-  std::vector<uint64_t> prefix_ = {0};   // polynomial hash of the signatures before each call
+  std::vector<uint64_t> prefix_ = {0};   // polynomial hash of the calls before each
   std::vector<uint64_t> power_ = {1};
-  absl::flat_hash_map<uint64_t, size_t> last_write_;  // signature of a call that writes an older storage -> its place
+  absl::flat_hash_map<uint64_t, size_t> last_write_;  // signature of a call -> its place
 };
 
 // The reason to cut the trace after its newest call, or null. `grown`: the call was new to the trie.

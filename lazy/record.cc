@@ -73,7 +73,7 @@ void TouchOperands(const CallDescription& call, c10::ArrayRef<int32_t> slots, co
     LazyStorageImpl* storage = call.operands[k].storage;
     if (static_cast<size_t>(slots[k]) == trace->slots.size()) {
       trace->slots.push_back({storage->content, storage, storage->nbytes(), /*external=*/true, /*written=*/false,
-                              storage->serial, static_cast<uint32_t>(trace->path.size())});
+                              static_cast<uint32_t>(trace->path.size())});
       storage->touches.push_back({trace, slots[k]});
     }
     if (call.operands[k].written && !trace->slots[slots[k]].written) {
@@ -110,7 +110,7 @@ at::Tensor NewResult(const ResultShape& shape, const std::shared_ptr<Trace>& tra
   lazy_storage->touches.push_back({trace, static_cast<int32_t>(trace->slots.size())});
   lazy_storage->writer = trace;
   trace->slots.push_back({c10::Storage(), lazy_storage, shape.size_bytes, /*external=*/false, /*written=*/true,
-                          lazy_storage->serial, static_cast<uint32_t>(trace->path.size())});
+                          static_cast<uint32_t>(trace->path.size())});
   trace->new_bytes += static_cast<int64_t>(shape.size_bytes);
   const Geometry& g = shape.geometry;
   at::Tensor tensor = MakeTensor(std::move(storage), g.dtype, g.sizes, g.strides, g.offset);

@@ -40,7 +40,6 @@ std::shared_ptr<Trace>& CurrentTrace() {
 std::shared_ptr<Trace> NewTrace() {
   auto trace = std::make_shared<Trace>();
   trace->at = Root();
-  trace->first_serial = NextSerial();
   std::vector<std::weak_ptr<Trace>>& all = AllTraces();
   std::erase_if(all, [](const std::weak_ptr<Trace>& t) { return t.expired(); });
   all.push_back(trace);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/storage.h"
 
-#include <atomic>
 #include <typeinfo>
 
 #include <c10/core/TensorImpl.h>
@@ -17,22 +16,10 @@ std::recursive_mutex& DeviceLock() {
   return *lock;
 }
 
-namespace {
-
-std::atomic<uint64_t>& Serials() {
-  static std::atomic<uint64_t> serials{1};
-  return serials;
-}
-
-}  // namespace
-
-uint64_t NextSerial() { return Serials().load(std::memory_order_relaxed); }
-
 LazyStorageImpl::LazyStorageImpl(size_t size_bytes, int device_index)
     : c10::StorageImpl(use_byte_size_t(), size_bytes,
                        Placeholder(this, c10::Device(c10::kPrivateUse1, static_cast<c10::DeviceIndex>(device_index))),
-                       /*allocator=*/this, /*resizable=*/true),
-      serial(Serials().fetch_add(1, std::memory_order_relaxed)) {}
+                       /*allocator=*/this, /*resizable=*/true) {}
 
 void LazyStorageImpl::release_resources() {
   LeaveTraces();

@@ -32,8 +32,6 @@ class LazyStorageImpl final : public c10::StorageImpl, public StorageAllocator {
   static LazyStorageImpl* Of(const at::TensorBase& tensor);
   static LazyStorageImpl* Of(c10::StorageImpl* storage);
 
-  const uint64_t serial;  // in order of making; never reused, as addresses are
-
   // --- guarded by the device lock (lock.h) ---
   struct Touch {
     std::shared_ptr<Trace> trace;
@@ -46,9 +44,6 @@ class LazyStorageImpl final : public c10::StorageImpl, public StorageAllocator {
  private:
   void LeaveTraces();
 };
-
-// Storages made from now on have serials from this one on.
-uint64_t NextSerial();
 
 // A new lazy tensor of this geometry over `storage`.
 at::Tensor MakeTensor(c10::Storage storage, at::ScalarType dtype, c10::IntArrayRef sizes, c10::IntArrayRef strides,

@@ -27,7 +27,6 @@ class Trace {
     size_t size_bytes = 0;
     bool external = false;             // it was there before the trace touched it
     bool written = false;
-    uint64_t serial = 0;               // of an external storage
     uint32_t first_call = 0;           // the call that first touched it
   };
   enum class State { kPending, kRunning, kDone };
@@ -40,7 +39,6 @@ class Trace {
   std::vector<uint32_t> arg_begin;        // per call, into args
   std::vector<TrieNode*> path;            // per call
   int64_t new_bytes = 0;                  // of the results
-  uint64_t first_serial = 0;              // storages made before the trace have smaller ones
   StepDetector steps;
   size_t period = 0;                      // > 0: the trace ends with two steps of so many calls
 

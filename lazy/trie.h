@@ -53,6 +53,7 @@ struct TrieNode {
   int32_t first_result_slot = 0;               // new results take consecutive slots from here
   int32_t depth = 0;                           // calls from the root
   bool closes_step = false;                    // a repeated step was seen to end here
+  size_t period = 0;                           // > 0: a trace up to here ends with two steps of so many calls
 
   TrieNode* likely = nullptr;                  // the child taken last
   absl::flat_hash_map<uint64_t, c10::SmallVector<TrieNode*, 1>> children;  // by hash of words and slots
