@@ -16,34 +16,38 @@ namespace torch_lazy::backends {
 
 // One kernel over bound memory: the run-time face of codegen::Instance.
 struct BoundInstance {
-  void* function = nullptr;            // from Module::Function
+  void* function = nullptr;  // from Module::Function
   absl::Span<void* const> buffers;
   absl::Span<const int64_t> extents;
   absl::Span<const double> scalars;
   int64_t iterations = 0;
   int64_t grain = 1;
   double cost_per_iteration = 1;
+  int64_t scratch_bytes = 0;  // codegen::ScratchBytes of the instance
 };
 
 // Kernels being compiled, or ready. Thread-safe.
 class Module {
  public:
   virtual ~Module() = default;
-  virtual bool ready() const = 0;             // compiled and loaded, or failed
-  virtual absl::Status status() const = 0;    // of a ready module; an error means: interpret
+  virtual bool ready() const = 0;           // compiled and loaded, or failed
+  virtual absl::Status status() const = 0;  // of a ready module; an error means: interpret
   virtual void Wait() = 0;
-  virtual void* Function(int kernel) const = 0;  // in the order given to Compile; only when ready and ok
+  virtual void* Function(
+      int kernel) const = 0;  // in the order given to Compile; only when ready and ok
 };
 
 class Backend {
  public:
   virtual ~Backend() = default;
-  // Starts compiling the kernels that are not known by name yet (memory, then disk), all in one or two processes.
-  // Returns at once; with `wait` the compiler runs at normal priority and the call returns when it is done.
+  // Starts compiling the kernels that are not known by name yet (memory, then disk), all in one or
+  // two processes. Returns at once; with `wait` the compiler runs at normal priority and the call
+  // returns when it is done.
   virtual std::shared_ptr<Module> Compile(absl::Span<const codegen::Kernel> kernels, bool wait) = 0;
   // Runs independent instances in one parallel region on the calling thread's team.
   virtual void Launch(absl::Span<const BoundInstance> instances) = 0;
-  // Memory that keeps its pages: 64-byte aligned, from a pool. Never null for size_bytes >= 0.
+  // Memory that keeps its pages: 64-byte aligned, from a pool. Null only if the system has no more;
+  // never for size 0.
   virtual void* Allocate(size_t size_bytes) = 0;
   virtual void Free(void* memory, size_t size_bytes) = 0;
 };

@@ -13,8 +13,8 @@ namespace torch_lazy::codegen {
 struct CompileOptions {
   // The sizes seen first, one per symbol: used only to weigh costs, never for correctness.
   std::vector<int64_t> typical_extents;
-  bool verify = false;          // check the graph after each pass
-  std::string dump_folder;      // write graph, each pass and kernels there; empty: nothing
+  bool verify = false;      // check the graph after each pass
+  std::string dump_folder;  // write graph, each pass and kernels there; empty: nothing
 };
 
 absl::StatusOr<Plan> Compile(const ir::Graph& graph, const CompileOptions& options);

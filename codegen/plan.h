@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A compiled graph, not yet bound to sizes and memory.
 //
-// A plan is what lazy/ runs: for each step in order, bind the extents, launch or call, give back the buffers that end.
+// A plan is what lazy/ runs: for each step in order, bind the extents, launch or call, give back
+// the buffers that end.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,8 @@ struct BufferSpec {
   ir::Type type;
 };
 
-// One kernel: a serial function over a range of its iteration space, free of sizes, scalars and thread counts.
+// One kernel: a serial function over a range of its iteration space, free of sizes, scalars and
+// thread counts.
 //
 //   extern "C" void NAME(void* const* buffers, const int64_t* extents, const double* scalars,
 //                        int64_t begin, int64_t end, void* scratch);
@@ -38,13 +40,18 @@ struct Kernel {
 // How a launch splits the iteration space [0, product of `range`) over threads.
 struct Instance {
   int32_t kernel = -1;
-  std::vector<int32_t> buffers;       // indices of BufferSpec, in the order of the kernel's pointers
-  std::vector<ir::Extent> extents;    // numbers handed to the kernel
-  std::vector<int32_t> scalars;       // indices of the graph's scalars
-  ir::Dims range;                     // the iteration space is the product of these
-  int64_t grain = 1;                  // smallest piece worth a thread, in iterations; 0: never split
-  double cost_per_iteration = 1;      // rough nanoseconds, to decide between serial and parallel
+  std::vector<int32_t> buffers;     // indices of BufferSpec, in the order of the kernel's pointers
+  std::vector<ir::Extent> extents;  // numbers handed to the kernel
+  std::vector<int32_t> scalars;     // indices of the graph's scalars
+  ir::Dims range;                   // the iteration space is the product of these
+  int64_t grain = 1;                // smallest piece worth a thread, in iterations; 0: never split
+  double cost_per_iteration = 1;    // rough nanoseconds, to decide between serial and parallel
+  int64_t scratch_element_bytes = 0;  // a thread's scratch memory has this many bytes ...
+  ir::Dims scratch;                   // ... for each element of a block with these dims
 };
+
+// The bytes of scratch memory that a thread running the instance needs.
+int64_t ScratchBytes(const Instance& instance, absl::Span<const int64_t> symbols);
 
 struct Step {
   enum class Kind : uint8_t {
@@ -52,19 +59,20 @@ struct Step {
     kCall,    // the graph's call node `call`: operands and results are whole buffers
   };
   Kind kind;
-  std::vector<Instance> instances;   // launch
-  ir::Value call = ir::kNoValue;     // call: its attrs.index names the record
-  std::vector<int32_t> operands;     // call: buffers
-  std::vector<int32_t> results;      // call: buffers; with inout the same number as the operand's
-  std::vector<int32_t> frees;        // temporaries whose last use is this step
+  std::vector<Instance> instances;  // launch
+  ir::Value call = ir::kNoValue;    // call: its attrs.index names the record
+  std::vector<int32_t> operands;    // call: buffers
+  std::vector<int32_t> results;     // call: buffers; with inout the same number as the operand's
+  std::vector<int32_t> frees;       // temporaries whose last use is this step
 };
 
 struct Plan {
   std::vector<BufferSpec> buffers;
-  std::vector<Kernel> kernels;       // distinct by name
+  std::vector<Kernel> kernels;  // distinct by name
   std::vector<Step> steps;
-  std::vector<int32_t> outputs;      // buffer of each graph output (a kParam buffer when written in place)
-  std::string ToString() const;      // readable, for dumps and goldens
+  std::vector<int32_t>
+      outputs;  // buffer of each graph output (a kParam buffer when written in place)
+  std::string ToString() const;  // readable, for dumps and goldens
 };
 
 }  // namespace torch_lazy::codegen

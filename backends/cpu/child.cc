@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/child.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/flags.h"
+
+namespace torch_lazy::backends {
+namespace {
+
+// What a compiler needs of our environment. LD_PRELOAD and the like stay behind.
+std::vector<std::string> ChildEnvironment() {
+  std::vector<std::string> environment = {"LC_ALL=C"};
+  for (const char* name : {"PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH"}) {
+    const std::string value = base::Environment(name);
+    if (!value.empty()) environment.push_back(absl::StrCat(name, "=", value));
+  }
+  return environment;
+}
+
+std::vector<char*> Pointers(const std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  for (const std::string& s : strings) pointers.push_back(const_cast<char*>(s.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// The attributes and file actions of posix_spawn, destroyed together.
+class SpawnSettings {
+ public:
+  SpawnSettings(const std::string& output_file, bool idle) {
+    posix_spawnattr_init(&attributes);
+    posix_spawn_file_actions_init(&actions);
+    short flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK;
+    sigset_t signals;
+    sigemptyset(&signals);
+    posix_spawnattr_setsigmask(&attributes, &signals);
+    sigfillset(&signals);
+    posix_spawnattr_setsigdefault(&attributes, &signals);
+    if (idle) {
+      flags |= POSIX_SPAWN_SETSCHEDULER;
+      const sched_param parameter = {};
+      posix_spawnattr_setschedpolicy(&attributes, SCHED_IDLE);
+      posix_spawnattr_setschedparam(&attributes, &parameter);
+    }
+    posix_spawnattr_setflags(&attributes, flags);
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, 1, output_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC,
+                                     0600);
+    posix_spawn_file_actions_adddup2(&actions, 1, 2);
+#if __GLIBC_PREREQ(2, 34)
+    posix_spawn_file_actions_addclosefrom_np(&actions, 3);
+#endif
+  }
+  ~SpawnSettings() {
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+  }
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_t actions;
+};
+
+// True if the child has ended before the deadline.
+bool AwaitEnd(pid_t child, absl::Time deadline) {
+  const int handle = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
+  if (handle < 0) {  // an old kernel: ask from time to time
+    siginfo_t info = {};
+    while (waitid(P_PID, child, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0) {
+      if (absl::Now() >= deadline) return false;
+      absl::SleepFor(absl::Milliseconds(2));
+    }
+    return true;
+  }
+  int ready = 0;
+  do {
+    const absl::Duration left = std::max(deadline - absl::Now(), absl::ZeroDuration());
+    pollfd request = {handle, POLLIN, 0};
+    ready = poll(&request, 1, static_cast<int>(absl::ToInt64Milliseconds(left)));
+  } while (ready < 0 && errno == EINTR);
+  close(handle);
+  return ready > 0;
+}
+
+std::vector<pid_t> ChildrenOf(pid_t parent) {
+  std::vector<pid_t> children;
+  std::ifstream file(absl::StrCat("/proc/", parent, "/task/", parent, "/children"));
+  for (pid_t child; file >> child;) children.push_back(child);
+  return children;
+}
+
+}  // namespace
+
+absl::StatusOr<pid_t> StartChild(const ChildOptions& options) {
+  const std::vector<std::string> environment = ChildEnvironment();
+  const std::vector<char*> arguments = Pointers(options.arguments);
+  const std::vector<char*> variables = Pointers(environment);
+  pid_t child = 0;
+  int error = 0;
+  for (const bool idle : {options.idle, false}) {  // SCHED_IDLE may be forbidden here
+    SpawnSettings settings(options.output_file, idle);
+    error = posix_spawnp(&child, arguments[0], &settings.actions, &settings.attributes,
+                         arguments.data(), variables.data());
+    if (error == 0) return child;
+  }
+  return absl::UnavailableError(absl::StrCat(options.arguments[0], ": ", strerror(error)));
+}
+
+absl::Status WaitForChild(pid_t child, absl::Duration limit) {
+  const bool ended = AwaitEnd(child, absl::Now() + limit);
+  if (!ended) kill(-child, SIGKILL);
+  int state = 0;
+  pid_t waited = 0;
+  do {
+    waited = waitpid(child, &state, 0);
+  } while (waited < 0 && errno == EINTR);
+  if (!ended)
+    return absl::DeadlineExceededError(absl::StrCat("killed after ", absl::FormatDuration(limit)));
+  if (waited < 0) return absl::OkStatus();  // a program that ignores SIGCHLD: its result will tell
+  if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return absl::OkStatus();
+  if (WIFSIGNALED(state))
+    return absl::InternalError(absl::StrCat("ended by signal ", WTERMSIG(state)));
+  return absl::InternalError(absl::StrCat("exit status ", WEXITSTATUS(state)));
+}
+
+void RaiseChild(pid_t child) {
+  const sched_param parameter = {};
+  sched_setscheduler(child, SCHED_OTHER, &parameter);
+  for (const pid_t grandchild : ChildrenOf(child)) RaiseChild(grandchild);
+}
+
+}  // namespace torch_lazy::backends

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CPU as a backend.
+#pragma once
+
+#include "backends/backend.h"
+#include "backends/cpu/kernel_table.h"
+#include "backends/cpu/launch.h"
+#include "backends/cpu/pool.h"
+
+namespace torch_lazy::backends {
+
+class CpuBackend final : public Backend {
+ public:
+  std::shared_ptr<Module> Compile(absl::Span<const codegen::Kernel> kernels, bool wait) override {
+    return kernels_.Compile(kernels, wait);
+  }
+  void Launch(absl::Span<const BoundInstance> instances) override { LaunchOnCpu(instances); }
+  void* Allocate(size_t size_bytes) override { return pool_.Allocate(size_bytes); }
+  void Free(void* memory, size_t size_bytes) override { pool_.Free(memory, size_bytes); }
+
+ private:
+  KernelTable kernels_;
+  Pool pool_;
+};
+
+}  // namespace torch_lazy::backends

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/disk_cache.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "backends/cpu/files.h"
+#include "base/fingerprint.h"
+#include "base/flags.h"
+#include "base/log.h"
+#include "base/status.h"
+
+namespace torch_lazy::backends {
+namespace {
+
+constexpr int64_t kMostBytes = int64_t{512}
+                               << 20;  // of one key's folder; the batches longest unused go first
+constexpr char kIndex[] = ".index";
+constexpr char kLibrary[] = ".so";
+
+std::string IndexText(const std::string& key, absl::Span<const codegen::Kernel> kernels,
+                      const std::string& bytes) {
+  std::vector<std::string> lines = {
+      key, absl::StrCat(bytes.size(), " ", base::FingerprintOf(bytes).ToString())};
+  for (const codegen::Kernel& kernel : kernels) {
+    lines.push_back(absl::StrCat(kernel.name, " ", base::FingerprintOf(kernel.source).ToString()));
+  }
+  lines.push_back("end\n");
+  return absl::StrJoin(lines, "\n");
+}
+
+// Removes the batches longest unused until the folder is small enough.
+void Trim(const std::string& folder) {
+  int64_t total = 0;
+  std::vector<FileInfo> libraries;
+  for (const FileInfo& file : ListFiles(folder)) {
+    total += file.size_bytes;
+    if (absl::EndsWith(file.path, kLibrary)) libraries.push_back(file);
+  }
+  std::sort(libraries.begin(), libraries.end(),
+            [](const FileInfo& a, const FileInfo& b) { return a.changed_at < b.changed_at; });
+  for (const FileInfo& library : libraries) {
+    if (total <= kMostBytes) return;
+    unlink(absl::StrCat(absl::StripSuffix(library.path, kLibrary), kIndex).c_str());
+    unlink(library.path.c_str());
+    total -= library.size_bytes;
+  }
+}
+
+}  // namespace
+
+std::string CacheRoot() {
+  const std::string chosen = base::Text(base::Option::kCacheDir);
+  if (!chosen.empty()) return chosen;
+  const std::string caches = base::Environment("XDG_CACHE_HOME");
+  if (!caches.empty()) return absl::StrCat(caches, "/torch_lazy");
+  const std::string home = base::Environment("HOME");
+  return home.empty() ? "" : absl::StrCat(home, "/.cache/torch_lazy");
+}
+
+DiskCache::DiskCache(std::string root, std::string key)
+    : root_(std::move(root)), key_(std::move(key)) {
+  if (root_.empty()) return;
+  const std::string folder = absl::StrCat(root_, "/cpu-", base::FingerprintOf(key_).ToString());
+  absl::Status made = MakePrivateFolder(root_);
+  if (made.ok()) made = MakePrivateFolder(folder);
+  if (!made.ok()) {
+    base::WarnOnce("disk cache",
+                   absl::StrCat("compiled kernels are not kept on disk: ", made.message()));
+    return;
+  }
+  folder_ = folder;
+}
+
+std::string DiskCache::Find(const codegen::Kernel& kernel) {
+  if (folder_.empty()) return "";
+  if (!places_.contains(kernel.name)) Scan();  // another process may have stored it meanwhile
+  const auto found = places_.find(kernel.name);
+  if (found == places_.end()) return "";
+  if (found->second.source_fingerprint != base::FingerprintOf(kernel.source).ToString()) return "";
+  const std::string batch = found->second.batch;
+  if (Check(batch)) return absl::StrCat(batch, kLibrary);
+  Drop(batch);
+  return "";
+}
+
+void DiskCache::Scan() {
+  const int64_t changed_at = ChangedAt(folder_);
+  if (changed_at == scanned_at_) return;
+  scanned_at_ = changed_at;
+  for (const FileInfo& file : ListFiles(folder_)) {
+    if (absl::EndsWith(file.path, kIndex))
+      ReadIndex(std::string(absl::StripSuffix(file.path, kIndex)));
+  }
+}
+
+void DiskCache::ReadIndex(const std::string& batch) {
+  if (checked_.contains(batch)) return;
+  const std::vector<std::string> lines = absl::StrSplit(ReadFile(batch + kIndex), '\n');
+  if (lines.size() < 4 || lines[0] != key_ || lines[lines.size() - 2] != "end") return Drop(batch);
+  for (size_t i = 2; i + 2 < lines.size(); ++i) {
+    const std::vector<std::string> words = absl::StrSplit(lines[i], ' ');
+    if (words.size() != 2) return Drop(batch);
+    places_.try_emplace(words[0], Place{batch, words[1]});
+  }
+}
+
+bool DiskCache::Check(const std::string& batch) {
+  const auto known = checked_.find(batch);
+  if (known != checked_.end()) return known->second;
+  const std::vector<std::string> lines = absl::StrSplit(ReadFile(batch + kIndex), '\n');
+  const std::string bytes = ReadFile(batch + kLibrary);
+  const std::string expected =
+      absl::StrCat(bytes.size(), " ", base::FingerprintOf(bytes).ToString());
+  const bool whole = lines.size() > 1 && lines[1] == expected;
+  if (whole) TouchFile(batch + kLibrary);
+  checked_[batch] = whole;
+  return whole;
+}
+
+void DiskCache::Drop(const std::string& batch) {
+  LAZY_LOG(1, "disk cache: dropped ", batch);
+  unlink((batch + kIndex).c_str());
+  unlink((batch + kLibrary).c_str());
+  checked_.erase(batch);
+  absl::erase_if(places_, [&](const auto& entry) { return entry.second.batch == batch; });
+}
+
+void DiskCache::Store(absl::Span<const codegen::Kernel> kernels, const std::string& library) {
+  if (folder_.empty()) return;
+  const absl::Status written = Write(kernels, library);
+  if (!written.ok()) {
+    base::WarnOnce("disk cache",
+                   absl::StrCat("compiled kernels are not kept on disk: ", written.message()));
+  }
+}
+
+absl::Status DiskCache::Write(absl::Span<const codegen::Kernel> kernels,
+                              const std::string& library) {
+  const std::string bytes = ReadFile(library);
+  const std::string index = IndexText(key_, kernels, bytes);
+  const std::string batch = absl::StrCat(folder_, "/", base::FingerprintOf(index).ToString());
+  LAZY_RETURN_IF_ERROR(WriteFileWhole(batch + kLibrary, bytes));
+  LAZY_RETURN_IF_ERROR(WriteFileWhole(batch + kIndex, index));
+  Trim(folder_);
+  return absl::OkStatus();
+}
+
+}  // namespace torch_lazy::backends

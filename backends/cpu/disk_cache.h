@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiled kernels on disk.
+//
+// A folder per key (compiler, flags, processor, our version) holds, for each batch that was
+// compiled together, a shared library and an index: its key, the library's size and checksum, and
+// the names and fingerprints of its kernels. Everything is written under a temporary name, synced
+// and renamed; the index last. What does not add up is dropped.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "codegen/plan.h"
+
+namespace torch_lazy::backends {
+
+// Option `cache_dir`, else torch_lazy in the user's cache folder. Empty if there is none.
+std::string CacheRoot();
+
+class DiskCache {
+ public:
+  // A root that is not a folder of ours alone (0700, no symbolic link) is refused, with one
+  // warning; the cache is then empty and keeps nothing.
+  DiskCache(std::string root, std::string key);
+
+  const std::string& root() const { return root_; }
+  const std::string& key() const { return key_; }
+
+  // The whole library that holds the kernel; empty if there is none.
+  std::string Find(const codegen::Kernel& kernel);
+  // Keeps a copy of `library`. Failing costs speed only; the first failure is a warning.
+  void Store(absl::Span<const codegen::Kernel> kernels, const std::string& library);
+
+ private:
+  struct Place {
+    std::string batch;  // "<folder>/<name>", without ".so" and ".index"
+    std::string source_fingerprint;
+  };
+  void Scan();
+  void ReadIndex(const std::string& batch);
+  bool Check(const std::string& batch);
+  void Drop(const std::string& batch);
+  absl::Status Write(absl::Span<const codegen::Kernel> kernels, const std::string& library);
+
+  const std::string root_;
+  const std::string key_;
+  std::string folder_;       // root/<fingerprint of the key>; empty: the root was refused
+  int64_t scanned_at_ = -1;  // the folder's time of change at the last scan
+  absl::flat_hash_map<std::string, Place> places_;  // by kernel
+  absl::flat_hash_map<std::string, bool>
+      checked_;  // batches whose library was read in full: is it whole?
+};
+
+}  // namespace torch_lazy::backends

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/kernel_table.h"
+
+#include <signal.h>
+
+#include <thread>
+
+#include "base/log.h"
+#include "base/metrics.h"
+
+namespace torch_lazy::backends {
+
+// The kernels of one Compile, in its order.
+class KernelModule final : public Module {
+ public:
+  KernelModule(KernelTable* table, std::vector<KernelTable::Entry*> entries)
+      : table_(table), entries_(std::move(entries)) {}
+
+  bool ready() const override {
+    absl::MutexLock lock(&table_->mutex_);
+    return Ready();
+  }
+  absl::Status status() const override {
+    absl::MutexLock lock(&table_->mutex_);
+    for (const KernelTable::Entry* entry : entries_) {
+      if (!entry->status.ok()) return entry->status;
+    }
+    return absl::OkStatus();
+  }
+  void Wait() override {
+    absl::MutexLock lock(&table_->mutex_);
+    for (const KernelTable::Entry* entry : entries_) {
+      if (entry->job != nullptr) entry->job->Hurry();
+    }
+    table_->mutex_.Await(absl::Condition(this, &KernelModule::Ready));
+  }
+  void* Function(int kernel) const override {
+    absl::MutexLock lock(&table_->mutex_);
+    return entries_[kernel]->function;
+  }
+
+ private:
+  bool Ready() const ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    for (const KernelTable::Entry* entry : entries_) {
+      if (entry->job != nullptr) return false;
+    }
+    return true;
+  }
+
+  KernelTable* const table_;
+  const std::vector<KernelTable::Entry*> entries_;
+};
+
+namespace {
+
+constexpr size_t kSplitFrom = 8;  // with so many kernels a second process halves the wait
+
+}  // namespace
+
+std::shared_ptr<Module> KernelTable::Compile(absl::Span<const codegen::Kernel> kernels, bool wait) {
+  std::vector<Entry*> wanted;
+  Jobs jobs;
+  {
+    absl::MutexLock lock(&mutex_);
+    LoadFromDisk(kernels);
+    jobs = NewJobs(kernels, wait);
+    for (const codegen::Kernel& kernel : kernels) wanted.push_back(entries_[kernel.name].get());
+    if (!wait && !jobs.empty()) queue_.push_back(jobs);
+    if (!queue_.empty() && !has_thread_) {
+      has_thread_ = true;
+      std::thread([this] { ServeQueue(); }).detach();
+    }
+  }
+  if (wait) Run(jobs, /*idle=*/false);
+  auto module = std::make_shared<KernelModule>(this, std::move(wanted));
+  if (wait) module->Wait();  // for kernels that another Compile had begun
+  return module;
+}
+
+DiskCache* KernelTable::Cache() {
+  const absl::StatusOr<Compiler> compiler = FindCompiler();
+  if (!compiler.ok()) return nullptr;  // then nothing can be said about what the disk holds either
+  const std::string root = CacheRoot();
+  if (!cache_.has_value() || cache_->root() != root || cache_->key() != compiler->key) {
+    cache_.emplace(root, compiler->key);
+  }
+  return &*cache_;
+}
+
+void KernelTable::LoadFromDisk(absl::Span<const codegen::Kernel> kernels) {
+  DiskCache* cache = nullptr;
+  for (const codegen::Kernel& kernel : kernels) {
+    if (entries_.contains(kernel.name)) continue;
+    if (cache == nullptr) cache = Cache();
+    if (cache == nullptr) return;
+    const std::string library = cache->Find(kernel);
+    if (library.empty()) continue;
+    const absl::StatusOr<std::vector<void*>> function =
+        LoadKernels(library, absl::MakeConstSpan(&kernel, 1));
+    if (!function.ok()) continue;  // it is compiled again
+    auto entry = std::make_unique<Entry>();
+    entry->function = (*function)[0];
+    entries_[kernel.name] = std::move(entry);
+    base::Count(base::Counter::kKernelsFromDisk);
+  }
+}
+
+KernelTable::Jobs KernelTable::NewJobs(absl::Span<const codegen::Kernel> kernels, bool wait) {
+  std::vector<codegen::Kernel> missing;
+  for (const codegen::Kernel& kernel : kernels) {
+    const auto [it, is_new] = entries_.try_emplace(kernel.name);
+    if (is_new) it->second = std::make_unique<Entry>();
+    Entry& entry = *it->second;
+    const bool failed_before =
+        entry.job == nullptr && entry.function == nullptr && !entry.status.ok();
+    if (is_new || (failed_before && absl::IsNotFound(entry.status))) missing.push_back(kernel);
+  }
+  const size_t batches = missing.empty() ? 0 : wait && missing.size() >= kSplitFrom ? 2 : 1;
+  Jobs jobs;
+  for (size_t b = 0; b < batches; ++b) {
+    std::vector<codegen::Kernel> batch(missing.begin() + missing.size() * b / batches,
+                                       missing.begin() + missing.size() * (b + 1) / batches);
+    auto job = std::make_shared<CompileJob>(std::move(batch));
+    for (const codegen::Kernel& kernel : job->kernels()) {
+      entries_[kernel.name]->job = job;
+      entries_[kernel.name]->status = absl::OkStatus();
+    }
+    jobs.push_back(std::move(job));
+  }
+  base::Count(base::Counter::kKernelsCompiled, static_cast<int64_t>(missing.size()));
+  base::Count(base::Counter::kCompilesPending, static_cast<int64_t>(missing.size()));
+  return jobs;
+}
+
+void KernelTable::Run(const Jobs& jobs, bool idle) {
+  for (const std::shared_ptr<CompileJob>& job : jobs) job->Start(idle);
+  for (const std::shared_ptr<CompileJob>& job : jobs) {
+    Enter(*job, job->Finish([&](const std::string& library) { Store(*job, library); }));
+  }
+}
+
+void KernelTable::Store(const CompileJob& job, const std::string& library) {
+  absl::MutexLock lock(&mutex_);
+  if (DiskCache* cache = Cache()) cache->Store(job.kernels(), library);
+}
+
+void KernelTable::Enter(const CompileJob& job,
+                        const absl::StatusOr<std::vector<void*>>& functions) {
+  if (!functions.ok()) {
+    base::WarnOnce("compiler", absl::StrCat("kernels are not compiled, so ops run one by one: ",
+                                            functions.status().message()));
+  }
+  absl::MutexLock lock(&mutex_);
+  for (size_t k = 0; k < job.kernels().size(); ++k) {
+    Entry& entry = *entries_[job.kernels()[k].name];
+    if (functions.ok()) entry.function = (*functions)[k];
+    entry.status = functions.status();
+    entry.job = nullptr;
+  }
+  base::Count(base::Counter::kCompilesPending, -static_cast<int64_t>(job.kernels().size()));
+}
+
+void KernelTable::ServeQueue() {
+  sigset_t signals;  // they are for the program's own threads
+  sigfillset(&signals);
+  pthread_sigmask(SIG_SETMASK, &signals, nullptr);
+  for (;;) {
+    Jobs jobs;
+    {
+      absl::MutexLock lock(&mutex_);
+      mutex_.Await(absl::Condition(
+          +[](std::deque<Jobs>* queue) { return !queue->empty(); }, &queue_));
+      jobs = std::move(queue_.front());
+      queue_.pop_front();
+    }
+    Run(jobs, /*idle=*/true);
+  }
+}
+
+}  // namespace torch_lazy::backends

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/launch.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/check.h"
+#include "base/metrics.h"
+
+namespace torch_lazy::backends {
+namespace {
+
+// Below this a second thread costs more than it brings: a region costs 1 us, and 75 when another
+// thread has a team too.
+constexpr double kSerialNanoseconds = 12000;
+
+using Function = void (*)(void* const* buffers, const int64_t* extents, const double* scalars,
+                          int64_t begin, int64_t end, void* scratch);
+
+// A thread's scratch memory grows to what its kernels asked for and stays.
+class Scratch {
+ public:
+  ~Scratch() { free(memory_); }
+  void* Get(int64_t size_bytes) {
+    if (size_bytes <= size_bytes_) return memory_;
+    free(memory_);
+    size_bytes_ = (size_bytes + 4095) / 4096 * 4096;
+    memory_ = aligned_alloc(64, size_bytes_);
+    LAZY_CHECK(memory_ != nullptr, "no memory for ", size_bytes_, " bytes of scratch");
+    return memory_;
+  }
+
+ private:
+  void* memory_ = nullptr;
+  int64_t size_bytes_ = 0;
+};
+
+void RunRange(const BoundInstance& instance, int64_t begin, int64_t end) {
+  static thread_local Scratch scratch;
+  if (begin >= end) return;
+  const auto function = reinterpret_cast<Function>(instance.function);
+  function(instance.buffers.data(), instance.extents.data(), instance.scalars.data(), begin, end,
+           scratch.Get(instance.scratch_bytes));
+}
+
+double Cost(const BoundInstance& instance) {
+  return static_cast<double>(instance.iterations) * instance.cost_per_iteration;
+}
+
+// The iteration at which a share that starts `cost` nanoseconds into the instance begins.
+// Neighbours ask with the same number and so agree.
+int64_t CutAt(const BoundInstance& instance, double cost) {
+  if (cost <= 0) return 0;
+  if (cost >= Cost(instance)) return instance.iterations;
+  if (instance.grain <= 0) return 2 * cost < Cost(instance) ? 0 : instance.iterations;
+  const int64_t grains =
+      static_cast<int64_t>(cost / instance.cost_per_iteration / instance.grain + 0.5);
+  return std::min(grains * instance.grain, instance.iterations);
+}
+
+// The instances stand in a row, each as long as its cost; this runs what lies in [from, to). Fixed
+// shares rather than a queue: a thread finds in its cache what it wrote in the launch before.
+void RunShare(absl::Span<const BoundInstance> instances, double from, double to) {
+  double start = 0;
+  for (const BoundInstance& instance : instances) {
+    RunRange(instance, CutAt(instance, from - start), CutAt(instance, to - start));
+    start += Cost(instance);
+  }
+}
+
+}  // namespace
+
+void LaunchOnCpu(absl::Span<const BoundInstance> instances) {
+  base::Count(base::Counter::kKernelLaunches);
+  double total = 0;
+  for (const BoundInstance& instance : instances) total += Cost(instance);
+  const int threads = omp_get_max_threads();
+  if (threads == 1 || total < kSerialNanoseconds || omp_in_parallel()) {
+    for (const BoundInstance& instance : instances) RunRange(instance, 0, instance.iterations);
+    return;
+  }
+#pragma omp parallel num_threads(threads)
+  {
+    // The runtime may give fewer threads than asked for.
+    const int team = omp_get_num_threads();
+    const int me = omp_get_thread_num();
+    const double from = me == 0 ? -1 : total * me / team;
+    const double to = me + 1 == team ? 2 * total + 1 : total * (me + 1) / team;
+    RunShare(instances, from, to);
+  }
+}
+
+}  // namespace torch_lazy::backends

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/assemble.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "codegen/cost.h"
+#include "codegen/emit.h"
+#include "codegen/schedule.h"
+
+namespace torch_lazy::codegen {
+namespace {
+
+class Assembler {
+ public:
+  Assembler(const ir::Graph& original, const ir::Graph& graph, const Partition& partition,
+            const Units& units, const StoragePlan& storage)
+      : graph_(graph), partition_(partition), units_(units), storage_(storage) {
+    for (ir::Value v = 0; v < static_cast<ir::Value>(original.nodes.size()); ++v) {
+      if (original.node(v).op == ir::Op::kCall) calls_[original.node(v).attrs.index] = v;
+    }
+  }
+
+  Plan Make(const std::vector<Body>& bodies, const CompileOptions& options) {
+    plan_.buffers = storage_.buffers;
+    std::vector<double> costs(units_.units.size());
+    for (size_t g = 0; g < bodies.size(); ++g) {
+      const KernelCost cost = CostOf(graph_, bodies[g], options);
+      costs[g] = cost.nanoseconds_per_iteration * cost.iterations;
+      AddInstance(EmitKernel(graph_, partition_.groups[g].shape, bodies[g]),
+                  cost.nanoseconds_per_iteration);
+    }
+    for (const std::vector<int>& step : MakeSchedule(units_, costs)) AddStep(step);
+    AddFrees();
+    for (const ir::Output& output : graph_.outputs) {
+      plan_.outputs.push_back(storage_.buffer_of[partition_.StoredAs(graph_, output.value)]);
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  void AddInstance(WrittenKernel written, double cost) {
+    const auto [known, is_new] =
+        kernels_.try_emplace(written.kernel.name, static_cast<int32_t>(plan_.kernels.size()));
+    if (is_new) plan_.kernels.push_back(std::move(written.kernel));
+    Instance instance = std::move(written.instance);
+    instance.kernel = known->second;
+    instance.cost_per_iteration = cost;
+    for (const Slot& slot : written.slots)
+      instance.buffers.push_back(storage_.buffer_of[slot.value]);
+    instances_.push_back(std::move(instance));
+  }
+
+  void AddStep(const std::vector<int>& units) {
+    Step step;
+    step.kind = Step::Kind::kLaunch;
+    for (const int u : units) {
+      const Unit& unit = units_.units[u];
+      if (unit.call == ir::kNoValue) {
+        step.instances.push_back(std::move(instances_[unit.group]));
+      } else {
+        AddCall(unit.call, &step);
+      }
+    }
+    plan_.steps.push_back(std::move(step));
+  }
+
+  void AddCall(ir::Value call, Step* step) {
+    const ir::Node& node = graph_.node(call);
+    step->kind = Step::Kind::kCall;
+    step->call = calls_.at(node.attrs.index);
+    for (const ir::Value operand : node.inputs) {
+      step->operands.push_back(storage_.buffer_of[partition_.StoredAs(graph_, operand)]);
+    }
+    step->results.resize(node.attrs.inout.size(), -1);
+    if (!step->results.empty()) step->results[0] = storage_.buffer_of[call];
+    for (ir::Value v = call + 1; v < static_cast<ir::Value>(graph_.nodes.size()); ++v) {
+      const ir::Node& result = graph_.node(v);
+      if (result.op == ir::Op::kResult && result.inputs[0] == call) {
+        step->results[result.attrs.index] = storage_.buffer_of[v];
+      }
+    }
+    // A result that nobody reads still needs a place.
+    for (size_t k = 0; k < step->results.size(); ++k) {
+      if (step->results[k] >= 0) continue;
+      const int64_t operand = node.attrs.inout[k];
+      step->results[k] = operand >= 0 ? step->operands[operand] : NewTemporary();
+    }
+  }
+
+  int32_t NewTemporary() {
+    plan_.buffers.push_back(
+        {BufferSpec::Kind::kTemp, -1, ir::Type{ir::DType::kU8, {ir::Extent::Constant(0)}}});
+    return static_cast<int32_t>(plan_.buffers.size()) - 1;
+  }
+
+  void AddFrees() {
+    std::vector<int> last_use(plan_.buffers.size(), -1);
+    for (size_t s = 0; s < plan_.steps.size(); ++s) {
+      const auto use = [&](int32_t buffer) { last_use[buffer] = static_cast<int>(s); };
+      const Step& step = plan_.steps[s];
+      std::for_each(step.operands.begin(), step.operands.end(), use);
+      std::for_each(step.results.begin(), step.results.end(), use);
+      for (const Instance& instance : step.instances)
+        std::for_each(instance.buffers.begin(), instance.buffers.end(), use);
+    }
+    for (size_t b = 0; b < plan_.buffers.size(); ++b) {
+      if (plan_.buffers[b].kind != BufferSpec::Kind::kTemp || last_use[b] < 0) continue;
+      plan_.steps[last_use[b]].frees.push_back(static_cast<int32_t>(b));
+    }
+  }
+
+  const ir::Graph& graph_;
+  const Partition& partition_;
+  const Units& units_;
+  const StoragePlan& storage_;
+  Plan plan_;
+  std::vector<Instance> instances_;                    // of each group
+  absl::flat_hash_map<std::string, int32_t> kernels_;  // by name
+  absl::flat_hash_map<int64_t, ir::Value> calls_;      // of the original graph, by record
+};
+
+}  // namespace
+
+Plan Assemble(const ir::Graph& original, const ir::Graph& graph, const Partition& partition,
+              const std::vector<Body>& bodies, const Units& units, const StoragePlan& storage,
+              const CompileOptions& options) {
+  return Assembler(original, graph, partition, units, storage).Make(bodies, options);
+}
+
+}  // namespace torch_lazy::codegen

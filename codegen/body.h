@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a kernel computes in one iteration, as expressions over loaded numbers.
+//
+// A node met at two maps becomes two expressions. Expressions stand in an order in which they can
+// be computed.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "codegen/group.h"
+
+namespace torch_lazy::codegen {
+
+// A place in a buffer: an affine form of loop variables and of numbers computed here.
+struct Address {
+  int slot = -1;  // of Body::slots
+  Affine index;
+};
+
+struct Expression {
+  enum class Kind : uint8_t { kLoad, kIota, kNumber, kOp, kReduce };
+  Kind kind;
+  ir::Value node;  // number: a const, scalar or extent node; op, reduce: what is computed
+  ir::DType dtype;
+  int address = -1;  // load: of Body::addresses. iota: its index is the number
+  std::vector<int> arguments = {};
+  uint64_t uses = 0;  // the loop variables it depends on, as bits
+  int depth = 0;      // how many reductions of this kernel come before it
+};
+
+struct Store {
+  int expression;
+  int address;
+};
+
+struct Slot {
+  ir::Value value;  // whose buffer
+  bool written;
+};
+
+struct Body {
+  std::vector<Variable> variables;
+  std::vector<int> data;  // of each data variable, by variable: the expression that is its number
+  std::vector<Slot> slots;
+  std::vector<Address> addresses;
+  std::vector<Expression> expressions;
+  std::vector<Store> stores;
+  uint64_t inner = 0;  // the inner variables, as bits
+
+  bool uses_inner(int expression) const { return (expressions[expression].uses & inner) != 0; }
+};
+
+// One for each group.
+std::vector<Body> MakeBodies(const ir::Graph& graph, const Factors& factors,
+                             const Partition& partition);
+
+}  // namespace torch_lazy::codegen

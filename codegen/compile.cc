@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/compile.h"
+
+#include "base/check.h"
+#include "base/status.h"
+#include "codegen/assemble.h"
+#include "codegen/copies.h"
+#include "codegen/emit.h"
+#include "codegen/partition.h"
+#include "codegen/schedule.h"
+#include "codegen/storage_plan.h"
+
+namespace torch_lazy::codegen {
+namespace {
+
+absl::Status CheckTypes(const ir::Graph& graph) {
+  for (const ir::Node& node : graph.nodes) {
+    const ir::Kind kind = ir::Info(node.op).kind;
+    if (kind == ir::Kind::kCall || node.op == ir::Op::kParam || !ir::IsComplex(node.type.dtype))
+      continue;
+    return absl::UnimplementedError(
+        absl::StrCat(ir::Info(node.op).text, ": no kernels of ", ir::Name(node.type.dtype)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Plan> Compile(const ir::Graph& graph, const CompileOptions& options) {
+  const ir::Graph& optimized = graph;
+  LAZY_RETURN_IF_ERROR(CheckTypes(optimized));
+  const Factors factors(optimized);
+
+  // Each round adds the copies that the last one found missing. A copy has one reader, so the
+  // rounds come to an end.
+  GraphWithCopies work = InsertCopies({optimized, {}}, SharedOutputs(optimized));
+  for (;;) {
+    const Partition partition = MakePartition(work, factors, options);
+    const std::vector<Body> bodies = MakeBodies(work.graph, factors, partition);
+    Units units = MakeUnits(work.graph, partition, bodies);
+    const StoragePlan storage = PlanStorage(work.graph, partition, bodies, &units);
+    if (storage.missing_copies.empty())
+      return Assemble(graph, work.graph, partition, bodies, units, storage, options);
+    work = InsertCopies(work, storage.missing_copies);
+  }
+}
+
+}  // namespace torch_lazy::codegen

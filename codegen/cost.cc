@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/cost.h"
+
+#include "codegen/typical.h"
+
+namespace torch_lazy::codegen {
+namespace {
+
+// Vector code on one core: memory at 12 bytes a nanosecond, a simple op on 16 floats in half a
+// cycle.
+constexpr double kByte = 0.08;
+constexpr double kOp = 0.02;
+constexpr double kTranscendental = 0.35;
+constexpr double kScattered = 1.0;  // a load at an index that is data
+constexpr double kIteration = 0.1;
+
+}  // namespace
+
+KernelCost CostOf(const ir::Graph& graph, const Body& body, const CompileOptions& options) {
+  double outer = 1, inner = 1;
+  for (const Variable& variable : body.variables) {
+    const double extent = TypicalSize(variable.extent, options);
+    if (variable.kind == Variable::Kind::kOuter) outer *= extent;
+    if (variable.kind == Variable::Kind::kInner) inner *= extent;
+  }
+  double cost = kIteration;
+  for (size_t k = 0; k < body.expressions.size(); ++k) {
+    const Expression& e = body.expressions[k];
+    if (e.uses == 0) continue;
+    double each = kOp;
+    if (e.kind == Expression::Kind::kLoad) {
+      each = kByte * static_cast<double>(ir::SizeBytes(e.dtype));
+      for (const Affine::Term& term : body.addresses[e.address].index.terms) {
+        if (body.variables[term.variable].kind == Variable::Kind::kData) each = kScattered;
+      }
+    } else if (e.kind == Expression::Kind::kOp) {
+      if ((ir::Info(graph.node(e.node).op).traits & ir::kTranscendental) != 0)
+        each = kTranscendental;
+    }
+    const bool along_row =
+        body.uses_inner(static_cast<int>(k)) || e.kind == Expression::Kind::kReduce;
+    cost += along_row ? each * inner : each;
+  }
+  for (const Store& store : body.stores) {
+    const Expression& e = body.expressions[store.expression];
+    const double each = kByte * static_cast<double>(ir::SizeBytes(e.dtype));
+    cost += body.uses_inner(store.expression) ? each * inner : each;
+  }
+  return {cost, outer};
+}
+
+}  // namespace torch_lazy::codegen

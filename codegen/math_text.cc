@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transcendental functions of floats are polynomials without branches, so that loops over them
+// become vector code; they are right to 2 ulp and handle NaN, infinities and subnormal numbers.
+// Those of doubles are libm's.
+#include "codegen/math_text.h"
+
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace torch_lazy::codegen {
+namespace {
+
+struct Function {
+  const char* name;
+  const char* text;
+};
+
+// In an order in which each uses only earlier ones.
+constexpr Function kFunctions[] = {
+    {"lazy_from_bf16", R"(
+inline float lazy_from_bf16(unsigned short x) { return __builtin_bit_cast(float, (unsigned)x << 16); }
+)"},
+    {"lazy_bf16_bits", R"(
+// To nearest, ties to even; a NaN stays one.
+inline unsigned lazy_bf16_bits(float x) {
+  const unsigned b = __builtin_bit_cast(unsigned, x);
+  return x != x ? 0x7fc0u : (b + 0x7fffu + ((b >> 16) & 1u)) >> 16;
+}
+)"},
+    {"lazy_to_bf16", R"(
+inline unsigned short lazy_to_bf16(float x) { return (unsigned short)lazy_bf16_bits(x); }
+)"},
+    {"lazy_round_bf16", R"(
+inline float lazy_round_bf16(float x) { return __builtin_bit_cast(float, lazy_bf16_bits(x) << 16); }
+)"},
+    {"lazy_from_f16", R"(
+inline float lazy_from_f16(unsigned short x) {
+  const unsigned sign = (unsigned)(x & 0x8000u) << 16, rest = (unsigned)(x & 0x7fffu) << 13;
+  const float normal = __builtin_bit_cast(float, rest + 0x38000000u);
+  const float special = __builtin_bit_cast(float, rest + 0x70000000u);
+  const float subnormal = __builtin_bit_cast(float, rest + 0x38800000u) - 6.103515625e-05f;
+  const float size = rest >= 0x0f800000u ? special : rest < 0x00800000u ? subnormal : normal;
+  return __builtin_bit_cast(float, __builtin_bit_cast(unsigned, size) | sign);
+}
+)"},
+    {"lazy_to_f16", R"(
+// To nearest, ties to even; a NaN stays one.
+inline unsigned short lazy_to_f16(float x) {
+  const unsigned b = __builtin_bit_cast(unsigned, x), sign = (b >> 16) & 0x8000u, size = b & 0x7fffffffu;
+  const unsigned normal = (size + 0xc8000fffu + ((size >> 13) & 1u)) >> 13;
+  const float shifted = __builtin_bit_cast(float, size) + 0.5f;  // the addition rounds at the right bit
+  const unsigned subnormal = __builtin_bit_cast(unsigned, shifted) - 0x3f000000u;
+  const unsigned bits = size > 0x7f800000u ? 0x7e00u : size >= 0x47800000u ? 0x7c00u : size < 0x38800000u ? subnormal : normal;
+  return (unsigned short)(bits | sign);
+}
+)"},
+    {"lazy_round_f16", R"(
+inline float lazy_round_f16(float x) { return lazy_from_f16(lazy_to_f16(x)); }
+)"},
+    {"lazy_lowest", R"(
+template <typename T> inline T lazy_lowest() { return (T)-1 > (T)0 ? (T)0 : (T)(1ul << (8 * sizeof(T) - 1)); }
+)"},
+    {"lazy_highest", R"(
+template <typename T> inline T lazy_highest() { return (T)-1 > (T)0 ? (T)-1 : (T)((1ul << (8 * sizeof(T) - 1)) - 1); }
+)"},
+    {"lazy_arg", R"(
+// Keeps the best number and its index: the first of equals; a NaN is better than any number. Index -1: none yet.
+template <bool kMax, typename T> inline void lazy_arg(T& best, long& at, T x, long index) {
+  const bool better = x != x ? best == best : kMax ? x > best : x < best;
+  const bool equal = x == best || (x != x && best != best);
+  const bool take = at < 0 || (index >= 0 && (better || (equal && index < at)));
+  best = take ? x : best;
+  at = take ? index : at;
+}
+)"},
+    {"lazy_power_of_two", R"(
+inline float lazy_power_of_two(int n) { return __builtin_bit_cast(float, (n + 127) << 23); }
+)"},
+    {"lazy_scaled_exp", R"(
+// e^r * 2^n for |r| <= ln(2) / 2; 2^n in two halves, so that subnormal results are rounded once.
+inline float lazy_scaled_exp(float r, float n) {
+  float p = 1.37805939e-3f;
+  p = __builtin_fmaf(p, r, 8.37312452e-3f);
+  p = __builtin_fmaf(p, r, 4.16695364e-2f);
+  p = __builtin_fmaf(p, r, 1.66664720e-1f);
+  p = __builtin_fmaf(p, r, 4.99999851e-1f);
+  p = __builtin_fmaf(p, r, 1.0f);
+  p = __builtin_fmaf(p, r, 1.0f);
+  const int whole = (int)n, half = whole >> 1;
+  return p * lazy_power_of_two(half) * lazy_power_of_two(whole - half);
+}
+)"},
+    {"lazy_exp", R"(
+inline float lazy_exp(float x) {
+  x = x < -104.0f ? -104.0f : x > 89.0f ? 89.0f : x;
+  const float n = __builtin_rintf(x * 1.44269502f);
+  const float r = __builtin_fmaf(n, -1.42860677e-6f, __builtin_fmaf(n, -0.693145752f, x));
+  return lazy_scaled_exp(r, n);
+}
+inline double lazy_exp(double x) { return __builtin_exp(x); }
+)"},
+    {"lazy_exp2", R"(
+inline float lazy_exp2(float x) {
+  x = x < -151.0f ? -151.0f : x > 129.0f ? 129.0f : x;
+  const float n = __builtin_rintf(x);
+  return lazy_scaled_exp((x - n) * 0.693147182f, n);
+}
+inline double lazy_exp2(double x) { return __builtin_exp2(x); }
+)"},
+    {"lazy_expm1", R"(
+// 2^n * (e^r - 1) + (2^n - 1), at half size, so that the largest results do not overflow early.
+inline float lazy_expm1(float x) {
+  const float y = x < -30.0f ? -30.0f : x > 89.0f ? 89.0f : x;
+  const float n = __builtin_rintf(y * 1.44269502f);
+  const float r = __builtin_fmaf(n, -1.42860677e-6f, __builtin_fmaf(n, -0.693145752f, y));
+  float p = 1.9741974e-4f;
+  p = __builtin_fmaf(p, r, 1.3948814e-3f);
+  p = __builtin_fmaf(p, r, 8.3337623e-3f);
+  p = __builtin_fmaf(p, r, 4.1666199e-2f);
+  p = __builtin_fmaf(p, r, 1.6666664e-1f);
+  p = __builtin_fmaf(p, r, 0.5f);
+  p = __builtin_fmaf(p * r, r, r);
+  const float half = lazy_power_of_two((int)n - 1);
+  const float m = 2.0f * __builtin_fmaf(half, p, half - 0.5f);
+  return x == 0.0f ? x : m;
+}
+inline double lazy_expm1(double x) { return __builtin_expm1(x); }
+)"},
+    {"lazy_log", R"(
+inline float lazy_log(float x) {
+  const bool small = x < 1.17549435e-38f;
+  const float y = small ? x * 8388608.0f : x;
+  const int e = (__builtin_bit_cast(int, y) - 0x3f2aaaab) & (int)0xff800000;
+  const float n = __builtin_fmaf((float)e, 1.1920929e-7f, small ? -23.0f : 0.0f);
+  const float m = __builtin_bit_cast(float, __builtin_bit_cast(int, y) - e) - 1.0f;  // in [-1/3, 1/3]
+  const float s = m * m;
+  float p = -0.130310059f, q = 0.140869141f;
+  p = __builtin_fmaf(p, s, -0.121483512f);
+  q = __builtin_fmaf(q, s, 0.139814854f);
+  p = __builtin_fmaf(p, s, -0.166846126f);
+  q = __builtin_fmaf(q, s, 0.200120345f);
+  p = __builtin_fmaf(p, s, -0.249996200f);
+  p = __builtin_fmaf(q, m, p);
+  p = __builtin_fmaf(p, m, 0.333331972f);
+  p = __builtin_fmaf(p, m, -0.5f);
+  p = __builtin_fmaf(p, s, m);
+  p = __builtin_fmaf(n, 0.693147182f, p);
+  const float special = x < 0.0f ? __builtin_nanf("") : x == 0.0f ? -__builtin_inff() : x;
+  return x > 0.0f && x < __builtin_inff() ? p : special;
+}
+inline double lazy_log(double x) { return __builtin_log(x); }
+)"},
+    {"lazy_log1p", R"(
+// log(1 + x) with what the sum's rounding lost.
+inline float lazy_log1p(float x) {
+  const float u = 1.0f + x;
+  const float lost = x - (u - 1.0f);
+  const float y = lazy_log(u) + lost / u;
+  return u == 1.0f || u == __builtin_inff() ? x : y;
+}
+inline double lazy_log1p(double x) { return __builtin_log1p(x); }
+)"},
+    {"lazy_tanh", R"(
+inline float lazy_tanh(float x) {
+  const float size = __builtin_fabsf(x);
+  const float t = lazy_expm1(2.0f * (size > 10.0f ? 10.0f : size));
+  return __builtin_copysignf(t / (t + 2.0f), x);
+}
+inline double lazy_tanh(double x) { return __builtin_tanh(x); }
+)"},
+    {"lazy_erf", R"(
+inline float lazy_erf(float x) {
+  const float t = __builtin_fabsf(x), s = x * x;
+  float p = __builtin_fmaf(-1.72853470e-5f, t, 3.83197126e-4f);
+  const float q = __builtin_fmaf(-3.88396438e-3f, t, 2.42546219e-2f);
+  p = __builtin_fmaf(p, s, q);
+  p = __builtin_fmaf(p, t, -1.06777877e-1f);
+  p = __builtin_fmaf(p, t, -6.34846687e-1f);
+  p = __builtin_fmaf(p, t, -1.28717512e-1f);
+  p = __builtin_fmaf(p, t, -t);
+  const float far = __builtin_copysignf(1.0f - lazy_exp(t > 9.0f ? -81.0f : p), x);
+  float r = -5.96761703e-4f;
+  r = __builtin_fmaf(r, s, 4.99119423e-3f);
+  r = __builtin_fmaf(r, s, -2.67681349e-2f);
+  r = __builtin_fmaf(r, s, 1.12819925e-1f);
+  r = __builtin_fmaf(r, s, -3.76125336e-1f);
+  r = __builtin_fmaf(r, s, 1.28379166e-1f);
+  const float near = __builtin_fmaf(r, x, x);
+  return t > 0.927734375f ? far : near;
+}
+inline double lazy_erf(double x) { return __builtin_erf(x); }
+)"},
+    {"lazy_floor_div", R"(
+// Integers: 0 for division by 0; division by -1 is negation, since the lowest number divided by it traps.
+template <typename T> inline T lazy_floor_div(T a, T b) {
+  if (b == 0) return 0;
+  if (b == (T)-1 && b < 0) return -a;
+  return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
+}
+// Exact quotients stay exact where a / b would be rounded up to the next whole number.
+inline float lazy_floor_div(float a, float b) {
+  const float m = __builtin_fmodf(a, b);
+  float q = (a - m) / b;
+  if (m != 0 && (b < 0) != (m < 0)) q -= 1;
+  const float f = __builtin_floorf(q);
+  const float y = q == 0 ? __builtin_copysignf(0.0f, a / b) : q - f > 0.5f ? f + 1 : f;
+  return b == 0 ? a / b : y;
+}
+inline double lazy_floor_div(double a, double b) {
+  const double m = __builtin_fmod(a, b);
+  double q = (a - m) / b;
+  if (m != 0 && (b < 0) != (m < 0)) q -= 1;
+  const double f = __builtin_floor(q);
+  const double y = q == 0 ? __builtin_copysign(0.0, a / b) : q - f > 0.5 ? f + 1 : f;
+  return b == 0 ? a / b : y;
+}
+)"},
+    {"lazy_trunc_div", R"(
+template <typename T> inline T lazy_trunc_div(T a, T b) {
+  return b == 0 ? (T)0 : b == (T)-1 && b < 0 ? (T)-a : (T)(a / b);
+}
+)"},
+    {"lazy_fmod", R"(
+template <typename T> inline T lazy_fmod(T a, T b) { return b == 0 || (b == (T)-1 && b < 0) ? (T)0 : (T)(a % b); }
+)"},
+    {"lazy_remainder", R"(
+template <typename T> inline T lazy_remainder(T a, T b) {
+  if (b == 0 || (b == (T)-1 && b < 0)) return 0;
+  const T m = a % b;
+  return m != 0 && (m < 0) != (b < 0) ? m + b : m;
+}
+inline float lazy_remainder(float a, float b) {
+  const float m = __builtin_fmodf(a, b);
+  return m != 0 && (b < 0) != (m < 0) ? m + b : m;
+}
+inline double lazy_remainder(double a, double b) {
+  const double m = __builtin_fmod(a, b);
+  return m != 0 && (b < 0) != (m < 0) ? m + b : m;
+}
+)"},
+    {"lazy_pow", R"(
+template <typename T> inline T lazy_pow(T a, T b) {
+  if (b < 0) return a == 1 ? 1 : a == (T)-1 ? (b % 2 == 0 ? 1 : -1) : 0;
+  T y = 1;
+  for (; b != 0; b >>= 1, a *= a) {
+    if (b & 1) y *= a;
+  }
+  return y;
+}
+)"},
+};
+
+}  // namespace
+
+std::string MathFunctionsFor(const std::string& code) {
+  std::vector<const Function*> needed;
+  std::string all = code;
+  for (int k = static_cast<int>(std::size(kFunctions)) - 1; k >= 0; --k) {
+    const Function& function = kFunctions[k];
+    if (!absl::StrContains(all, absl::StrCat(function.name, "(")) &&
+        !absl::StrContains(all, absl::StrCat(function.name, "<"))) {
+      continue;
+    }
+    needed.push_back(&function);
+    absl::StrAppend(&all, function.text);
+  }
+  std::string text;
+  for (auto function = needed.rbegin(); function != needed.rend(); ++function) {
+    absl::StrAppend(&text, "#ifndef HAVE_", (*function)->name, "\n#define HAVE_", (*function)->name,
+                    (*function)->text, "#endif\n");
+  }
+  return text;
+}
+
+}  // namespace torch_lazy::codegen

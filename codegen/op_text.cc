@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/op_text.h"
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/check.h"
+
+namespace torch_lazy::codegen {
+namespace {
+
+using ir::DType;
+using ir::Op;
+
+// $0, $1, $2: arguments. $T: the type. $f: the suffix of builtins for it. lazy_ functions stand in
+// math_text.cc. Bool takes the text for integers unless it has its own; the result is narrowed by
+// the register's type.
+struct OpRow {
+  Op op;
+  const char* of_floats;
+  const char* of_integers;
+  const char* of_bool = nullptr;
+};
+
+constexpr OpRow kOpRows[] = {
+    {Op::kNeg, "-$0", "-$0"},
+    {Op::kAbs, "__builtin_fabs$f($0)", "$0 < 0 ? -$0 : $0"},
+    {Op::kSqrt, "__builtin_sqrt$f($0)", nullptr},
+    {Op::kRsqrt, "($T)1 / __builtin_sqrt$f($0)", nullptr},
+    {Op::kRecip, "($T)1 / $0", nullptr},
+    {Op::kExp, "lazy_exp($0)", nullptr},
+    {Op::kExp2, "lazy_exp2($0)", nullptr},
+    {Op::kExpm1, "lazy_expm1($0)", nullptr},
+    {Op::kLog, "lazy_log($0)", nullptr},
+    {Op::kLog2, "__builtin_log2$f($0)", nullptr},
+    {Op::kLog10, "__builtin_log10$f($0)", nullptr},
+    {Op::kLog1p, "lazy_log1p($0)", nullptr},
+    {Op::kSin, "__builtin_sin$f($0)", nullptr},
+    {Op::kCos, "__builtin_cos$f($0)", nullptr},
+    {Op::kTan, "__builtin_tan$f($0)", nullptr},
+    {Op::kTanh, "lazy_tanh($0)", nullptr},
+    {Op::kErf, "lazy_erf($0)", nullptr},
+    {Op::kFloor, "__builtin_floor$f($0)", "$0"},
+    {Op::kCeil, "__builtin_ceil$f($0)", "$0"},
+    {Op::kTrunc, "__builtin_trunc$f($0)", "$0"},
+    {Op::kRound, "__builtin_rint$f($0)", "$0"},
+    {Op::kNot, nullptr, "~$0", "!$0"},
+    {Op::kAdd, "$0 + $1", "$0 + $1", "$0 | $1"},
+    {Op::kSub, "$0 - $1", "$0 - $1"},
+    {Op::kMul, "$0 * $1", "$0 * $1", "$0 & $1"},
+    {Op::kDiv, "$0 / $1", nullptr},
+    {Op::kFloorDiv, "lazy_floor_div($0, $1)", "lazy_floor_div($0, $1)"},
+    {Op::kTruncDiv, "__builtin_trunc$f($0 / $1)", "lazy_trunc_div($0, $1)"},
+    {Op::kFmod, "__builtin_fmod$f($0, $1)", "lazy_fmod($0, $1)"},
+    {Op::kRemainder, "lazy_remainder($0, $1)", "lazy_remainder($0, $1)"},
+    {Op::kPow, "__builtin_pow$f($0, $1)", "lazy_pow($0, $1)"},
+    {Op::kAtan2, "__builtin_atan2$f($0, $1)", nullptr},
+    {Op::kMax, "$0 > $1 || $0 != $0 ? $0 : $1", "$0 > $1 ? $0 : $1"},
+    {Op::kMin, "$0 < $1 || $0 != $0 ? $0 : $1", "$0 < $1 ? $0 : $1"},
+    {Op::kAnd, nullptr, "$0 & $1"},
+    {Op::kOr, nullptr, "$0 | $1"},
+    {Op::kXor, nullptr, "$0 ^ $1"},
+    {Op::kEq, "$0 == $1", "$0 == $1"},
+    {Op::kNe, "$0 != $1", "$0 != $1"},
+    {Op::kLt, "$0 < $1", "$0 < $1"},
+    {Op::kLe, "$0 <= $1", "$0 <= $1"},
+    {Op::kGt, "$0 > $1", "$0 > $1"},
+    {Op::kGe, "$0 >= $1", "$0 >= $1"},
+    {Op::kFma, "__builtin_fma$f($0, $1, $2)", "$0 * $1 + $2"},
+    {Op::kWhere, "$0 ? $1 : $2", "$0 ? $1 : $2"},
+};
+
+// Sums are exact enough in double for any length; the others lose nothing in their own type.
+struct FoldRow {
+  Op op;
+  const char* identity_of_floats;
+  const char* identity_of_integers;
+  const char* step;  // also combines accumulators
+};
+
+constexpr FoldRow kFoldRows[] = {
+    {Op::kSum, "0", "0", "$0 + $1"},
+    {Op::kProd, "1", "1", "$0 * $1"},
+    {Op::kReduceMax, "-__builtin_inf()", "lazy_lowest<$T>()", "$1 > $0 || $1 != $1 ? $1 : $0"},
+    {Op::kReduceMin, "__builtin_inf()", "lazy_highest<$T>()", "$1 < $0 || $1 != $1 ? $1 : $0"},
+    {Op::kAny, "0", "0", "$0 | $1"},
+    {Op::kAll, "1", "1", "$0 & $1"},
+};
+
+void ReplaceAll(std::string* text, const std::string& what, const std::string& with) {
+  for (size_t at = text->find(what); at != std::string::npos;
+       at = text->find(what, at + with.size())) {
+    text->replace(at, what.size(), with);
+  }
+}
+
+std::string CastText(DType from, DType to, const std::string& x) {
+  if (to == DType::kBool) return absl::StrCat(x, " != 0");
+  if (to == DType::kBF16) return absl::StrCat("lazy_round_bf16(", x, ")");
+  if (to == DType::kF16) return absl::StrCat("lazy_round_f16(", x, ")");
+  const std::string type = ComputeType(to);
+  // What does not fit becomes the lowest number of 32 or 64 bits, then cut. ATen takes u8 by way
+  // of 64.
+  if (ir::IsFloat(from) && to == DType::kU8) return absl::StrCat("(", type, ")(long)", x);
+  if (ir::IsFloat(from) && (to == DType::kI8 || to == DType::kI16))
+    return absl::StrCat("(", type, ")(int)", x);
+  return absl::StrCat("(", type, ")", x);
+}
+
+// 16-bit floats are computed in f32; what may not be exact is rounded, in case no cast follows.
+std::string Rounded(const ir::Node& node, const std::string& text) {
+  const bool exact = node.op == Op::kWhere || node.op == Op::kNeg || node.op == Op::kAbs ||
+                     node.op == Op::kMax || node.op == Op::kMin || !ir::IsHalf(node.type.dtype);
+  return exact ? text : CastText(DType::kF32, node.type.dtype, absl::StrCat("(", text, ")"));
+}
+
+}  // namespace
+
+std::string MemoryType(DType dtype) {
+  switch (dtype) {
+    case DType::kBool:
+      return "unsigned char";
+    case DType::kF16:
+    case DType::kBF16:
+      return "unsigned short";
+    default:
+      return ComputeType(dtype);
+  }
+}
+
+std::string ComputeType(DType dtype) {
+  switch (dtype) {
+    case DType::kBool:
+      return "bool";
+    case DType::kU8:
+      return "unsigned char";
+    case DType::kI8:
+      return "signed char";
+    case DType::kI16:
+      return "short";
+    case DType::kI32:
+      return "int";
+    case DType::kI64:
+      return "long";
+    case DType::kF16:
+    case DType::kBF16:
+    case DType::kF32:
+      return "float";
+    case DType::kF64:
+      return "double";
+    case DType::kC64:
+    case DType::kC128:
+      break;
+  }
+  LAZY_CHECK(false, "no C++ type for ", ir::Name(dtype));
+  return "";
+}
+
+std::string LoadText(DType dtype, const std::string& memory) {
+  if (dtype == DType::kBool) return absl::StrCat(memory, " != 0");
+  if (dtype == DType::kBF16) return absl::StrCat("lazy_from_bf16(", memory, ")");
+  if (dtype == DType::kF16) return absl::StrCat("lazy_from_f16(", memory, ")");
+  return memory;
+}
+
+std::string StoreText(DType dtype, const std::string& value) {
+  if (dtype == DType::kBF16) return absl::StrCat("lazy_to_bf16(", value, ")");
+  if (dtype == DType::kF16) return absl::StrCat("lazy_to_f16(", value, ")");
+  return value;
+}
+
+std::string FloatLiteral(DType dtype, double value) {
+  if (std::isnan(value)) return absl::StrCat("((", ComputeType(dtype), ")__builtin_nan(\"\"))");
+  if (std::isinf(value))
+    return absl::StrCat("((", ComputeType(dtype), ")", value < 0 ? "-" : "", "__builtin_inf())");
+  std::string digits = absl::StrFormat("%.17g", value);
+  if (dtype != DType::kF64) digits = absl::StrFormat("%.9g", static_cast<float>(value));
+  if (digits.find_first_of(".e") == std::string::npos) digits += ".0";
+  if (dtype != DType::kF64) digits += "f";
+  return digits[0] == '-' ? absl::StrCat("(", digits, ")") : digits;  // "-" may stand before it
+}
+
+std::string IntegerLiteral(DType dtype, int64_t value) {
+  if (dtype == DType::kBool) return value != 0 ? "true" : "false";
+  if (value == std::numeric_limits<int64_t>::min()) return "(-9223372036854775807L - 1)";
+  const std::string digits = absl::StrCat(value, dtype == DType::kI64 ? "L" : "");
+  return value < 0 ? absl::StrCat("(", digits, ")") : digits;
+}
+
+std::string Substitute(const std::string& pattern, const std::vector<std::string>& arguments) {
+  std::string text;
+  for (size_t k = 0; k < pattern.size(); ++k) {
+    const bool is_argument = pattern[k] == '$' && k + 1 < pattern.size() && pattern[k + 1] >= '0' &&
+                             pattern[k + 1] <= '9';
+    if (!is_argument) {
+      text += pattern[k];
+      continue;
+    }
+    text += arguments[pattern[++k] - '0'];
+  }
+  return text;
+}
+
+std::string OpText(const ir::Graph& graph, const ir::Node& node,
+                   const std::vector<std::string>& arguments) {
+  const DType in =
+      graph.type(node.inputs.back()).dtype;  // of a where the last: the first is its condition
+  if (node.op == Op::kCast) return CastText(in, node.type.dtype, arguments[0]);
+  for (const OpRow& row : kOpRows) {
+    if (row.op != node.op) continue;
+    const char* pattern = ir::IsFloat(in) ? row.of_floats : row.of_integers;
+    if (in == DType::kBool && row.of_bool != nullptr) pattern = row.of_bool;
+    LAZY_CHECK(pattern != nullptr, ir::Info(node.op).text, " of ", ir::Name(in));
+    std::string text = pattern;
+    ReplaceAll(&text, "$T", ComputeType(in));
+    ReplaceAll(&text, "$f", in == DType::kF64 ? "" : "f");
+    return Rounded(node, Substitute(text, arguments));
+  }
+  LAZY_CHECK(false, "no C++ text for ", ir::Info(node.op).text);
+  return "";
+}
+
+Fold FoldOf(Op op, DType dtype) {
+  for (const FoldRow& row : kFoldRows) {
+    if (row.op != op) continue;
+    const bool widens = ir::IsFloat(dtype) && (op == Op::kSum || op == Op::kProd);
+    Fold fold;
+    fold.type = widens ? "double" : ComputeType(dtype);
+    fold.identity = ir::IsFloat(dtype) ? row.identity_of_floats : row.identity_of_integers;
+    ReplaceAll(&fold.identity, "$T", fold.type);
+    fold.step = row.step;
+    fold.combine = row.step;
+    return fold;
+  }
+  LAZY_CHECK(false, "no fold for ", ir::Info(op).text);
+  return {};
+}
+
+}  // namespace torch_lazy::codegen

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/partition.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "codegen/dependencies.h"
+#include "codegen/reduction_fit.h"
+#include "codegen/typical.h"
+
+namespace torch_lazy::codegen {
+namespace {
+
+constexpr size_t kMostComputed =
+    96;  // nodes in a group: larger kernels run out of registers, and compile slowly
+constexpr int kMostMaps = 2;        // at which one node is computed in one group
+constexpr size_t kMostReaders = 3;  // groups that compute a cheap node again instead of loading it
+constexpr int kMostBroadcast =
+    3;  // ops in a row that are computed again for each iteration they are broadcast over
+
+bool IsExpensive(const ir::Node& node) {
+  switch (node.op) {
+    case ir::Op::kDiv:
+    case ir::Op::kSqrt:
+    case ir::Op::kRsqrt:
+    case ir::Op::kRecip:
+    case ir::Op::kFmod:
+    case ir::Op::kRemainder:
+    case ir::Op::kFloorDiv:
+    case ir::Op::kTruncDiv:
+    case ir::Op::kTake:
+      return true;
+    default:  // the table knows the rest
+      return (ir::Info(node.op).traits & ir::kTranscendental) != 0;
+  }
+}
+
+class Partitioner {
+ public:
+  Partitioner(const GraphWithCopies& graph, const Factors& factors, const CompileOptions& options)
+      : graph_(graph.graph),
+        copies_(graph.copies),
+        factors_(factors),
+        options_(options),
+        readers_(graph_.nodes.size()),
+        unit_(graph_.nodes.size(), -1) {
+    result_.home.assign(graph_.nodes.size(), -1);
+  }
+
+  Partition Run() {
+    AddCalls();
+    for (const ir::Output& output : graph_.outputs) readers_[output.value].stored = true;
+    for (ir::Value v = static_cast<ir::Value>(graph_.nodes.size()) - 1; v >= 0; --v) Visit(v);
+    return std::move(result_);
+  }
+
+ private:
+  // Who needs a value: groups, at a map, and units that need it in memory.
+  struct Readers {
+    struct InGroup {
+      int group;
+      int map;
+      int broadcast;  // how many ops in a row are computed again and again if this one is
+    };
+    absl::InlinedVector<InGroup, 2> groups;
+    absl::InlinedVector<int, 2> units;  // calls, and groups that cannot compute it
+    bool stored = false;                // an output, or one of `units` is there
+  };
+
+  // Calls keep their order: they may draw random numbers or write to what nobody here sees.
+  void AddCalls() {
+    int previous = -1;
+    for (size_t v = 0; v < graph_.nodes.size(); ++v) {
+      if (graph_.nodes[v].op != ir::Op::kCall) continue;
+      unit_[v] = dependencies_.AddUnit();
+      if (previous >= 0) dependencies_.AddEdge(previous, unit_[v]);
+      previous = unit_[v];
+    }
+  }
+
+  void Visit(ir::Value v) {
+    const ir::Node& node = graph_.node(v);
+    const Readers& readers = readers_[v];
+    const bool is_read = readers.stored || !readers.groups.empty();
+    switch (ir::Info(node.op).kind) {
+      case ir::Kind::kLeaf:
+        if (node.op != ir::Op::kParam && readers.stored) NewGroup(v);
+        return;
+      case ir::Kind::kCall:
+        return VisitCall(v);
+      case ir::Kind::kView:
+        if (is_read) VisitView(v);
+        return;
+      case ir::Kind::kElementwise:
+      case ir::Kind::kReduce:
+      case ir::Kind::kIndexed:
+        if (is_read) VisitCompute(v);
+        return;
+    }
+  }
+
+  void VisitCall(ir::Value v) {
+    const ir::Value call = graph_.node(v).op == ir::Op::kCall ? v : graph_.node(v).inputs[0];
+    NoteReaders(v, unit_[call]);
+    if (call != v) return;
+    for (const ir::Value operand : graph_.node(v).inputs) RequireStored(operand, unit_[v]);
+  }
+
+  void VisitView(ir::Value v) {
+    const ir::Node& node = graph_.node(v);
+    const Readers readers = readers_[v];
+    if (node.op == ir::Op::kReshape && readers.stored) {
+      Readers& input = readers_[node.inputs[0]];  // the same bytes
+      input.stored = true;
+      input.units.insert(input.units.end(), readers.units.begin(), readers.units.end());
+    } else if (readers.stored) {
+      NewGroup(v);
+    }
+    for (const Readers::InGroup& reader : readers.groups) ReadInput(reader, v, 0);
+  }
+
+  void VisitCompute(ir::Value v) {
+    const Readers readers = readers_[v];
+    const std::vector<int> groups = GroupsOf(readers);
+    if (!readers.stored && (groups.size() == 1 || IsCheap(v, groups.size()))) {
+      const bool all = std::all_of(groups.begin(), groups.end(),
+                                   [&](int group) { return CanCompute(v, group); });
+      if (all &&
+          std::all_of(groups.begin(), groups.end(), [&](int group) { return Fit(v, group); })) {
+        for (const int group : groups) Compute(v, group);
+        return;
+      }
+    }
+    // Groups of nodes nearer to the start of the program have higher numbers.
+    for (const int group : groups) {
+      if (!CanCompute(v, group) || !CanStore(v, group)) continue;
+      Group before = result_.groups[group];
+      if (!Fit(v, group) || !StoresEachOnce(v, group)) {
+        result_.groups[group] = std::move(before);
+        continue;
+      }
+      NoteReaders(v, GroupUnit(group));
+      result_.groups[group].roots.push_back({v, MapIn(group, readers)});
+      result_.home[v] = group;
+      Compute(v, group);
+      return;
+    }
+    NewGroup(v);
+  }
+
+  std::vector<int> GroupsOf(const Readers& readers) const {
+    std::vector<int> groups;
+    for (const Readers::InGroup& reader : readers.groups) groups.push_back(reader.group);
+    std::sort(groups.begin(), groups.end(), std::greater<int>());
+    groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
+    return groups;
+  }
+
+  static int MapIn(int group, const Readers& readers) {
+    for (const Readers::InGroup& reader : readers.groups) {
+      if (reader.group == group) return reader.map;
+    }
+    return -1;
+  }
+
+  // Cheaper to compute once more than to store and load: one op on at most one input of full size.
+  bool IsCheap(ir::Value v, size_t num_groups) const {
+    const ir::Node& node = graph_.node(v);
+    if (num_groups > kMostReaders || ir::Info(node.op).kind != ir::Kind::kElementwise ||
+        IsExpensive(node))
+      return false;
+    int full = 0;
+    for (const ir::Value input : node.inputs) {
+      const ir::Node& from = graph_.node(input);
+      const bool small = from.op == ir::Op::kExpand || ir::Info(from.op).kind == ir::Kind::kLeaf;
+      if (from.op == ir::Op::kParam || !small) ++full;
+    }
+    return full <= 1;
+  }
+
+  bool CanCompute(ir::Value v, int group_index) const {
+    const Group& group = result_.groups[group_index];
+    if (group.computed.size() >= kMostComputed) return false;
+    int maps = 0;
+    for (const Readers::InGroup& reader : readers_[v].groups) {
+      if (reader.group != group_index) continue;
+      ++maps;
+      if (reader.broadcast > kMostBroadcast) return false;
+      if (reader.broadcast > 0 && IsExpensive(graph_.node(v))) return false;
+    }
+    return maps <= (ir::Info(graph_.node(v).op).kind == ir::Kind::kReduce ? 1 : kMostMaps);
+  }
+
+  // Gives the group what the node needs, if it can.
+  bool Fit(ir::Value v, int group) {
+    if (ir::Info(graph_.node(v).op).kind != ir::Kind::kReduce) return true;
+    return FitReduction(graph_, factors_, options_, v, MapIn(group, readers_[v]),
+                        result_.groups[group]);
+  }
+
+  // No other reader may have to run before the group.
+  bool CanStore(ir::Value v, int group) const {
+    const Readers& readers = readers_[v];
+    if (std::any_of(readers.groups.begin(), readers.groups.end(),
+                    [&](const Readers::InGroup& reader) {
+                      return reader.group == group && reader.map != MapIn(group, readers);
+                    })) {
+      return false;
+    }
+    const int unit = group_units_[group];
+    for (const int other : readers.units) {
+      if (dependencies_.Reaches(other, unit)) return false;
+    }
+    for (const Readers::InGroup& reader : readers.groups) {
+      if (reader.group != group && dependencies_.Reaches(group_units_[reader.group], unit))
+        return false;
+    }
+    return true;
+  }
+
+  // At its map, do the group's loops meet each element exactly once?
+  bool StoresEachOnce(ir::Value v, int group_index) const {
+    const Group& group = result_.groups[group_index];
+    const ir::Dims& dims = graph_.type(v).dims;
+    const IndexMap& map = group.maps[MapIn(group_index, readers_[v])];
+    const Affine address = Linearize(map, dims, factors_);
+    if (!address.offset.is_zero()) return false;
+    std::vector<bool> used(group.variables.size());
+    Monomial reached;  // the elements 0 .. reached - 1 are met by the variables used so far
+    for (size_t n = 0; n < address.terms.size(); ++n) {
+      const auto next =
+          std::find_if(address.terms.begin(), address.terms.end(), [&](const Affine::Term& term) {
+            return !used[term.variable] && term.coefficient == Polynomial(reached);
+          });
+      if (next == address.terms.end()) return false;
+      used[next->variable] = true;
+      reached = reached * group.variables[next->variable].extent;
+    }
+    if (!(reached == ProductOf(factors_.Of(dims)))) return false;
+    bool uses_inner = false, misses_inner = false;
+    for (size_t k = 0; k < group.variables.size(); ++k) {
+      const Variable::Kind kind = group.variables[k].kind;
+      if (kind == Variable::Kind::kOuter && !used[k]) return false;
+      if (kind == Variable::Kind::kData && used[k]) return false;
+      if (kind == Variable::Kind::kInner) (used[k] ? uses_inner : misses_inner) = true;
+    }
+    return !(uses_inner && misses_inner);
+  }
+
+  void NewGroup(ir::Value v) {
+    const ir::Node& node = graph_.node(v);
+    const int index = static_cast<int>(result_.groups.size());
+    result_.groups.emplace_back();
+    group_units_.push_back(dependencies_.AddUnit());
+    Group& group = result_.groups.back();
+    for (const ir::Extent extent : factors_.Of(node.type.dims)) {
+      group.variables.push_back({Variable::Kind::kOuter, ProductOf({extent})});
+    }
+    const int map = group.Intern(IdentityMap(node.type.dims, factors_, 0));
+    NoteReaders(v, GroupUnit(index));
+    group.roots.push_back({v, map});
+    result_.home[v] = index;
+    readers_[v].groups = {{index, map, 0}};
+    if (ir::Info(node.op).kind == ir::Kind::kReduce) {
+      LAZY_CHECK(FitReduction(graph_, factors_, options_, v, map, group));
+    }
+    Compute(v, index);
+  }
+
+  // The node is computed by the group: its inputs are read there.
+  void Compute(ir::Value v, int group) {
+    result_.groups[group].computed.insert(v);
+    const Readers readers = readers_[v];
+    for (const Readers::InGroup& reader : readers.groups) {
+      if (reader.group != group) continue;
+      for (size_t k = 0; k < graph_.node(v).inputs.size(); ++k)
+        ReadInput(reader, v, static_cast<int>(k));
+    }
+  }
+
+  void ReadInput(const Readers::InGroup& reader, ir::Value v, int input) {
+    const ir::Value from = graph_.node(v).inputs[input];
+    if (copies_.contains(v)) return RequireStored(from, GroupUnit(reader.group));
+    Group& group = result_.groups[reader.group];
+    const std::optional<IndexMap> map = InputMap(graph_, factors_, group, v, input, reader.map);
+    if (!map.has_value()) return RequireStored(from, GroupUnit(reader.group));
+    const int id = group.Intern(*map);
+    Readers& readers = readers_[from];
+    const int broadcast = IsRepeated(group, *map) ? reader.broadcast + 1 : 0;
+    for (Readers::InGroup& known : readers.groups) {
+      if (known.group != reader.group || known.map != id) continue;
+      known.broadcast = std::max(known.broadcast, broadcast);
+      return;
+    }
+    readers.groups.push_back({reader.group, id, broadcast});
+  }
+
+  // Would a value at this map be computed again for each iteration of some loop? Numbers without
+  // any index, and those that depend on the outer loops alone, are computed once before the (inner)
+  // loop.
+  static bool IsRepeated(const Group& group, const IndexMap& map) {
+    std::vector<bool> used(group.variables.size());
+    for (const Affine& index : map) {
+      for (const Affine::Term& term : index.terms) used[term.variable] = true;
+    }
+    bool any_outer = false, all_outer = true, any_inner = false, all_inner = true, any_data = false,
+         has_inner = false;
+    for (size_t k = 0; k < used.size(); ++k) {
+      switch (group.variables[k].kind) {
+        case Variable::Kind::kOuter:
+          (used[k] ? any_outer : all_outer) = used[k];
+          break;
+        case Variable::Kind::kInner:
+          has_inner = true;
+          (used[k] ? any_inner : all_inner) = used[k];
+          break;
+        case Variable::Kind::kData:
+          any_data |= used[k];
+          break;
+      }
+    }
+    if (any_data) return false;
+    if (!any_outer && !any_inner) return false;
+    if (!any_inner) return !all_outer && !has_inner;
+    return !all_outer || !all_inner;
+  }
+
+  void RequireStored(ir::Value v, int unit) {
+    readers_[v].stored = true;
+    readers_[v].units.push_back(unit);
+  }
+
+  // `unit` makes the value: it comes before all its readers.
+  void NoteReaders(ir::Value v, int unit) {
+    for (const Readers::InGroup& reader : readers_[v].groups)
+      dependencies_.AddEdge(unit, GroupUnit(reader.group));
+    for (const int reader : readers_[v].units) dependencies_.AddEdge(unit, reader);
+  }
+
+  int GroupUnit(int group) const { return group_units_[group]; }
+
+  const ir::Graph& graph_;
+  const absl::flat_hash_set<ir::Value>& copies_;
+  const Factors& factors_;
+  const CompileOptions& options_;
+  Partition result_;
+  Dependencies dependencies_;
+  std::vector<Readers> readers_;
+  std::vector<int> unit_;         // of each call
+  std::vector<int> group_units_;  // of each group
+};
+
+}  // namespace
+
+Partition MakePartition(const GraphWithCopies& graph, const Factors& factors,
+                        const CompileOptions& options) {
+  return Partitioner(graph, factors, options).Run();
+}
+
+}  // namespace torch_lazy::codegen

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/plan.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace torch_lazy::codegen {
+namespace {
+
+std::string BufferName(const Plan& plan, int32_t buffer) {
+  const BufferSpec& spec = plan.buffers[buffer];
+  switch (spec.kind) {
+    case BufferSpec::Kind::kParam:
+      return absl::StrCat("%p", spec.index);
+    case BufferSpec::Kind::kOutput:
+      return absl::StrCat("%out", spec.index);
+    case BufferSpec::Kind::kTemp:
+      return absl::StrCat("%t", buffer);
+  }
+  return "";
+}
+
+std::string BufferNames(const Plan& plan, const std::vector<int32_t>& buffers) {
+  return absl::StrJoin(buffers, ", ", [&](std::string* out, int32_t b) {
+    absl::StrAppend(out, BufferName(plan, b));
+  });
+}
+
+std::string InstanceText(const Plan& plan, const Instance& instance) {
+  const auto extent = [](std::string* out, ir::Extent e) { absl::StrAppend(out, e.ToString()); };
+  std::string text =
+      absl::StrCat("k", instance.kernel, "(", BufferNames(plan, instance.buffers), ")");
+  absl::StrAppend(&text, " over [", absl::StrJoin(instance.range, ", ", extent), "]");
+  if (!instance.extents.empty()) {
+    absl::StrAppend(&text, " extents ", absl::StrJoin(instance.extents, ", ", extent));
+  }
+  if (!instance.scalars.empty())
+    absl::StrAppend(&text, " scalars $", absl::StrJoin(instance.scalars, ", $"));
+  return text;
+}
+
+}  // namespace
+
+std::string Plan::ToString() const {
+  std::string text = "plan {\n";
+  for (size_t b = 0; b < buffers.size(); ++b) {
+    absl::StrAppend(&text, "  ", BufferName(*this, static_cast<int32_t>(b)), ": ",
+                    buffers[b].type.ToString(), "\n");
+  }
+  for (const Step& step : steps) {
+    if (step.kind == Step::Kind::kCall) {
+      absl::StrAppend(&text, "  call %", step.call, "(", BufferNames(*this, step.operands), ") -> ",
+                      BufferNames(*this, step.results));
+    } else {
+      absl::StrAppend(&text, "  launch");
+      for (const Instance& instance : step.instances)
+        absl::StrAppend(&text, "\n    ", InstanceText(*this, instance));
+    }
+    if (!step.frees.empty()) absl::StrAppend(&text, "\n    free ", BufferNames(*this, step.frees));
+    text += "\n";
+  }
+  absl::StrAppend(&text, "  return ", BufferNames(*this, outputs), "\n}\n");
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    absl::StrAppend(&text, "// k", k, "\n", kernels[k].source);
+  }
+  return text;
+}
+
+int64_t ScratchBytes(const Instance& instance, absl::Span<const int64_t> symbols) {
+  return instance.scratch_element_bytes * ir::NumElements(instance.scratch, symbols);
+}
+
+}  // namespace torch_lazy::codegen

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/reduction_fit.h"
+
+#include <algorithm>
+
+#include "codegen/typical.h"
+
+namespace torch_lazy::codegen {
+namespace {
+
+// Fewer rows than this do not feed several threads, unless there is little to do anyway.
+constexpr double kFewRows = 8;
+constexpr double kLittleWork = 16384;
+
+// The loop variables (not data variables) that occur in the map, as a set of flags; nothing if data
+// variables do.
+std::optional<std::vector<bool>> VariablesOf(const Group& group, const IndexMap& map) {
+  std::vector<bool> used(group.variables.size());
+  for (const Affine& index : map) {
+    for (const Affine::Term& term : index.terms) {
+      if (group.variables[term.variable].kind == Variable::Kind::kData) return std::nullopt;
+      used[term.variable] = true;
+    }
+  }
+  return used;
+}
+
+bool SameFactors(const std::vector<Monomial>& extents, const ir::Dims& factors) {
+  if (extents.size() != factors.size()) return false;
+  for (size_t k = 0; k < extents.size(); ++k) {
+    if (!(extents[k] == ProductOf({factors[k]}))) return false;
+  }
+  return true;
+}
+
+bool HasInner(const Group& group) {
+  return std::any_of(group.variables.begin(), group.variables.end(),
+                     [](const Variable& v) { return v.kind == Variable::Kind::kInner; });
+}
+
+}  // namespace
+
+Group::Shape ReductionShape(const ir::Graph& graph, ir::Value reduction) {
+  const ir::Node& node = graph.node(reduction);
+  const ir::Dims& dims = graph.type(node.inputs[0]).dims;
+  for (int k = static_cast<int>(dims.size()) - 1; k >= 0; --k) {
+    if (dims[k].is_one()) continue;
+    const bool reduced = std::count(node.attrs.dims.begin(), node.attrs.dims.end(), k) > 0;
+    return reduced ? Group::Shape::kRows : Group::Shape::kColumns;
+  }
+  return Group::Shape::kRows;
+}
+
+ir::Dims ReducedFactors(const ir::Graph& graph, const Factors& factors, ir::Value reduction) {
+  const ir::Node& node = graph.node(reduction);
+  const ir::Dims& dims = graph.type(node.inputs[0]).dims;
+  ir::Dims reduced;
+  for (size_t k = 0; k < dims.size(); ++k) {
+    if (std::count(node.attrs.dims.begin(), node.attrs.dims.end(), static_cast<int64_t>(k)) == 0)
+      continue;
+    const ir::Dims parts = factors.Of(dims[k]);
+    reduced.insert(reduced.end(), parts.begin(), parts.end());
+  }
+  return reduced;
+}
+
+bool FitReduction(const ir::Graph& graph, const Factors& factors, const CompileOptions& options,
+                  ir::Value reduction, int map, Group& group) {
+  const ir::Dims reduced = ReducedFactors(graph, factors, reduction);
+  if (reduced.empty()) return true;  // of one element: it is that element
+  const std::optional<std::vector<bool>> used = VariablesOf(group, group.maps[map]);
+  if (!used.has_value()) return false;
+  const bool has_inner = HasInner(group);
+  std::vector<int> lent;  // loops of the group that the result does not depend on
+  std::vector<Monomial> lent_extents;
+  double rows = 1, work = 1;
+  for (size_t k = 0; k < group.variables.size(); ++k) {
+    const Variable& variable = group.variables[k];
+    if (variable.kind == Variable::Kind::kData) continue;
+    const double extent = TypicalSize(variable.extent, options);
+    work *= extent;
+    if ((*used)[k]) rows *= extent;
+    if ((*used)[k] && variable.kind == Variable::Kind::kInner) return false;
+    if ((*used)[k]) continue;
+    if (has_inner && variable.kind == Variable::Kind::kOuter)
+      return false;  // would be computed again and again
+    lent.push_back(static_cast<int>(k));
+    lent_extents.push_back(variable.extent);
+  }
+  const Group::Shape shape = ReductionShape(graph, reduction);
+  if (!has_inner && lent.empty()) {
+    for (const ir::Extent factor : reduced) {
+      group.variables.push_back({Variable::Kind::kInner, ProductOf({factor})});
+    }
+    group.shape = shape;
+    return true;
+  }
+  if (!SameFactors(lent_extents, reduced)) return false;
+  if (has_inner) return shape == group.shape;
+  if (shape != Group::Shape::kRows) return false;
+  int innermost = static_cast<int>(group.variables.size()) - 1;
+  while (group.variables[innermost].kind == Variable::Kind::kData) --innermost;
+  if (lent.back() != innermost) return false;
+  if (rows < kFewRows && work > kLittleWork) return false;
+  for (const int variable : lent) group.variables[variable].kind = Variable::Kind::kInner;
+  group.shape = shape;
+  return true;
+}
+
+}  // namespace torch_lazy::codegen

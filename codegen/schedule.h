@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// In which order units run, and which groups run in one launch.
+#pragma once
+
+#include <vector>
+
+#include "codegen/units.h"
+
+namespace torch_lazy::codegen {
+
+// Each inner list is a step: one call, or groups that do not depend on each other.
+//
+// A call runs as soon as it can, in the program's order. When none can, all groups that can are
+// launched together, so that the hundreds of small updates of an optimizer share a few launches;
+// but a costly group waits for its place in the program, since running it early would only keep its
+// result in memory. `cost` is in nanoseconds, per unit.
+std::vector<std::vector<int>> MakeSchedule(const Units& units, const std::vector<double>& cost);
+
+}  // namespace torch_lazy::codegen

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/storage_plan.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace torch_lazy::codegen {
+namespace {
+
+// May the group write `written` into the buffer it reads as `read`? Only if it reads each element
+// just where it writes it, and never after that: what it reads again in a later stage must not have
+// changed.
+bool MayOverwrite(const Body& body, ir::Value read, ir::Value written) {
+  int last_stage = 0;
+  for (const Expression& e : body.expressions) last_stage = std::max(last_stage, e.depth);
+  const Address* store = nullptr;
+  for (const Store& s : body.stores) {
+    const Address& address = body.addresses[s.address];
+    if (body.slots[address.slot].value != written) continue;
+    if (body.expressions[s.expression].depth != last_stage) return false;
+    store = &address;
+  }
+  LAZY_CHECK(store != nullptr, "value ", written, " is not stored");
+  for (const Expression& e : body.expressions) {
+    if (e.kind != Expression::Kind::kLoad) continue;
+    const Address& address = body.addresses[e.address];
+    if (body.slots[address.slot].value == read && !(address.index == store->index)) return false;
+  }
+  return true;
+}
+
+class StoragePlanner {
+ public:
+  StoragePlanner(const ir::Graph& graph, const Partition& partition,
+                 const std::vector<Body>& bodies, Units* units)
+      : graph_(graph), partition_(partition), bodies_(bodies), units_(units) {}
+
+  StoragePlan Plan() {
+    plan_.buffer_of.assign(graph_.nodes.size(), -1);
+    AddParams();
+    for (size_t k = 0; k < graph_.outputs.size(); ++k) PlaceOutput(static_cast<int>(k));
+    for (ir::Value v = 0; v < static_cast<ir::Value>(graph_.nodes.size()); ++v) {
+      if (units_->writer[v] >= 0 && plan_.buffer_of[v] < 0) PlaceTemporary(v);
+    }
+    for (const Overwrite& overwrite : overwrites_) Order(overwrite);
+    return std::move(plan_);
+  }
+
+ private:
+  struct Overwrite {
+    ir::Value before, after;  // two values of one buffer
+    int output;               // for which the buffer was chosen; -1: for a call that works in place
+  };
+
+  void AddParams() {
+    for (ir::Value v = 0; v < static_cast<ir::Value>(graph_.nodes.size()); ++v) {
+      const ir::Node& node = graph_.node(v);
+      if (node.op != ir::Op::kParam) continue;
+      params_.resize(std::max<size_t>(params_.size(), node.attrs.index + 1), ir::kNoValue);
+      params_[node.attrs.index] = v;
+      plan_.buffer_of[v] =
+          NewBuffer(BufferSpec::Kind::kParam, static_cast<int32_t>(node.attrs.index), node.type);
+    }
+  }
+
+  int32_t NewBuffer(BufferSpec::Kind kind, int32_t index, const ir::Type& type) {
+    plan_.buffers.push_back({kind, index, type});
+    return static_cast<int32_t>(plan_.buffers.size()) - 1;
+  }
+
+  void PlaceOutput(int k) {
+    const ir::Output& output = graph_.outputs[k];
+    const ir::Value value = partition_.StoredAs(graph_, output.value);
+    if (graph_.node(value).op == ir::Op::kParam) return;  // written back to itself
+    if (output.into < 0) {
+      Place(value, NewBuffer(BufferSpec::Kind::kOutput, k, graph_.type(output.value)), ir::kNoValue,
+            k);
+    } else {
+      Place(value, plan_.buffer_of[params_[output.into]], params_[output.into], k);
+    }
+  }
+
+  // The operand whose buffer a call's result takes: its place in the call and the stored value; -1
+  // if it takes none.
+  int OperandOf(ir::Value result, ir::Value* call, ir::Value* operand) const {
+    const ir::Node& node = graph_.node(result);
+    if (ir::Info(node.op).kind != ir::Kind::kCall) return -1;
+    *call = node.op == ir::Op::kCall ? result : node.inputs[0];
+    const int64_t index = node.op == ir::Op::kCall ? 0 : node.attrs.index;
+    const int place = static_cast<int>(graph_.node(*call).attrs.inout[index]);
+    if (place >= 0) *operand = partition_.StoredAs(graph_, graph_.node(*call).inputs[place]);
+    return place;
+  }
+
+  // `value` gets the buffer, whose bytes were `before`'s so far.
+  void Place(ir::Value value, int32_t buffer, ir::Value before, int output) {
+    ir::Value call = ir::kNoValue, operand = ir::kNoValue;
+    const int place = OperandOf(value, &call, &operand);
+    const bool is_call = ir::Info(graph_.node(value).op).kind == ir::Kind::kCall;
+    if (plan_.buffer_of[value] >= 0 || (is_call && place < 0 && before != ir::kNoValue)) {
+      return AskForCopy(output);  // taken, or a call's new memory that cannot be a parameter's
+    }
+    plan_.buffer_of[value] = buffer;
+    if (!is_call || place < 0) {
+      if (before != ir::kNoValue) overwrites_.push_back({before, value, output});
+      return;
+    }
+    if (operand != before) {
+      if (plan_.buffer_of[operand] >= 0) return AskForCopy(call, place);
+      Place(operand, buffer, before, output);
+    }
+    overwrites_.push_back({operand, value, -1});
+  }
+
+  void PlaceTemporary(ir::Value value) {
+    ir::Value call = ir::kNoValue, operand = ir::kNoValue;
+    const int place = OperandOf(value, &call, &operand);
+    if (place < 0) {
+      plan_.buffer_of[value] = NewBuffer(BufferSpec::Kind::kTemp, -1, graph_.type(value));
+      return;
+    }
+    const int32_t buffer = plan_.buffer_of[operand];
+    plan_.buffer_of[value] = buffer;
+    if (plan_.buffers[buffer].kind != BufferSpec::Kind::kTemp) return AskForCopy(call, place);
+    overwrites_.push_back({operand, value, -1});
+  }
+
+  // Whoever else reads the old value comes before the new one's writer.
+  void Order(const Overwrite& overwrite) {
+    const int writer = units_->writer[overwrite.after];
+    for (const int reader : units_->readers[overwrite.before]) {
+      const bool is_writer = reader == writer;
+      const int group = units_->units[writer].group;
+      const bool allowed =
+          is_writer ? group < 0 || MayOverwrite(bodies_[group], overwrite.before, overwrite.after)
+                    : !units_->order.Reaches(writer, reader);
+      if (allowed) {
+        units_->order.AddEdge(reader, writer);
+        continue;
+      }
+      if (overwrite.output >= 0) return AskForCopy(overwrite.output);
+      ir::Value call = ir::kNoValue, operand = ir::kNoValue;
+      const int place = OperandOf(overwrite.after, &call, &operand);
+      return AskForCopy(call, place);
+    }
+  }
+
+  void AskForCopy(int output) {
+    std::vector<int>& outputs = plan_.missing_copies.outputs;
+    if (std::find(outputs.begin(), outputs.end(), output) == outputs.end())
+      outputs.push_back(output);
+  }
+
+  void AskForCopy(ir::Value call, int operand) {
+    auto& operands = plan_.missing_copies.operands;
+    const std::pair<ir::Value, int> place(call, operand);
+    if (std::find(operands.begin(), operands.end(), place) == operands.end())
+      operands.push_back(place);
+  }
+
+  const ir::Graph& graph_;
+  const Partition& partition_;
+  const std::vector<Body>& bodies_;
+  Units* const units_;
+  StoragePlan plan_;
+  std::vector<ir::Value> params_;  // by index
+  std::vector<Overwrite> overwrites_;
+};
+
+}  // namespace
+
+StoragePlan PlanStorage(const ir::Graph& graph, const Partition& partition,
+                        const std::vector<Body>& bodies, Units* units) {
+  return StoragePlanner(graph, partition, bodies, units).Plan();
+}
+
+}  // namespace torch_lazy::codegen

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/units.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace torch_lazy::codegen {
+namespace {
+
+void AddOnce(std::vector<ir::Value>* values, ir::Value value) {
+  if (std::find(values->begin(), values->end(), value) == values->end()) values->push_back(value);
+}
+
+std::vector<Unit> GroupUnits(const std::vector<Body>& bodies) {
+  std::vector<Unit> units;
+  for (const Body& body : bodies) {
+    Unit unit;
+    unit.group = static_cast<int>(units.size());
+    for (const Slot& slot : body.slots) {
+      AddOnce(slot.written ? &unit.writes : &unit.reads, slot.value);
+      if (slot.written) unit.position = std::max(unit.position, static_cast<int>(slot.value));
+    }
+    units.push_back(std::move(unit));
+  }
+  return units;
+}
+
+std::vector<Unit> CallUnits(const ir::Graph& graph, const Partition& partition) {
+  std::vector<Unit> units;
+  absl::flat_hash_map<ir::Value, size_t> unit_of_call;
+  for (ir::Value v = 0; v < static_cast<ir::Value>(graph.nodes.size()); ++v) {
+    const ir::Node& node = graph.node(v);
+    if (node.op == ir::Op::kResult) units[unit_of_call[node.inputs[0]]].writes.push_back(v);
+    if (node.op != ir::Op::kCall) continue;
+    Unit unit;
+    unit.call = v;
+    unit.position = v;
+    for (const ir::Value operand : node.inputs)
+      AddOnce(&unit.reads, partition.StoredAs(graph, operand));
+    if (!node.attrs.inout.empty()) unit.writes.push_back(v);
+    unit_of_call[v] = units.size();
+    units.push_back(std::move(unit));
+  }
+  return units;
+}
+
+}  // namespace
+
+Units MakeUnits(const ir::Graph& graph, const Partition& partition,
+                const std::vector<Body>& bodies) {
+  Units result;
+  result.units = GroupUnits(bodies);
+  const std::vector<Unit> calls = CallUnits(graph, partition);
+  result.units.insert(result.units.end(), calls.begin(), calls.end());
+  result.writer.assign(graph.nodes.size(), -1);
+  result.readers.resize(graph.nodes.size());
+  for (size_t u = 0; u < result.units.size(); ++u) {
+    result.order.AddUnit();
+    for (const ir::Value value : result.units[u].reads)
+      result.readers[value].push_back(static_cast<int>(u));
+    for (const ir::Value value : result.units[u].writes) result.writer[value] = static_cast<int>(u);
+  }
+  for (size_t v = 0; v < graph.nodes.size(); ++v) {
+    if (result.writer[v] < 0) continue;
+    for (const int reader : result.readers[v]) result.order.AddEdge(result.writer[v], reader);
+  }
+  // Calls keep their order: they may draw random numbers.
+  for (size_t u = bodies.size() + 1; u < result.units.size(); ++u) {
+    result.order.AddEdge(static_cast<int>(u) - 1, static_cast<int>(u));
+  }
+  return result;
+}
+
+}  // namespace torch_lazy::codegen

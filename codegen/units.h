@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a plan runs one after the other: groups and calls, with what each reads and writes.
+#pragma once
+
+#include <vector>
+
+#include "codegen/body.h"
+#include "codegen/dependencies.h"
+
+namespace torch_lazy::codegen {
+
+struct Unit {
+  int group = -1;                 // of the partition, or
+  ir::Value call = ir::kNoValue;  // a call node
+  std::vector<ir::Value> reads;   // stored values, each once
+  std::vector<ir::Value> writes;  // stored values: roots, results
+  int position = 0;               // in the program
+};
+
+struct Units {
+  std::vector<Unit> units;  // groups in the partition's order, then calls in the program's
+  std::vector<int> writer;  // of each stored value; -1: a parameter
+  std::vector<std::vector<int>> readers;  // of each stored value
+  Dependencies order;
+};
+
+Units MakeUnits(const ir::Graph& graph, const Partition& partition,
+                const std::vector<Body>& bodies);
+
+}  // namespace torch_lazy::codegen

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gtest/gtest.h"
+#include "test/codegen/run_plan.h"
+
+namespace torch_lazy::codegen {
+namespace {
+
+const std::vector<std::vector<int64_t>> kTwoSizes = {{3, 5}, {64, 48}, {1, 1}, {0, 4}, {129, 1000}};
+
+TEST(Pointwise, ChainIsOneKernel) {
+  const char* const text = R"(graph @g(%x: f32[s0, s1], %y: f32[s0, s1]) {
+  %0 = mul %x, %y : f32[s0, s1]
+  %1 = add %0, %x : f32[s0, s1]
+  %2 = sqrt %1 : f32[s0, s1]
+  return %2
+})";
+  EXPECT_EQ(PlanOf(text).kernels.size(), 1u);
+  CheckText(text, kTwoSizes);
+}
+
+TEST(Pointwise, BroadcastsAndPermutes) {
+  CheckText(R"(graph @g(%x: f32[s0, s1], %w: f32[s1], %v: f32[s1, s0]) {
+  %0 = reshape %w : f32[1, s1]
+  %1 = expand %0 : f32[s0, s1]
+  %2 = permute %v {dims=[1, 0]} : f32[s0, s1]
+  %3 = mul %x, %1 : f32[s0, s1]
+  %4 = sub %3, %2 : f32[s0, s1]
+  return %4, %2
+})",
+            kTwoSizes);
+}
+
+TEST(Pointwise, ScalarsAndCasts) {
+  CheckText(R"(graph @g(%x: bf16[s0, s1], $a: f64, $n: i64) {
+  %0 = cast $a : f32[]
+  %1 = reshape %0 : f32[1, 1]
+  %2 = expand %1 : f32[s0, s1]
+  %3 = cast %x : f32[s0, s1]
+  %4 = mul %3, %2 : f32[s0, s1]
+  %5 = cast %4 : bf16[s0, s1]
+  %6 = cast %4 : f16[s0, s1]
+  %7 = cast %4 : i32[s0, s1]
+  %8 = cast $n : f32[]
+  %9 = reshape %8 : f32[1, 1]
+  %10 = expand %9 : f32[s0, s1]
+  %11 = lt %4, %10 : bool[s0, s1]
+  return %5, %6, %7, %11
+})",
+            kTwoSizes);
+}
+
+TEST(Reductions, RowsColumnsAndAll) {
+  CheckText(R"(graph @g(%x: f32[s0, s1]) {
+  %0 = mul %x, %x : f32[s0, s1]
+  %1 = sum %0 {dims=[1], keepdim=false} : f32[s0]
+  %2 = sum %0 {dims=[0], keepdim=false} : f32[s1]
+  %3 = sum %x {dims=[0, 1], keepdim=false} : f32[]
+  %4 = reduce_max %x {dims=[1], keepdim=true} : f32[s0, 1]
+  %5 = argmax %x {dims=[0], keepdim=false} : i64[s1]
+  %6 = argmin %x {dims=[1], keepdim=false} : i64[s0]
+  return %1, %2, %3, %4, %5, %6
+})",
+            {{3, 5}, {64, 48}, {129, 1000}, {1, 1}}, {1e-6, 1e-6});
+}
+
+TEST(Reductions, SoftmaxIsOneKernel) {
+  const char* const text = R"(graph @g(%x: f32[s0, s1]) {
+  %0 = reduce_max %x {dims=[1], keepdim=true} : f32[s0, 1]
+  %1 = expand %0 : f32[s0, s1]
+  %2 = sub %x, %1 : f32[s0, s1]
+  %3 = exp %2 : f32[s0, s1]
+  %4 = sum %3 {dims=[1], keepdim=true} : f32[s0, 1]
+  %5 = expand %4 : f32[s0, s1]
+  %6 = div %3, %5 : f32[s0, s1]
+  return %6
+})";
+  EXPECT_EQ(PlanOf(text).kernels.size(), 1u);
+  CheckText(text, {{3, 5}, {64, 48}, {1, 1}, {129, 1000}}, {1e-6, 1e-9});
+}
+
+TEST(Memory, UpdatesInPlace) {
+  CheckText(R"(graph @g(%p: f32[s0, s1], %g: f32[s0, s1], $lr: f64) {
+  %0 = cast $lr : f32[]
+  %1 = reshape %0 : f32[1, 1]
+  %2 = expand %1 : f32[s0, s1]
+  %3 = mul %g, %2 : f32[s0, s1]
+  %4 = sub %p, %3 : f32[s0, s1]
+  return %4 -> %p
+})",
+            kTwoSizes);
+}
+
+}  // namespace
+}  // namespace torch_lazy::codegen
