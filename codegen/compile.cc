@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/compile.h"
 
-#include "base/check.h"
+#include "base/log.h"
 #include "base/status.h"
 #include "codegen/assemble.h"
 #include "codegen/copies.h"
-#include "codegen/emit.h"
 #include "codegen/partition.h"
-#include "codegen/schedule.h"
 #include "codegen/storage_plan.h"
+#include "ir/passes/pipeline.h"
 
 namespace torch_lazy::codegen {
 namespace {
@@ -27,7 +26,10 @@ absl::Status CheckTypes(const ir::Graph& graph) {
 }  // namespace
 
 absl::StatusOr<Plan> Compile(const ir::Graph& graph, const CompileOptions& options) {
-  const ir::Graph& optimized = graph;
+  ir::OptimizeOptions passes;
+  passes.verify = options.verify;
+  passes.dump_folder = options.dump_folder;
+  LAZY_ASSIGN_OR_RETURN(const ir::Graph optimized, ir::Optimize(graph, passes));
   LAZY_RETURN_IF_ERROR(CheckTypes(optimized));
   const Factors factors(optimized);
 
@@ -39,8 +41,11 @@ absl::StatusOr<Plan> Compile(const ir::Graph& graph, const CompileOptions& optio
     const std::vector<Body> bodies = MakeBodies(work.graph, factors, partition);
     Units units = MakeUnits(work.graph, partition, bodies);
     const StoragePlan storage = PlanStorage(work.graph, partition, bodies, &units);
-    if (storage.missing_copies.empty())
-      return Assemble(graph, work.graph, partition, bodies, units, storage, options);
+    if (storage.missing_copies.empty()) {
+      Plan plan = Assemble(graph, work.graph, partition, bodies, units, storage, options);
+      base::WriteDump(options.dump_folder, "80-plan.txt", plan.ToString());
+      return plan;
+    }
     work = InsertCopies(work, storage.missing_copies);
   }
 }

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random graphs mean the same compiled as evaluated.
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "ir/builder.h"
+#include "test/codegen/run_plan.h"
+
+namespace torch_lazy::codegen {
+namespace {
+
+using ir::DType;
+using ir::Extent;
+using ir::Op;
+using ir::Value;
+
+// Grows a graph by ops picked at random, over extents s0, s1, s2 and their products.
+class GraphMaker {
+ public:
+  explicit GraphMaker(uint32_t seed) : random_(seed) {}
+
+  ir::Graph Make() {
+    const ir::Dims shapes[] = {{a_, b_}, {b_}, {a_, b_, c_}, {c_, a_}};
+    for (const ir::Dims& dims : shapes) values_.push_back(b_ir_.Param({DType::kF32, dims}));
+    const int params = static_cast<int>(values_.size());
+    const int steps = 4 + Pick(20);
+    for (int k = 0; k < steps; ++k) Grow();
+    std::vector<ir::Output> outputs;
+    for (int k = 0; k < 3; ++k)
+      outputs.push_back(
+          {values_[values_.size() - 1 - Pick(std::min<int>(6, static_cast<int>(values_.size())))],
+           -1});
+    // Sometimes one is written back to a parameter of its type.
+    const int into = Pick(params);
+    if (b_ir_.type(outputs[0].value) == b_ir_.type(values_[into])) outputs[0].into = into;
+    return b_ir_.Finish(outputs);
+  }
+
+ private:
+  int Pick(int n) { return static_cast<int>(random_() % static_cast<uint32_t>(n)); }
+  Value Any() { return values_[Pick(static_cast<int>(values_.size()))]; }
+
+  // Another value of these dims, if need be by broadcasting a number.
+  Value Like(Value x) {
+    for (int tries = 0; tries < 8; ++tries) {
+      const Value y = Any();
+      if (b_ir_.type(y) == b_ir_.type(x)) return y;
+    }
+    return b_ir_.Like(x, 0.75);
+  }
+
+  void Grow() {
+    const Value x = Any();
+    const int rank = b_ir_.rank(x);
+    switch (Pick(9)) {
+      case 0:
+        values_.push_back(b_ir_.Unary(Pick(2) != 0 ? Op::kTanh : Op::kNeg, x));
+        break;
+      case 1:
+        values_.push_back(b_ir_.Binary(Pick(2) != 0 ? Op::kAdd : Op::kSub, x, Like(x)));
+        break;
+      case 2:
+        values_.push_back(b_ir_.Binary(Pick(2) != 0 ? Op::kMul : Op::kMax, x, Like(x)));
+        break;
+      case 3:
+        values_.push_back(b_ir_.Where(b_ir_.Binary(Op::kLt, x, Like(x)), Like(x), x));
+        break;
+      case 4:
+        Permute(x);
+        break;
+      case 5: {
+        if (rank == 0) break;
+        const Value sum = b_ir_.Reduce(Pick(2) != 0 ? Op::kSum : Op::kReduceMax, x, {Pick(rank)},
+                                       /*keepdim=*/true);
+        values_.push_back(sum);
+        values_.push_back(b_ir_.Sub(x, b_ir_.Expand(sum, b_ir_.dims(x))));
+        break;
+      }
+      case 6: {
+        if (rank < 2) break;
+        values_.push_back(b_ir_.Reduce(Op::kSum, x, {Pick(rank)}, /*keepdim=*/false));
+        break;
+      }
+      case 7:
+        Reshape(x);
+        break;
+      case 8: {
+        const ir::Dims dims = {a_, b_, c_};
+        if (rank == 2 && b_ir_.dims(x) == ir::Dims{b_, c_})
+          values_.push_back(b_ir_.BroadcastTo(x, dims));
+        if (rank == 1 && b_ir_.dims(x)[0] == b_) values_.push_back(b_ir_.BroadcastTo(x, {a_, b_}));
+        if (rank == 0) values_.push_back(b_ir_.BroadcastTo(x, {c_, a_}));
+        break;
+      }
+    }
+  }
+
+  void Permute(Value x) {
+    ir::Ints order;
+    for (int k = 0; k < b_ir_.rank(x); ++k) order.push_back(k);
+    std::shuffle(order.begin(), order.end(), random_);
+    values_.push_back(b_ir_.Permute(x, order));
+  }
+
+  // Merges or splits [a, b] and s3 = a * b.
+  void Reshape(Value x) {
+    const ir::Dims dims = b_ir_.dims(x);
+    for (size_t k = 0; k + 1 < dims.size(); ++k) {
+      if (dims[k] != a_ || dims[k + 1] != b_) continue;
+      ir::Dims merged(dims.begin(), dims.begin() + k);
+      merged.push_back(ab_);
+      merged.insert(merged.end(), dims.begin() + k + 2, dims.end());
+      values_.push_back(b_ir_.Reshape(x, merged));
+      return;
+    }
+    for (size_t k = 0; k < dims.size(); ++k) {
+      if (dims[k] != ab_) continue;
+      ir::Dims split(dims.begin(), dims.begin() + k);
+      split.push_back(a_);
+      split.push_back(b_);
+      split.insert(split.end(), dims.begin() + k + 1, dims.end());
+      values_.push_back(b_ir_.Reshape(x, split));
+      return;
+    }
+  }
+
+  std::mt19937 random_;
+  ir::Builder b_ir_{"fuzz"};
+  std::vector<Value> values_;
+  const Extent a_ = Extent::Symbol(0), b_ = Extent::Symbol(1), c_ = Extent::Symbol(2),
+               ab_ = Extent::Symbol(3);
+};
+
+class Fuzz : public testing::TestWithParam<uint32_t> {};
+
+TEST_P(Fuzz, CompiledAsEvaluated) {
+  const ir::Graph graph = GraphMaker(GetParam()).Make();
+  CheckGraph(graph, {{3, 5, 4, 15}, {33, 70, 2, 2310}, {1, 1, 1, 1}}, {2e-5, 2e-4}, GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, Fuzz, testing::Range(0u, 60u));
+
+}  // namespace
+}  // namespace torch_lazy::codegen
