@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <vector>
+
+#include "ir/passes/passes.h"
+
+namespace torch_lazy::ir {
+namespace {
+
+// Parameters and scalars are the graph's signature; a call without results is there for its effect.
+bool Stays(const Node& node) {
+  return node.op == Op::kParam || node.op == Op::kScalar ||
+         (node.op == Op::kCall && node.attrs.inout.empty());
+}
+
+std::vector<bool> LiveNodes(const Graph& graph) {
+  std::vector<bool> live(graph.nodes.size(), false);
+  for (const Output& output : graph.outputs) live[output.value] = true;
+  for (size_t v = graph.nodes.size(); v-- > 0;) {
+    live[v] = live[v] || Stays(graph.nodes[v]);
+    if (!live[v]) continue;
+    for (Value input : graph.nodes[v].inputs) live[input] = true;
+  }
+  return live;
+}
+
+}  // namespace
+
+Graph EliminateDeadCode(const Graph& graph) {
+  const std::vector<bool> live = LiveNodes(graph);
+  Graph result{graph.name, {}, graph.outputs};
+  std::vector<Value> new_value(graph.nodes.size(), kNoValue);
+  for (size_t v = 0; v < graph.nodes.size(); ++v) {
+    if (!live[v]) continue;
+    new_value[v] = static_cast<Value>(result.nodes.size());
+    Node& node = result.nodes.emplace_back(graph.nodes[v]);
+    for (Value& input : node.inputs) input = new_value[input];
+  }
+  for (Output& output : result.outputs) output.value = new_value[output.value];
+  return result;
+}
+
+}  // namespace torch_lazy::ir
