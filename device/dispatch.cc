@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the dispatcher is told at load: every kernel of the device, in the order that matters.
+#include "device/aten/rows.h"
 #include "device/kernels/kernels.h"
 #include "device/recorder.h"
 
@@ -7,11 +8,13 @@ namespace torch_lazy::device {
 namespace {
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, aten) {
+  RegisterRows();
   RegisterFactories(aten);
   RegisterViews(aten);
   RegisterResizing(aten);
   RegisterCopies(aten);
   RegisterAttention(aten);
+  RegisterComposites(aten);
   RecordTheRest(aten);  // last: it leaves out what has a kernel by now
   RegisterLinearRunners();
   RegisterConvolutionRunners();

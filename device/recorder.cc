@@ -36,7 +36,8 @@ class Recorder final : public c10::OperatorKernel {
 
 // Recorded whole although PyTorch could take them apart (or, for the cells and convolutions, has no CPU kernel): one
 // record instead of several, and what runs on the CPU is what eager runs there.
-constexpr std::array<std::string_view, 13> kWhole = {
+constexpr std::array<std::string_view, 14> kWhole = {
+    "aten::_native_batch_norm_legit_no_training",
     "aten::_thnn_fused_gru_cell",
     "aten::_thnn_fused_gru_cell_backward",
     "aten::_thnn_fused_lstm_cell",

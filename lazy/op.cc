@@ -84,6 +84,11 @@ bool IsTensorType(const c10::Type& type) {
          type.castRaw<c10::ListType>()->getElementType()->kind() == c10::TypeKind::TensorType;
 }
 
+// Tagged for the dropout that other devices' kernels have; the CPU's kernels refuse it, and so draw nothing.
+bool IsTaggedRandomOnly(const std::string& name) {
+  return name.rfind("aten::_scaled_dot_product_flash_attention_for_cpu", 0) == 0;
+}
+
 }  // namespace
 
 Op::Op(c10::OperatorHandle h) : handle(h), name(Key(h.operator_name())) {
@@ -107,7 +112,7 @@ Op::Op(c10::OperatorHandle h) : handle(h), name(Key(h.operator_name())) {
     return_alias.push_back(alias);
     tensor_results = tensor_results && IsTensorType(*result.type());
   }
-  random = handle.hasTag(at::Tag::nondeterministic_seeded);
+  random = handle.hasTag(at::Tag::nondeterministic_seeded) && !IsTaggedRandomOnly(name);
   immediate = random || handle.hasTag(at::Tag::dynamic_output_shape) || handle.hasTag(at::Tag::data_dependent_output) ||
               handle.hasTag(at::Tag::inplace_view) || !tensor_results || handle.operator_name().name.rfind("aten::", 0) != 0;
   has_meta = handle.hasKernelForDispatchKey(c10::DispatchKey::Meta);

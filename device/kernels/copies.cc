@@ -68,6 +68,10 @@ at::Tensor LazyClone(const at::Tensor& self) { return at::clone(self); }
 // All streams are one queue, so memory is never in use on another one.
 void RecordStream(at::Tensor& /*self*/, c10::Stream /*stream*/) {}
 
+// PyTorch's way to resolve a conjugate or negative bit is a clone, that is, a copy; so copies read the bits themselves.
+TORCH_LIBRARY_IMPL(aten, Conjugate, aten) { aten.impl("_copy_from", torch::CppFunction::makeFallthrough()); }
+TORCH_LIBRARY_IMPL(aten, Negative, aten) { aten.impl("_copy_from", torch::CppFunction::makeFallthrough()); }
+
 }  // namespace
 
 void RegisterCopies(torch::Library& aten) {

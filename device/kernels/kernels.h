@@ -13,6 +13,7 @@ void RegisterViews(torch::Library& aten);
 void RegisterResizing(torch::Library& aten);
 void RegisterCopies(torch::Library& aten);
 void RegisterAttention(torch::Library& aten);
+void RegisterComposites(torch::Library& aten);
 
 // Runners (lazy/op.h) of operators that have no kernel of their own on the CPU.
 void RegisterLinearRunners();
