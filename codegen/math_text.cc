@@ -75,56 +75,67 @@ template <bool kMax, typename T> inline void lazy_arg(T& best, long& at, T x, lo
   at = take ? index : at;
 }
 )"},
-    {"lazy_power_of_two", R"(
-inline float lazy_power_of_two(int n) { return __builtin_bit_cast(float, (n + 127) << 23); }
-)"},
-    {"lazy_scaled_exp", R"(
-// e^r * 2^n for |r| <= ln(2) / 2; 2^n in two halves, so that subnormal results are rounded once.
-inline float lazy_scaled_exp(float r, float n) {
+    {"lazy_exp_polynomial", R"(
+// e^r for |r| <= ln(2) / 2.
+inline float lazy_exp_polynomial(float r) {
   float p = 1.37805939e-3f;
   p = __builtin_fmaf(p, r, 8.37312452e-3f);
   p = __builtin_fmaf(p, r, 4.16695364e-2f);
   p = __builtin_fmaf(p, r, 1.66664720e-1f);
   p = __builtin_fmaf(p, r, 4.99999851e-1f);
   p = __builtin_fmaf(p, r, 1.0f);
-  p = __builtin_fmaf(p, r, 1.0f);
-  const int whole = (int)n, half = whole >> 1;
-  return p * lazy_power_of_two(half) * lazy_power_of_two(whole - half);
+  return __builtin_fmaf(p, r, 1.0f);
+}
+)"},
+    {"lazy_scaled", R"(
+// p * 2^n for p about 1, where `t` is n + 1.5 * 2^23, whose low bits are n. A result that may be subnormal is made 2^64
+// times too large and multiplied at last, so that it is rounded once.
+inline float lazy_scaled(float p, float t, bool tiny) {
+  const unsigned n = __builtin_bit_cast(unsigned, t) << 23;
+  const unsigned bits = __builtin_bit_cast(unsigned, p) + n + (tiny ? 64u << 23 : 0u);
+  return __builtin_bit_cast(float, bits) * (tiny ? 5.42101086e-20f : 1.0f);
 }
 )"},
     {"lazy_exp", R"(
 inline float lazy_exp(float x) {
-  x = x < -104.0f ? -104.0f : x > 89.0f ? 89.0f : x;
-  const float n = __builtin_rintf(x * 1.44269502f);
-  const float r = __builtin_fmaf(n, -1.42860677e-6f, __builtin_fmaf(n, -0.693145752f, x));
-  return lazy_scaled_exp(r, n);
+  const float y = x < -104.0f ? -104.0f : x;
+  const float t = __builtin_fmaf(y, 1.44269502f, 12582912.0f), n = t - 12582912.0f;
+  const float r = __builtin_fmaf(n, -1.42860677e-6f, __builtin_fmaf(n, -0.693145752f, y));
+  const float p = lazy_scaled(lazy_exp_polynomial(r), t, y < -87.0f);
+  return x <= 88.7228394f ? p : x + __builtin_inff();
 }
 inline double lazy_exp(double x) { return __builtin_exp(x); }
 )"},
     {"lazy_exp2", R"(
 inline float lazy_exp2(float x) {
-  x = x < -151.0f ? -151.0f : x > 129.0f ? 129.0f : x;
-  const float n = __builtin_rintf(x);
-  return lazy_scaled_exp((x - n) * 0.693147182f, n);
+  const float y = x < -151.0f ? -151.0f : x;
+  const float t = y + 12582912.0f, r = y - (t - 12582912.0f);
+  const float p = lazy_scaled(lazy_exp_polynomial(r * 0.693147182f), t, y < -125.0f);
+  return x < 128.0f ? p : x + __builtin_inff();
 }
 inline double lazy_exp2(double x) { return __builtin_exp2(x); }
 )"},
+    {"lazy_expm1_core", R"(
+// e^x - 1 as 2^n * (e^r - 1) + (2^n - 1), for -30 <= x <= 88; `scale` says how much smaller than that it is.
+inline float lazy_expm1_core(float x, unsigned bias, float scale) {
+  const float t = __builtin_fmaf(x, 1.44269502f, 12582912.0f), n = t - 12582912.0f;
+  const float r = __builtin_fmaf(n, -1.42860677e-6f, __builtin_fmaf(n, -0.693145752f, x));
+  float p = 1.97350979e-4f;
+  p = __builtin_fmaf(p, r, 1.39309070e-3f);
+  p = __builtin_fmaf(p, r, 8.33343994e-3f);
+  p = __builtin_fmaf(p, r, 4.16668020e-2f);
+  p = __builtin_fmaf(p, r, 1.66666716e-1f);
+  p = __builtin_fmaf(p, r, 4.99999970e-1f);
+  const float power = __builtin_bit_cast(float, (__builtin_bit_cast(unsigned, t) + bias) << 23);
+  return __builtin_fmaf(power * r, p * r, __builtin_fmaf(power, r, power - scale));
+}
+)"},
     {"lazy_expm1", R"(
-// 2^n * (e^r - 1) + (2^n - 1), at half size, so that the largest results do not overflow early.
+// At half size, so that the largest results do not overflow early.
 inline float lazy_expm1(float x) {
-  const float y = x < -30.0f ? -30.0f : x > 89.0f ? 89.0f : x;
-  const float n = __builtin_rintf(y * 1.44269502f);
-  const float r = __builtin_fmaf(n, -1.42860677e-6f, __builtin_fmaf(n, -0.693145752f, y));
-  float p = 1.9741974e-4f;
-  p = __builtin_fmaf(p, r, 1.3948814e-3f);
-  p = __builtin_fmaf(p, r, 8.3337623e-3f);
-  p = __builtin_fmaf(p, r, 4.1666199e-2f);
-  p = __builtin_fmaf(p, r, 1.6666664e-1f);
-  p = __builtin_fmaf(p, r, 0.5f);
-  p = __builtin_fmaf(p * r, r, r);
-  const float half = lazy_power_of_two((int)n - 1);
-  const float m = 2.0f * __builtin_fmaf(half, p, half - 0.5f);
-  return x == 0.0f ? x : m;
+  const float y = x < -30.0f ? -30.0f : x > 88.8f ? 88.8f : x;
+  const float m = 2.0f * lazy_expm1_core(y, 126u, 0.5f);
+  return x == 0.0f || x != x ? x : x > 88.7228394f ? __builtin_inff() : m;
 }
 inline double lazy_expm1(double x) { return __builtin_expm1(x); }
 )"},
@@ -157,16 +168,18 @@ inline double lazy_log(double x) { return __builtin_log(x); }
 inline float lazy_log1p(float x) {
   const float u = 1.0f + x;
   const float lost = x - (u - 1.0f);
-  const float y = lazy_log(u) + lost / u;
+  const float y = lazy_log(u) + (u == 0.0f ? 0.0f : lost / u);
   return u == 1.0f || u == __builtin_inff() ? x : y;
 }
 inline double lazy_log1p(double x) { return __builtin_log1p(x); }
 )"},
     {"lazy_tanh", R"(
 inline float lazy_tanh(float x) {
-  const float size = __builtin_fabsf(x);
-  const float t = lazy_expm1(2.0f * (size > 10.0f ? 10.0f : size));
-  return __builtin_copysignf(t / (t + 2.0f), x);
+  const float size = __builtin_fabsf(x), y = size > 9.1f ? 9.1f : size;
+  const float m = lazy_expm1_core(2.0f * y, 127u, 1.0f);
+  const float q = m / (m + 2.0f), half = 0.5f * m;
+  const float t = m < 1.0f ? __builtin_fmaf(-half, q, half) : q;  // the same, without the rounding of m + 2
+  return x == x ? __builtin_copysignf(t, x) : x;
 }
 inline double lazy_tanh(double x) { return __builtin_tanh(x); }
 )"},

@@ -15,6 +15,7 @@ constexpr size_t kMostComputed =
     96;  // nodes in a group: larger kernels run out of registers, and compile slowly
 constexpr int kMostMaps = 2;        // at which one node is computed in one group
 constexpr size_t kMostReaders = 3;  // groups that compute a cheap node again instead of loading it
+constexpr int kMostSingle = 16;     // ops on single numbers that each reader does again
 constexpr int kMostBroadcast =
     3;  // ops in a row that are computed again for each iteration they are broadcast over
 
@@ -49,6 +50,7 @@ class Partitioner {
 
   Partition Run() {
     AddCalls();
+    LookAhead();
     for (const ir::Output& output : graph_.outputs) readers_[output.value].stored = true;
     for (ir::Value v = static_cast<ir::Value>(graph_.nodes.size()) - 1; v >= 0; --v) Visit(v);
     return std::move(result_);
@@ -75,6 +77,26 @@ class Partitioner {
       unit_[v] = dependencies_.AddUnit();
       if (previous >= 0) dependencies_.AddEdge(previous, unit_[v]);
       previous = unit_[v];
+    }
+  }
+
+  // What the greedy walk, which comes from the other end, needs to know of a node's inputs.
+  void LookAhead() {
+    single_ops_.assign(graph_.nodes.size(), 0);
+    reduction_behind_.assign(graph_.nodes.size(), ir::kNoValue);
+    for (ir::Value v = 0; v < static_cast<ir::Value>(graph_.nodes.size()); ++v) {
+      const ir::Node& node = graph_.node(v);
+      const ir::Kind kind = ir::Info(node.op).kind;
+      if (kind == ir::Kind::kReduce) reduction_behind_[v] = v;
+      if (kind != ir::Kind::kElementwise && kind != ir::Kind::kView) continue;
+      int ops = kind == ir::Kind::kElementwise ? 1 : 0;
+      for (const ir::Value input : node.inputs) {
+        ops += single_ops_[input];
+        reduction_behind_[v] = std::max(reduction_behind_[v], reduction_behind_[input]);
+      }
+      const bool is_single = std::all_of(node.type.dims.begin(), node.type.dims.end(),
+                                         [](ir::Extent extent) { return extent.is_one(); });
+      single_ops_[v] = is_single ? std::min(ops, kMostSingle + 1) : 0;
     }
   }
 
@@ -120,6 +142,9 @@ class Partitioner {
   }
 
   void VisitCompute(ir::Value v) {
+    for (Readers::InGroup& reader : readers_[v].groups) {
+      if (reader.broadcast > 0 && BecomesRowNumber(v, reader)) reader.broadcast = 0;
+    }
     const Readers readers = readers_[v];
     const std::vector<int> groups = GroupsOf(readers);
     if (!readers.stored && (groups.size() == 1 || IsCheap(v, groups.size()))) {
@@ -148,6 +173,18 @@ class Partitioner {
     NewGroup(v);
   }
 
+  // A number derived from a reduction, like 1 / sqrt(variance + eps), and broadcast back over the
+  // reduced dims: the group takes the reduction's loops now, so that the number is computed once a
+  // row.
+  bool BecomesRowNumber(ir::Value v, const Readers::InGroup& reader) {
+    const ir::Value reduction = reduction_behind_[v];
+    Group& group = result_.groups[reader.group];
+    if (reduction == ir::kNoValue || group.shape != Group::Shape::kMap) return false;
+    if (ReductionShape(graph_, reduction) != Group::Shape::kRows) return false;
+    return FitReduction(graph_, factors_, options_, reduction, reader.map, group) &&
+           !IsRepeated(group, group.maps[reader.map]);
+  }
+
   std::vector<int> GroupsOf(const Readers& readers) const {
     std::vector<int> groups;
     for (const Readers::InGroup& reader : readers.groups) groups.push_back(reader.group);
@@ -166,6 +203,7 @@ class Partitioner {
   // Cheaper to compute once more than to store and load: one op on at most one input of full size.
   bool IsCheap(ir::Value v, size_t num_groups) const {
     const ir::Node& node = graph_.node(v);
+    if (single_ops_[v] > 0) return single_ops_[v] <= kMostSingle;
     if (num_groups > kMostReaders || ir::Info(node.op).kind != ir::Kind::kElementwise ||
         IsExpensive(node))
       return false;
@@ -346,7 +384,10 @@ class Partitioner {
   Partition result_;
   Dependencies dependencies_;
   std::vector<Readers> readers_;
-  std::vector<int> unit_;         // of each call
+  std::vector<int> single_ops_;  // of a single number: the ops it takes; else 0
+  std::vector<ir::Value>
+      reduction_behind_;   // the last reduction that a node was derived from by pointwise ops
+  std::vector<int> unit_;  // of each call
   std::vector<int> group_units_;  // of each group
 };
 

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transcendental functions of f32 over all exponents, against long double.
+#include <bit>
+#include <cmath>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "ir/parse.h"
+#include "test/codegen/run_plan.h"
+
+namespace torch_lazy::codegen {
+namespace {
+
+struct MathCase {
+  const char* op;
+  long double (*exact)(long double);
+};
+
+void PrintTo(const MathCase& c, std::ostream* out) { *out << c.op; }
+
+// Every exponent and sign with 2,000 mantissas each, and the numbers that are special.
+std::vector<double> Arguments() {
+  std::vector<double> arguments = {0.0, -0.0, INFINITY, -INFINITY, NAN,
+                                   1.0, -1.0, 0x1p-149, -0x1p-149};
+  arguments.push_back(std::bit_cast<float>(0x7fc00001u));
+  arguments.push_back(std::bit_cast<float>(0xffffffffu));
+  std::mt19937 random(7);
+  for (uint32_t exponent = 0; exponent < 255; ++exponent) {
+    for (int k = 0; k < 2000; ++k) {
+      const uint32_t bits = exponent << 23 | (random() & 0x807fffff);
+      arguments.push_back(std::bit_cast<float>(bits));
+    }
+  }
+  // Densely where most arguments are.
+  for (int k = -400000; k <= 400000; ++k) arguments.push_back(static_cast<float>(k * 0.0003));
+  return arguments;
+}
+
+// The distance in units of the exact result's last place, subnormal results included.
+double Ulps(float actual, long double exact) {
+  if (std::isnan(exact)) return std::isnan(actual) ? 0 : INFINITY;
+  const float rounded = static_cast<float>(exact);
+  if (actual == rounded) return 0;
+  if (std::isinf(rounded) || std::isinf(actual) || std::isnan(actual)) return INFINITY;
+  int exponent = 0;
+  std::frexp(static_cast<double>(exact), &exponent);
+  const double unit = std::ldexp(1.0, std::max(exponent - 24, -149));
+  return static_cast<double>(std::abs(actual - exact)) / unit;
+}
+
+class Math : public testing::TestWithParam<MathCase> {};
+
+TEST_P(Math, IsRightToTwoUlps) {
+  const std::vector<double> arguments = Arguments();
+  const std::string text = absl::StrCat("graph @g(%x: f32[s0]) {\n  %0 = ", GetParam().op,
+                                        " %x : f32[s0]\n  return %0\n}");
+  const absl::StatusOr<ir::Graph> graph = ir::Parse(text);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  ir::EvaluateInputs inputs;
+  const auto count = static_cast<int64_t>(arguments.size());
+  inputs.symbols = {count};
+  inputs.params = {ir::MakeFloats(ir::DType::kF32, {count}, arguments)};
+  const std::vector<ir::HostValue> results = RunPlan(*graph, PlanOf(text), &inputs);
+  ASSERT_EQ(results.size(), 1u);
+  double worst = 0;
+  double worst_at = 0;
+  for (size_t k = 0; k < arguments.size(); ++k) {
+    const double ulps =
+        Ulps(static_cast<float>(results[0].floats[k]), GetParam().exact(arguments[k]));
+    if (ulps > worst) {
+      worst = ulps;
+      worst_at = arguments[k];
+    }
+    if (arguments[k] == 0 && GetParam().exact(arguments[k]) == 0) {
+      EXPECT_EQ(std::signbit(results[0].floats[k]), std::signbit(arguments[k])) << "sign of zero";
+    }
+  }
+  RecordProperty("worst_ulps", std::to_string(worst));
+  EXPECT_LE(worst, 2.0) << GetParam().op << " at " << worst_at;
+}
+
+INSTANTIATE_TEST_SUITE_P(Functions, Math,
+                         testing::Values(MathCase{"exp", std::exp}, MathCase{"exp2", std::exp2},
+                                         MathCase{"expm1", std::expm1}, MathCase{"log", std::log},
+                                         MathCase{"log2", std::log2}, MathCase{"log10", std::log10},
+                                         MathCase{"log1p", std::log1p}, MathCase{"sin", std::sin},
+                                         MathCase{"cos", std::cos}, MathCase{"tan", std::tan},
+                                         MathCase{"tanh", std::tanh}, MathCase{"erf", std::erf}),
+                         [](const auto& info) { return std::string(info.param.op); });
+
+}  // namespace
+}  // namespace torch_lazy::codegen
