@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/aten/rows.h"
+
+namespace torch_lazy::device {
+
+void RegisterRows() {
+  for (Rows (*family)() : {UnaryRows, ArithmeticRows, TernaryRows, ComparisonRows, ActivationRows, CopyRows,
+                           ReductionRows, MomentRows, SoftmaxRows, NormRows, LossRows, ForeachRows, OptimizerRows}) {
+    for (const lazy::Row& row : family()) lazy::RegisterRow(row);
+  }
+}
+
+}  // namespace torch_lazy::device
