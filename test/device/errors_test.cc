@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// What eager refuses is refused at the call, with eager's type, and the device goes on.
+#include <functional>
+
+#include <ATen/ops/cat.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/mm.h>
+
+#include "test/device/tensors.h"
+
+namespace torch_lazy::device {
+namespace {
+
+struct Refused {
+  const char* name;
+  std::function<void(at::Device)> call;
+};
+
+at::Tensor On(at::Device device, c10::IntArrayRef sizes) { return Iota(sizes).to(device); }
+
+const Refused kRefused[] = {
+    {"shapes that do not broadcast", [](at::Device d) { On(d, {2, 3}).add(On(d, {4})); }},
+    {"inner sizes", [](at::Device d) { On(d, {2, 3}).mm(On(d, {2, 3})); }},
+    {"inner sizes of linear", [](at::Device d) { at::linear(On(d, {2, 3}), On(d, {5, 4})); }},
+    {"dimension out of range", [](at::Device d) { On(d, {2, 3}).sum(2); }},
+    {"negative size", [](at::Device d) { On(d, {2, 3}).view({-2, 3}); }},
+    {"result type cannot be cast", [](at::Device d) { On(d, {2}).to(at::kInt).add_(On(d, {2})); }},
+    {"dtypes differ", [](at::Device d) { On(d, {2, 2}).mm(On(d, {2, 2}).to(at::kDouble)); }},
+    {"in place on a smaller tensor", [](at::Device d) { On(d, {3}).add_(On(d, {2, 3})); }},
+    {"overlapping write", [](at::Device d) { On(d, {1, 3}).expand({4, 3}).mul_(2); }},
+    {"sizes of cat", [](at::Device d) { at::cat({On(d, {2, 3}), On(d, {2, 4})}, 0); }},
+};
+
+// The dynamic type of what `call` throws; empty if it does not.
+std::string TypeThrown(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const std::exception& error) {
+    return typeid(error).name();
+  }
+  return "";
+}
+
+TEST(Errors, AsEagersAtTheCall) {
+  for (const Refused& refused : kRefused) {
+    const std::string eager = TypeThrown([&] { refused.call(at::kCPU); });
+    ASSERT_NE(eager, "") << refused.name;
+    EXPECT_EQ(TypeThrown([&] { refused.call(Lazy()); }), eager) << refused.name;
+    EXPECT_EQ(TypeThrown([&] { refused.call(Lazy()); }), eager) << refused.name << ", the second time";
+    ExpectSame(On(Lazy(), {3}).add(1), Iota({3}).add(1));
+  }
+}
+
+TEST(Errors, PendingWorkSurvives) {
+  at::Tensor x = ToLazy(Iota({4}));
+  x.add_(1);
+  const at::Tensor y = x.mul(2);
+  EXPECT_THROW(y.add(ToLazy(Iota({3}))), c10::Error);
+  x.sub_(1);
+  ExpectSame(y, Iota({4}).add(1).mul(2));
+  ExpectSame(x, Iota({4}));
+}
+
+TEST(Errors, MixedDevices) {
+  const at::Tensor lazy = ToLazy(Iota({3})), cpu = Iota({3});
+  EXPECT_THROW(lazy.add(cpu), c10::Error);
+  EXPECT_THROW(cpu.add(lazy), c10::Error);
+  EXPECT_THROW(lazy.view({3, 1}).mm(cpu.view({1, 3})), c10::Error);
+  ExpectSame(lazy.add(Iota({1})[0]), cpu.add(Iota({1})[0]));  // a number on the host is no other device
+}
+
+}  // namespace
+}  // namespace torch_lazy::device

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ATen/ops/convolution.h>
+#include <ATen/ops/convolution_backward.h>
+#include <ATen/ops/_convolution.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/linear_backward.h>
+
+#include "test/device/tensors.h"
+
+namespace torch_lazy::device {
+namespace {
+
+TEST(Linear, IsEagers) {
+  const at::Tensor weight = at::randn({5, 3}), bias = at::randn({5});
+  for (const at::Tensor& x : {at::randn({3}), at::randn({4, 3}), at::randn({2, 4, 3}), at::randn({3, 4}).t()}) {
+    ExpectSame(at::linear(ToLazy(x), ToLazy(weight), ToLazy(bias)), at::linear(x, weight, bias));
+    ExpectSame(at::linear(ToLazy(x), ToLazy(weight)), at::linear(x, weight));
+  }
+}
+
+TEST(Linear, BackwardGivesTheProducts) {
+  const at::Tensor x = at::randn({2, 4, 3}), weight = at::randn({5, 3}), grad = at::randn({2, 4, 5});
+  const auto [grad_x, grad_weight, grad_bias] =
+      at::linear_backward(ToLazy(x), ToLazy(grad), ToLazy(weight), {true, true, true});
+  ExpectSame(grad_x, grad.matmul(weight));
+  ExpectSame(grad_weight, grad.view({8, 5}).t().mm(x.view({8, 3})));
+  ExpectSame(grad_bias, grad.view({8, 5}).sum(0));
+  const auto partly = at::linear_backward(ToLazy(x), ToLazy(grad), ToLazy(weight), {false, true, false});
+  EXPECT_FALSE(std::get<0>(partly).defined());
+  EXPECT_TRUE(std::get<1>(partly).defined());
+  EXPECT_FALSE(std::get<2>(partly).defined());
+}
+
+TEST(Convolution, IsEagersForwardAndBackward) {
+  const at::Tensor x = at::randn({2, 3, 8, 8}), weight = at::randn({4, 3, 3, 3}), bias = at::randn({4});
+  const at::Tensor y = at::convolution(x, weight, bias, {1, 1}, {1, 1}, {1, 1}, false, {0, 0}, 1);
+  ExpectSame(at::convolution(ToLazy(x), ToLazy(weight), ToLazy(bias), {1, 1}, {1, 1}, {1, 1}, false, {0, 0}, 1), y);
+  ExpectSame(at::_convolution(ToLazy(x), ToLazy(weight), ToLazy(bias), {1, 1}, {1, 1}, {1, 1}, false, {0, 0}, 1, false,
+                              false, true, true),
+             y);
+  const auto cpu = at::convolution_backward(y, x, weight, at::IntArrayRef{4}, {1, 1}, {1, 1}, {1, 1}, false, {0, 0}, 1,
+                                            {true, true, true});
+  const auto lazy = at::convolution_backward(ToLazy(y), ToLazy(x), ToLazy(weight), at::IntArrayRef{4}, {1, 1}, {1, 1},
+                                             {1, 1}, false, {0, 0}, 1, {true, true, true});
+  ExpectSame(std::get<0>(lazy), std::get<0>(cpu));
+  ExpectSame(std::get<1>(lazy), std::get<1>(cpu));
+  ExpectSame(std::get<2>(lazy), std::get<2>(cpu));
+}
+
+}  // namespace
+}  // namespace torch_lazy::device
