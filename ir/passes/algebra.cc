@@ -64,11 +64,12 @@ Value Cast(const Match& m) {
 Value Neg(const Match& m) { return m.Inside(m.in(0), Op::kNeg); }  // -(-x) flips a bit twice
 Value Not(const Match& m) { return m.Inside(m.in(0), Op::kNot); }
 
-// abs(abs x), abs(-x): the sign is cleared in any case.
+// abs(abs x), abs(-x): the sign is cleared in any case. Not abs(-x) of u8, where -1 is 255.
 Value Abs(const Match& m) {
   if (m.Inside(m.in(0), Op::kAbs) != kNoValue) return m.in(0);
   const Value x = m.Inside(m.in(0), Op::kNeg);
-  return x == kNoValue ? kNoValue : m.b.Unary(Op::kAbs, x);
+  const bool has_sign = m.node.type.dtype != DType::kU8;
+  return x != kNoValue && has_sign ? m.b.Unary(Op::kAbs, x) : kNoValue;
 }
 
 // Rounding an integer gives it back.
