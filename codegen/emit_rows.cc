@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row is walked once per stage: a stage folds what the reductions of the stage before allow to be
-// known. Numbers of an inner loop are computed anew in each stage; those of the row as a whole are
-// constants between the loops.
+// A row is walked once per stage (row_stages.h). Numbers of the row as a whole are constants
+// between the walks.
 //
 // A reduction has 32 accumulators side by side, which become vector registers and make long sums
 // exact.
@@ -10,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/emit.h"
 #include "codegen/op_text.h"
+#include "codegen/row_stages.h"
 
 namespace torch_lazy::codegen {
 namespace {
@@ -19,22 +19,54 @@ constexpr int kLanes = 32;
 class RowEmitter {
  public:
   RowEmitter(const ir::Graph& graph, const Body& body)
-      : body_(body), loops_(MakeLoops(body)), text_(graph, body) {}
+      : body_(body),
+        loops_(MakeLoops(body)),
+        rows_(MakeRowStages(graph, body)),
+        text_(graph, body) {}
 
   WrittenKernel Emit() {
+    const int64_t scratch_bytes = PlaceScratch();
     text_.Open("for (long r = begin; r < end; ++r) {");
     PlaceBases();
-    int stages = 0;
-    for (const Expression& e : body_.expressions) stages = std::max(stages, e.depth + 1);
-    for (int stage = 0; stage < stages; ++stage) {
-      DefineRowNumbers(stage);
-      EmitStage(stage);
+    for (size_t stage = 0; stage < rows_.stages.size(); ++stage) {
+      DefineRowNumbers(static_cast<int>(stage));
+      EmitStage(rows_.stages[stage]);
     }
     text_.Close("}");
-    return text_.Finish("rows", RangeOf(loops_));
+    WrittenKernel written = text_.Finish("rows", RangeOf(loops_));
+    written.instance.scratch_element_bytes = scratch_bytes;
+    for (const Loop& loop : loops_.inner) {
+      written.instance.scratch.insert(written.instance.scratch.end(), loop.extent.factors.begin(),
+                                      loop.extent.factors.end());
+    }
+    return written;
   }
 
  private:
+  // Scratch memory holds an array for each kept number, the widest first; returns the bytes of all
+  // per element.
+  int64_t PlaceScratch() {
+    std::vector<int> order = rows_.scratch;
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return Bytes(a) > Bytes(b); });
+    int64_t bytes = 0;
+    for (const int e : order) {
+      const std::string type = ComputeType(body_.expressions[e].dtype);
+      Monomial size{bytes, {}};
+      for (const Loop& loop : loops_.inner) size = size * loop.extent;
+      const std::string name = text_.NewName('w');
+      text_.Line(absl::StrCat(type, "* const ", name, " = (", type, "*)((char*)scratch + ",
+                              text_.Number(size), ");"));
+      scratch_names_[e] = name;
+      bytes += Bytes(e);
+    }
+    return bytes;
+  }
+
+  int64_t Bytes(int e) const {
+    const ir::DType dtype = body_.expressions[e].dtype;
+    return ir::IsHalf(dtype) ? 4 : ir::SizeBytes(dtype);
+  }
+
   void PlaceBases() {
     std::vector<KernelText::Along> along;
     const bool is_one = loops_.outer.size() == 1;
@@ -95,17 +127,9 @@ class RowEmitter {
           e, expression.address < 0 ? "" : PlaceText(expression.address, /*along_inner=*/false));
     }
     for (const Store& store : body_.stores) {
-      if (body_.expressions[store.expression].depth == stage && !StoresInner(store))
+      if (body_.expressions[store.expression].depth == stage && !StoresAlongRow(body_, store))
         WriteStore(store, false);
     }
-  }
-
-  // A row's number may be stored all along the row.
-  bool StoresInner(const Store& store) const {
-    const auto& terms = body_.addresses[store.address].index.terms;
-    return std::any_of(terms.begin(), terms.end(), [&](const Affine::Term& term) {
-      return (body_.inner >> term.variable & 1) != 0;
-    });
   }
 
   void WriteStore(const Store& store, bool along_inner) {
@@ -121,24 +145,10 @@ class RowEmitter {
     bool is_index;
   };
 
-  void EmitStage(int stage) {
+  void EmitStage(const RowStage& stage) {
+    if (stage.reductions.empty() && stage.stores.empty()) return;
     std::vector<Accumulator> accumulators;
-    std::vector<Store> stores;
-    std::vector<int> sinks;
-    for (size_t e = 0; e < body_.expressions.size(); ++e) {
-      const Expression& expression = body_.expressions[e];
-      if (expression.kind != Expression::Kind::kReduce || expression.depth != stage + 1) continue;
-      accumulators.push_back(NewAccumulator(static_cast<int>(e)));
-      sinks.push_back(expression.arguments[0]);
-    }
-    for (const Store& store : body_.stores) {
-      if (body_.expressions[store.expression].depth != stage || !StoresInner(store)) continue;
-      stores.push_back(store);
-      sinks.push_back(store.expression);
-    }
-    if (sinks.empty()) return;
-    const std::vector<int> numbers = InnerNumbersFor(sinks);
-
+    for (const int reduction : stage.reductions) accumulators.push_back(NewAccumulator(reduction));
     for (const Accumulator& accumulator : accumulators) Declare(accumulator);
     for (size_t k = 0; k + 1 < loops_.inner.size(); ++k) {
       const std::string j = IndexName(k);
@@ -150,12 +160,12 @@ class RowEmitter {
     if (accumulators.empty()) {
       text_.Line("#pragma GCC ivdep");
       text_.Open(absl::StrCat("for (long j = 0; j < ", extent, "; ++j) {"));
-      Step(numbers, accumulators, stores);
+      Step(stage, accumulators);
       text_.Close("}");
     } else {
       text_.Open("{");
       text_.Open("const auto step = [&](long j, int l) __attribute__((always_inline)) {");
-      Step(numbers, accumulators, stores);
+      Step(stage, accumulators);
       text_.Close("};");
       text_.Line("long j = 0;");
       text_.Open(absl::StrCat("for (; j + ", kLanes, " <= ", extent, "; j += ", kLanes, ") {"));
@@ -166,36 +176,17 @@ class RowEmitter {
       text_.Close("}");
     }
     for (size_t k = 0; k + 1 < loops_.inner.size(); ++k) text_.Close("}");
-    for (const int number : numbers) text_.Forget(number);
+    for (const int number : stage.numbers) text_.Forget(number);
+    available_.insert(stage.kept.begin(), stage.kept.end());
     for (const Accumulator& accumulator : accumulators) Combine(accumulator);
   }
 
-  // All that must be computed in the inner loop for the sinks, in order.
-  std::vector<int> InnerNumbersFor(std::vector<int> sinks) const {
-    std::vector<bool> needed(body_.expressions.size());
-    while (!sinks.empty()) {
-      const int e = sinks.back();
-      sinks.pop_back();
-      if (needed[e] || !body_.uses_inner(e)) continue;
-      needed[e] = true;
-      const Expression& expression = body_.expressions[e];
-      sinks.insert(sinks.end(), expression.arguments.begin(), expression.arguments.end());
-      if (expression.address < 0) continue;
-      for (const Affine::Term& term : body_.addresses[expression.address].index.terms) {
-        if (body_.variables[term.variable].kind == Variable::Kind::kData)
-          sinks.push_back(body_.data[term.variable]);
+  void Step(const RowStage& stage, const std::vector<Accumulator>& accumulators) {
+    for (const int number : stage.numbers) {
+      if (available_.contains(number)) {
+        text_.DefineAs(number, absl::StrCat(scratch_names_[number], "[", FlatIndex(), "]"));
+        continue;
       }
-    }
-    std::vector<int> numbers;
-    for (size_t e = 0; e < needed.size(); ++e) {
-      if (needed[e]) numbers.push_back(static_cast<int>(e));
-    }
-    return numbers;
-  }
-
-  void Step(const std::vector<int>& numbers, const std::vector<Accumulator>& accumulators,
-            const std::vector<Store>& stores) {
-    for (const int number : numbers) {
       const int address = body_.expressions[number].address;
       text_.Define(number, address < 0 ? "" : PlaceText(address, /*along_inner=*/true));
     }
@@ -211,7 +202,11 @@ class RowEmitter {
             absl::StrCat(lane, " = ", Substitute(accumulator.fold.step, {lane, operand}), ";"));
       }
     }
-    for (const Store& store : stores) WriteStore(store, /*along_inner=*/true);
+    for (const int kept : stage.kept) {
+      text_.Line(
+          absl::StrCat(scratch_names_[kept], "[", FlatIndex(), "] = ", text_.name(kept), ";"));
+    }
+    for (const Store& store : stage.stores) WriteStore(store, /*along_inner=*/true);
   }
 
   Accumulator NewAccumulator(int expression) {
@@ -268,7 +263,10 @@ class RowEmitter {
 
   const Body& body_;
   const Loops loops_;
+  const RowStages rows_;
   KernelText text_;
+  absl::flat_hash_map<int, std::string> scratch_names_;  // of kept expressions
+  absl::flat_hash_set<int> available_;                   // those that an earlier stage has kept
 };
 
 }  // namespace

@@ -117,8 +117,13 @@ void KernelText::Define(int expression, const std::string& place) {
   }
   if (e.kind == Expression::Kind::kNumber && node.op == ir::Op::kConst)
     return SetName(expression, text);
+  DefineAs(expression, text);
+}
+
+void KernelText::DefineAs(int expression, const std::string& text) {
   const std::string name = NewName('v');
-  Line(absl::StrCat("const ", ComputeType(e.dtype), " ", name, " = ", text, ";"));
+  Line(absl::StrCat("const ", ComputeType(body_.expressions[expression].dtype), " ", name, " = ",
+                    text, ";"));
   SetName(expression, name);
 }
 

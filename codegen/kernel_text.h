@@ -45,6 +45,7 @@ class KernelText {
   // Declares the expression's number as a constant of this scope. `place` is where a load reads, or
   // an iota's number.
   void Define(int expression, const std::string& place);
+  void DefineAs(int expression, const std::string& text);  // the same, from any text
   bool defined(int expression) const { return !names_[expression].empty(); }
   void SetName(int expression, const std::string& name) { names_[expression] = name; }
   const std::string& name(int expression) const { return names_[expression]; }
