@@ -22,6 +22,7 @@ namespace torch_lazy::ir {
 class Builder {
  public:
   explicit Builder(absl::string_view name = "g");
+  void Reserve(size_t num_nodes) { graph_.nodes.reserve(num_nodes); }  // memory, for passes
 
   // Leaves. Parameters and scalars may be made at any time: Finish moves them to the front.
   Value Param(const Type& type);

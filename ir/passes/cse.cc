@@ -44,7 +44,9 @@ Graph EliminateCommonSubexpressions(const Graph& graph) {
   Graph result{graph.name, {}, graph.outputs};
   result.nodes.reserve(graph.nodes.size());  // addresses stay, since none is added beyond
   std::vector<Value> new_value;
+  new_value.reserve(graph.nodes.size());
   absl::flat_hash_map<const Node*, Value, NodeHash, NodeEqual> seen;
+  seen.reserve(graph.nodes.size());
   for (const Node& old_node : graph.nodes) {
     const Value next = static_cast<Value>(result.nodes.size());
     Node& node = result.nodes.emplace_back(old_node);

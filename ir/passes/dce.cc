@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <vector>
 
 #include "ir/passes/passes.h"
@@ -28,6 +29,7 @@ std::vector<bool> LiveNodes(const Graph& graph) {
 Graph EliminateDeadCode(const Graph& graph) {
   const std::vector<bool> live = LiveNodes(graph);
   Graph result{graph.name, {}, graph.outputs};
+  result.nodes.reserve(std::count(live.begin(), live.end(), true));
   std::vector<Value> new_value(graph.nodes.size(), kNoValue);
   for (size_t v = 0; v < graph.nodes.size(); ++v) {
     if (!live[v]) continue;

@@ -22,7 +22,7 @@ const Pass* FindPass(absl::string_view name);  // null if there is none
 struct OptimizeOptions {
   bool verify = false;  // check the graph after each pass; a broken one is an internal error that
                         // names the pass
-  std::string dump_folder;  // receives "10-view_composition.lir", ...; empty: nothing
+  std::string dump_folder;  // receives "10-cse.lir", ...; empty: nothing
 };
 
 // Runs all passes but those that option `disable` names.

@@ -8,6 +8,7 @@ namespace torch_lazy::ir {
 
 Graph Rebuild(const Graph& graph, absl::FunctionRef<Value(Builder&, const Node&)> rewrite) {
   Builder b(graph.name);
+  b.Reserve(graph.nodes.size());
   std::vector<Value> new_value;
   new_value.reserve(graph.nodes.size());
   for (const Node& old_node : graph.nodes) {
