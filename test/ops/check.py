@@ -8,8 +8,8 @@ import torch
 from torch.utils import _pytree as pytree
 
 from compare import Mismatch, Tolerance, compare
-from exclusions import BROKEN_OUT, compares_values
-from replicate import Replica
+from exclusions import BROKEN_OUT, HOST_ARGUMENTS, compares_values
+from replicate import Replica, names_device
 
 FORMS = ["function", "inplace", "out"]
 
@@ -29,7 +29,8 @@ def check(op, *, dtype, device, mode, forms, max_samples):
     actual = _run_all(op, cases, device, mode)
     for (index, sample, form, expected), outcome in zip(cases, actual, strict=True):
         try:
-            compare(outcome, expected, device=device, tolerance=Tolerance(op, dtype), values=compares_values(op))
+            compare(outcome, expected, device=_device_of_results(sample, device), tolerance=Tolerance(op, dtype),
+                    values=compares_values(op))
         except Mismatch as mismatch:
             raise Mismatch(f"{form}, sample {index}: {mismatch}") from None
     return len(cases)
@@ -55,6 +56,12 @@ def _num_interpreted(device):
     return json.loads(torch.ops.torch_lazy.metrics())["traces_interpreted"] if device == "lazy" else 0
 
 
+def _device_of_results(sample, device):
+    """A factory that is told no device makes its result on the CPU."""
+    leaves = pytree.tree_leaves((sample.input, sample.args, sample.kwargs))
+    return device if any(isinstance(leaf, torch.Tensor) or names_device(leaf) for leaf in leaves) else "cpu"
+
+
 def _has_form(op, sample, form):
     if form == "inplace":
         return op.inplace_variant is not None and not sample.broadcasts_input
@@ -65,8 +72,8 @@ def _outcome(op, sample, form, device):
     """What the call returns, with gradients, or the error it raises."""
     torch.manual_seed(1)
     replica = Replica(device)
-    tensor, arguments = replica.of(sample.input), replica.of(sample.args)
-    keywords = replica.of_keywords(sample.kwargs)
+    tensor, keywords = replica.of(sample.input), replica.of(sample.kwargs)
+    arguments = sample.args if op.name in HOST_ARGUMENTS else replica.of(sample.args)
     try:
         if form == "out":
             return _call_out(op, tensor, arguments, keywords)

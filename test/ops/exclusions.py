@@ -14,6 +14,9 @@ EXCLUDED = {
 # and the copy into `out` is missing.
 BROKEN_OUT = {"fft.ihfft2", "fft.ihfftn"}
 
+# Their tensor arguments after the first must be on the CPU, on every device.
+HOST_ARGUMENTS = {"tensor_split"}
+
 # Their numbers are whatever the memory held.
 UNINITIALIZED = {
     "empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided", "resize_", "resize_as_",

@@ -11,6 +11,7 @@ import argparse
 import fnmatch
 import json
 import pathlib
+import signal
 import sys
 import time
 import warnings
@@ -71,6 +72,7 @@ def run_op(op, arguments):
 
 def main():
     arguments = parse_arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that workers are stopped
     ops = {full_name(op): op for op in op_db if arguments.dtype in op.supported_dtypes("cpu")}
     names = [name for name in ops if any(fnmatch.fnmatchcase(name, pattern) for pattern in arguments.ops)]
     excluded = [name for name in names if reason_to_exclude(ops[name])]
@@ -82,14 +84,13 @@ def main():
         num_workers=arguments.jobs, limit_s=arguments.limit,
     ):
         results[name] = {**(result or {"failure": failure}), "seconds": round(seconds, 3)}
+        if "failure" in results[name]:
+            print(f"FAILED {name}: {results[name]['failure'][:300]}", flush=True)
     report(results, excluded, ops, arguments, time.monotonic() - started)
     sys.exit(any("failure" in result for result in results.values()) or not results)
 
 
 def report(results, excluded, ops, arguments, seconds):
-    for name in sorted(results):
-        if "failure" in results[name]:
-            print(f"FAILED {name}: {results[name]['failure'][:300]}")
     for name in excluded:
         print(f"excluded {name}: {reason_to_exclude(ops[name])}")
     passed = sum("failure" not in result for result in results.values())

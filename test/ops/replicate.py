@@ -5,6 +5,10 @@ import torch
 from torch.utils import _pytree as pytree
 
 
+def names_device(value):
+    return isinstance(value, torch.device) or (isinstance(value, str) and value == "cpu")
+
+
 class Replica:
     """Copies what belongs together: tensors that share a storage share one in the copy."""
 
@@ -16,15 +20,12 @@ class Replica:
     def of(self, tree):
         return pytree.tree_map(self._of_leaf, tree)
 
-    def of_keywords(self, keywords):
-        return {name: self.device if name == "device" else self.of(value) for name, value in keywords.items()}
-
     def _of_leaf(self, value):
         if isinstance(value, torch.Tensor):
             return self._of_tensor(value)
         if isinstance(value, slice):
             return slice(*(self._of_leaf(part) for part in (value.start, value.stop, value.step)))
-        if isinstance(value, torch.device):
+        if names_device(value):
             return self.device
         return value
 

@@ -6,18 +6,20 @@
 namespace programs {
 namespace {
 
-c10::OperatorHandle Find(const char* name) { return c10::Dispatcher::singleton().findSchemaOrThrow(name, ""); }
+// Boxed, so that the operators' C++ types do not matter.
+std::vector<c10::IValue> Call(const char* name, std::vector<c10::IValue> stack = {}) {
+  c10::Dispatcher::singleton().findSchemaOrThrow(name, "").callBoxed(stack);
+  return stack;
+}
 
 }  // namespace
 
-void Sync() { Find("torch_lazy::sync").typed<void()>().call(); }
+void Sync() { Call("torch_lazy::sync"); }
 
-void SetOption(const std::string& name, const std::string& value) {
-  Find("torch_lazy::set_option").typed<void(c10::string_view, c10::string_view)>().call(name, value);
-}
+void SetOption(const std::string& name, const std::string& value) { Call("torch_lazy::set_option", {name, value}); }
 
 int64_t Metric(const std::string& key) {
-  const std::string json = Find("torch_lazy::metrics").typed<std::string()>().call();
+  const std::string json = Call("torch_lazy::metrics").at(0).toStringRef();
   const size_t at = json.find('"' + key + '"');
   TORCH_CHECK(at != std::string::npos, "metrics: no key ", key, " in ", json);
   return std::stoll(json.substr(json.find(':', at) + 1));

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole trainings: losses equal eager's, and nothing is compiled after three steps.
+//
+// Each test runs in a process of its own, for no other program's traces to be known already.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,6 +13,9 @@
 #include "programs.h"
 
 namespace programs {
+
+void PrintTo(const Program& program, std::ostream* out) { *out << program.name; }
+
 namespace {
 
 // Set by --device=; with "cpu" the programs are compared with themselves.
@@ -69,16 +74,19 @@ struct Counts {
 };
 
 void PrintTo(const Counts& counts, std::ostream* out) {
-  *out << counts.misses << " trace misses, " << counts.kernels << " kernels compiled";
+  *out << counts.misses << " trace misses, " << counts.kernels << " kernels asked for";
 }
 
-Counts Now() { return {Metric("trace_misses"), Metric("kernels_compiled")}; }
+// A kernel from the disk was asked for as well.
+Counts Now() { return {Metric("trace_misses"), Metric("kernels_compiled") + Metric("kernels_from_disk")}; }
 
 struct Case {
   Program program;
   int read_every;
   int num_threads;
 };
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.program.name; }
 
 class Steady : public testing::TestWithParam<Case> {};
 
@@ -116,7 +124,11 @@ TEST_P(Steady, AsksForNothingAfterThreeSteps) {
 
   EXPECT_EQ(after, before);
   if (program.draws) return;
-  for (const auto& mine : losses) EXPECT_EQ(mine, losses[0]);
+  // While one thread's step is interpreted another's may be compiled already: their sums round differently.
+  for (const auto& mine : losses) {
+    EXPECT_LE(Error(mine, losses[0], 0, 5), 1e-5);
+    EXPECT_LE(Error(mine, losses[0], 0, mine.size()), 1e-3);
+  }
 }
 
 std::vector<Case> Cases() {

@@ -1,0 +1,370 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every row of device/aten against eager on the CPU, compiled; and that it is the row that ran.
+
+A case calls one overload on tensors `t` of its table. All cases of a dtype are recorded, then cut once. `exact` rows give
+eager's numbers bit for bit (a zero's sign and a NaN's bits aside); for the others the error against f64 is at most
+twice eager's own.
+"""
+
+import json
+import math
+import pathlib
+import re
+import types
+
+import pytest
+import torch
+
+import torch_lazy  # noqa: F401
+
+aten = torch.ops.aten
+SOURCES = pathlib.Path(__file__).parents[2] / "device" / "aten"
+FLOATS = [torch.float32, torch.float64, torch.bfloat16]
+REALS = FLOATS + [torch.int64, torch.uint8]
+SHAPE = (6, 64)  # whole vectors: what is left over ATen rounds otherwise than the rest, in 16 bits and where it fuses
+
+
+def tensors(dtype, device):
+    """x has special values, y and z none; p is positive, u and v between 0 and 1; m is bool, c are classes, d their scores."""
+    generator = torch.Generator().manual_seed(0)
+
+    def normal(*shape):
+        numbers = torch.randn(shape, generator=generator) * 3
+        return numbers.to(dtype) if dtype.is_floating_point else numbers.round().abs().to(dtype)
+
+    x, y, z, w = (normal(*SHAPE) for _ in range(4))
+    if dtype.is_floating_point:
+        x[0, :8] = torch.tensor([math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0, 0.5])
+        y[1, 1] = x[1, 1]
+    u = torch.rand(SHAPE, generator=generator)
+    t = types.SimpleNamespace(
+        x=x, y=y, z=z, w=w, p=y.abs() + 1, u=u.to(dtype) if dtype.is_floating_point else x, v=u.flip(0).to(dtype), m=z > 0,
+        row=normal(SHAPE[1]), weights=normal(SHAPE[1]).abs(), number=normal(1)[0].abs() + 1, tail=torch.exp(-y.abs().float()).to(dtype),
+        c=torch.randint(0, SHAPE[1], SHAPE[:1], generator=generator), image=normal(3, 4, 5, 5), channel=normal(4),
+        stat=normal(4).abs() + 1, lists=[[normal(3, 64), normal(64)] for _ in range(3)],
+        positive=[normal(3, 64).abs() + 1, normal(64).abs() + 1],
+    )
+    t.c[2] = -100
+    t.host = torch.tensor(0.3)
+    place = lambda v: [place(e) for e in v] if isinstance(v, list) else v.to(device)  # noqa: E731
+    return types.SimpleNamespace(**{name: v if name == "host" else place(v) for name, v in vars(t).items()})
+
+
+class Case:
+    def __init__(self, name, call, dtypes, exact):
+        self.name, self.call, self.dtypes, self.exact = name, call, dtypes, exact
+
+
+CASES = []
+
+
+def case(name, call, dtypes=FLOATS, exact=True):
+    CASES.append(Case(name, call, dtypes, exact))
+
+
+def op(name):
+    packet, _, overload = name.partition(".")
+    return getattr(getattr(aten, packet), overload or "default")
+
+
+for name in "neg abs".split():
+    case(name, lambda t, f=op(name): f(t.x), REALS if name == "abs" else FLOATS + [torch.int64])
+for name in "rsqrt reciprocal floor ceil trunc round frac sign sgn isnan isposinf isneginf logical_not nan_to_num".split():
+    case(name, lambda t, f=op(name): f(t.x), REALS if "is" in name or "log" in name or "num" in name else FLOATS)
+for name in "sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan tanh erf sigmoid silu mish".split():
+    case(name, lambda t, f=op(name): f(t.y), exact=False)
+for name in "relu hardswish hardsigmoid".split():
+    case(name, lambda t, f=op(name): f(t.x), FLOATS[:2])
+case("nan_to_num", lambda t: aten.nan_to_num(t.x, 1.5, 2.5, -3.5))
+case("bitwise_not", lambda t: aten.bitwise_not(t.x), [torch.int64, torch.uint8])
+case("bitwise_not", lambda t: aten.bitwise_not(t.m))
+for name in "and or xor".split():
+    case(f"bitwise_{name}.Tensor", lambda t, f=op(f"bitwise_{name}.Tensor"): f(t.x, t.y), [torch.int64, torch.uint8])
+    case(f"logical_{name}", lambda t, f=op(f"logical_{name}"): f(t.x, t.m), REALS)
+for name in "eq ne lt le gt ge".split():
+    case(f"{name}.Tensor", lambda t, f=op(f"{name}.Tensor"): f(t.x, t.y), REALS)
+    case(f"{name}.Tensor", lambda t, f=op(f"{name}.Tensor"): f(t.x, t.c[:1]), REALS)
+    case(f"{name}.Scalar", lambda t, f=op(f"{name}.Scalar"): f(t.x, 1), REALS)
+    case(f"{name}.Scalar", lambda t, f=op(f"{name}.Scalar"): f(t.x, 0.3), REALS)
+for name in "add sub".split():
+    case(f"{name}.Tensor", lambda t, f=op(f"{name}.Tensor"): f(t.x, t.y), REALS)
+    case(f"{name}.Tensor", lambda t, f=op(f"{name}.Tensor"): f(t.x, t.row, alpha=2), REALS)
+    case(f"{name}.Tensor", lambda t, f=op(f"{name}.Tensor"): f(t.x, t.y, alpha=0.3))
+    case(f"{name}.Tensor", lambda t, f=op(f"{name}.Tensor"): f(t.x, t.host))
+case("add.Tensor", lambda t: t.y.clone().add_(t.row, alpha=0.3))
+case("add.Tensor", lambda t: aten.add.out(t.x, t.y, alpha=0.3, out=torch.empty_like(t.y)))
+case("add.Tensor", lambda t: aten.add.Tensor(t.m, t.z > 1))
+case("rsub.Tensor", lambda t: aten.rsub.Tensor(t.x, t.y, alpha=2), REALS)
+for name in "mul.Tensor maximum minimum fmax fmin".split():
+    case(name, lambda t, f=op(name): f(t.x, t.y), REALS)
+    case(name, lambda t, f=op(name): f(t.x, t.host))
+for name in "div.Tensor floor_divide remainder.Tensor fmod.Tensor".split():
+    case(name, lambda t, f=op(name): f(t.x, t.y))
+case("div.Tensor", lambda t: aten.div.Tensor(t.x, t.p), REALS)
+case("div.Tensor", lambda t: aten.div.Tensor(t.x, t.host))
+for mode in ("trunc", "floor", None):
+    case("div.Tensor_mode", lambda t, mode=mode: aten.div.Tensor_mode(t.x, t.y, rounding_mode=mode))
+for exponent in (0, 1, 2, 3):
+    case("pow.Tensor_Scalar", lambda t, e=exponent: aten.pow.Tensor_Scalar(t.x, e), FLOATS + [torch.int64])
+for exponent in (-0.5, -1, -2):
+    case("pow.Tensor_Scalar", lambda t, e=exponent: aten.pow.Tensor_Scalar(t.p, e))
+for exponent in (0.5, 1.7, -3):
+    case("pow.Tensor_Scalar", lambda t, e=exponent: aten.pow.Tensor_Scalar(t.p, e), exact=False)
+case("pow.Tensor_Tensor", lambda t: aten.pow.Tensor_Tensor(t.p, t.y), exact=False)
+case("pow.Scalar", lambda t: aten.pow.Scalar(1.3, t.y), exact=False)
+case("atan2", lambda t: aten.atan2(t.y, t.z), exact=False)
+case("xlogy.Tensor", lambda t: aten.xlogy.Tensor(t.y, t.p), exact=False)
+case("logaddexp", lambda t: aten.logaddexp(t.y, t.z), exact=False)
+
+case("where.self", lambda t: aten.where.self(t.m, t.x, t.row), REALS)
+case("masked_fill.Scalar", lambda t: t.x.clone().masked_fill_(t.m, 2), REALS)
+case("masked_fill.Tensor", lambda t: t.x.clone().masked_fill_(t.m, t.number), REALS)
+case("clamp", lambda t: aten.clamp(t.x, 1, 2), FLOATS + [torch.int64])
+case("clamp", lambda t: aten.clamp(t.x, max=0.3))
+case("clamp.Tensor", lambda t: aten.clamp.Tensor(t.y, t.z, t.row), FLOATS + [torch.int64])
+case("clamp_min", lambda t: aten.clamp_min(t.x, 0.3))
+case("clamp_max", lambda t: aten.clamp_max(t.x, 0.3))
+case("clamp_min.Tensor", lambda t: aten.clamp_min.Tensor(t.x, t.row), FLOATS + [torch.int64])
+case("clamp_max.Tensor", lambda t: aten.clamp_max.Tensor(t.x, t.row), FLOATS + [torch.int64])
+case("hardtanh", lambda t: aten.hardtanh(t.x, -0.7, 0.9))
+case("addcmul", lambda t: aten.addcmul(t.x, t.y, t.row, value=2), FLOATS + [torch.int64])
+case("addcmul", lambda t: aten.addcmul(t.x, t.y, t.z, value=0.3), FLOATS[:2])
+case("addcdiv", lambda t: aten.addcdiv(t.x, t.y, t.p, value=0.3))
+case("lerp.Scalar", lambda t: aten.lerp.Scalar(t.y, t.z, 0.3))
+case("lerp.Scalar", lambda t: aten.lerp.Scalar(t.y, t.z, 0.7))
+case("lerp.Tensor", lambda t: aten.lerp.Tensor(t.y, t.z, t.u))
+
+case("threshold", lambda t: aten.threshold(t.x, 0.3, 2), FLOATS)
+case("threshold_backward", lambda t: aten.threshold_backward(t.y, t.x, 0))
+case("hardtanh_backward", lambda t: aten.hardtanh_backward(t.y, t.z, -0.7, 0.9))
+case("leaky_relu", lambda t: aten.leaky_relu(t.x, 0.1), FLOATS[:2])
+case("leaky_relu_backward", lambda t: aten.leaky_relu_backward(t.y, t.z, 0.1, False), FLOATS[:2])
+case("elu", lambda t: aten.elu(t.y, 1.3, 1.1, 0.9), exact=False)
+for is_result in (False, True):
+    case("elu_backward", lambda t, r=is_result: aten.elu_backward(t.y, 1.3, 1.1, 0.9, r, t.z), exact=False)
+for form in ("none", "tanh"):
+    case("gelu", lambda t, form=form: aten.gelu(t.y, approximate=form), exact=False)
+    case("gelu_backward", lambda t, form=form: aten.gelu_backward(t.z, t.y, approximate=form), exact=False)
+case("softplus", lambda t: aten.softplus(t.y, 2, 1.5), exact=False)
+case("softplus_backward", lambda t: aten.softplus_backward(t.z, t.y, 2, 1.5), exact=False)
+case("hardshrink", lambda t: aten.hardshrink(t.x, 0.5))
+case("hardshrink_backward", lambda t: aten.hardshrink_backward(t.y, t.z, 0.5))
+case("softshrink", lambda t: aten.softshrink(t.x, 0.5))
+case("softshrink_backward", lambda t: aten.softshrink_backward(t.y, t.z, 0.5))
+case("log_sigmoid_forward", lambda t: aten.log_sigmoid_forward(t.y), exact=False)
+case("log_sigmoid_backward", lambda t: aten.log_sigmoid_backward(t.z, t.y, t.tail), exact=False)
+for name in "sigmoid tanh".split():
+    case(f"{name}_backward", lambda t, f=op(f"{name}_backward"): f(t.y, t.u), FLOATS[:2])
+for name in "silu mish".split():
+    case(f"{name}_backward", lambda t, f=op(f"{name}_backward"): f(t.y, t.z), exact=False)
+for name in "hardswish hardsigmoid".split():
+    case(f"{name}_backward", lambda t, f=op(f"{name}_backward"): f(t.y, t.z), FLOATS[:2])
+case("native_dropout_backward", lambda t: aten.native_dropout_backward(t.y, t.m, 1.25))
+
+case("copy_", lambda t: torch.empty_like(t.x).copy_(t.row), REALS)
+case("copy_", lambda t: torch.empty_like(t.y, dtype=torch.int32).copy_(t.y), REALS)
+case("clone", lambda t: aten.clone(t.x.t()), REALS)
+case("fill_.Scalar", lambda t: torch.empty_like(t.x).fill_(3), REALS)
+case("fill_.Tensor", lambda t: torch.empty_like(t.x).fill_(t.number), REALS)
+case("zero_", lambda t: torch.empty_like(t.x).zero_(), REALS)
+for diagonal in (0, 2, -3):
+    case("tril", lambda t, d=diagonal: aten.tril(t.x, d), REALS)
+    case("triu", lambda t, d=diagonal: aten.triu(t.x, d), REALS)
+
+case("sum", lambda t: aten.sum(t.y), REALS, exact=False)
+for dims, keepdim in (([1], False), ([0], True), ([-1, 0], False), (None, True), ([], False)):
+    case("sum.dim_IntList", lambda t, d=dims, k=keepdim: aten.sum.dim_IntList(t.y, d, k), REALS, exact=False)
+    case("amax", lambda t, d=dims, k=keepdim: aten.amax(t.x, d or [], k), REALS)
+    case("amin", lambda t, d=dims, k=keepdim: aten.amin(t.x, d or [], k), REALS)
+    case("mean.dim", lambda t, d=dims, k=keepdim: aten.mean.dim(t.y, d, k), exact=False)
+case("mean.dim", lambda t: aten.mean.dim(t.c, [0], dtype=torch.float32), exact=False)
+case("prod", lambda t: aten.prod(t.u), exact=False)
+case("prod.dim_int", lambda t: aten.prod.dim_int(t.u, 0, True), exact=False)
+for name in "max min".split():
+    case(name, lambda t, f=op(name): f(t.y), REALS)
+    for dim in (0, -1):
+        case(f"{name}.dim", lambda t, f=op(f"{name}.dim"), d=dim: f(t.x, d), FLOATS + [torch.int64])
+        case(f"arg{name}", lambda t, f=op(f"arg{name}"), d=dim: f(t.x, d, True), FLOATS + [torch.int64])
+case("aminmax", lambda t: aten.aminmax(t.y, dim=1), FLOATS + [torch.int64])
+for name in "any all".split():
+    case(name, lambda t, f=op(name): f(t.x), REALS)
+    case(f"{name}.dim", lambda t, f=op(f"{name}.dim"): f(t.x, 0), REALS)
+    case(f"{name}.dims", lambda t, f=op(f"{name}.dims"): f(t.x, [0, 1], True), REALS)
+for name in "var std var_mean std_mean".split():
+    for correction in (None, 0, 2):
+        case(f"{name}.correction", lambda t, f=op(f"{name}.correction"), c=correction: f(t.y, [1], correction=c), exact=False)
+for order in (2, 1, 0, math.inf, -math.inf):
+    case("linalg_vector_norm", lambda t, o=order: aten.linalg_vector_norm(t.y, o, [1], True), exact=False)
+case("norm.ScalarOpt_dim", lambda t: aten.norm.ScalarOpt_dim(t.y, None, [0]), exact=False)
+case("norm.ScalarOpt_dim_dtype", lambda t: aten.norm.ScalarOpt_dim_dtype(t.y, 2, [0], False, dtype=torch.float64), exact=False)
+
+for name in "_softmax _log_softmax".split():
+    for dim in (0, -1):
+        case(name, lambda t, f=op(name), d=dim: f(t.y, d, False), exact=False)
+        case(f"{name}_backward_data", lambda t, f=op(f"{name}_backward_data"), d=dim: f(t.z, t.u, d, t.z.dtype), exact=False)
+
+case("native_layer_norm", lambda t: aten.native_layer_norm(t.y, [SHAPE[1]], t.row, t.row, 1e-5), exact=False)
+case("native_layer_norm", lambda t: aten.native_layer_norm(t.y, list(SHAPE), None, None, 1e-5), exact=False)
+case("native_layer_norm_backward", lambda t: aten.native_layer_norm_backward(
+    t.z, t.y, [SHAPE[1]], *aten.native_layer_norm(t.y, [SHAPE[1]], t.row, t.row, 1e-5)[1:], t.row, t.row, [True, True, True]),
+    FLOATS[:2], exact=False)
+for groups in (1, 4):
+    case("native_group_norm", lambda t, g=groups: aten.native_group_norm(t.image, t.channel, t.channel, 3, 4, 25, g, 1e-5), exact=False)
+    case("native_group_norm_backward", lambda t, g=groups: aten.native_group_norm_backward(
+        t.image * 2, t.image, *aten.native_group_norm(t.image, t.channel, None, 3, 4, 25, g, 1e-5)[1:], t.channel, 3, 4, 25, g,
+        [True, True, True]), FLOATS[:2], exact=False)
+case("_native_batch_norm_legit_no_training", lambda t: aten._native_batch_norm_legit_no_training(
+    t.image, t.channel, t.channel, t.channel, t.stat, 0.1, 1e-5)[0], exact=False)
+case("_native_batch_norm_legit.no_stats", lambda t: aten._native_batch_norm_legit.no_stats(
+    t.image, t.channel, None, True, 0.1, 1e-5), exact=False)
+case("_native_batch_norm_legit", lambda t: _written([t.channel, t.stat], lambda stats: aten._native_batch_norm_legit(
+    t.image, t.channel, t.channel, *stats, True, 0.1, 1e-5)), exact=False)
+case("_native_batch_norm_legit", lambda t: aten._native_batch_norm_legit(
+    t.image, t.channel, t.channel, t.channel.clone(), t.stat.clone(), True, 0.1, 1e-5), exact=False)
+for training in (True, False):
+    case("native_batch_norm_backward", lambda t, train=training: aten.native_batch_norm_backward(
+        t.image * 2, t.image, t.channel, t.channel, t.stat, t.channel, t.stat, train, 1e-5, [True, True, True]),
+        FLOATS[:2], exact=False)
+
+for reduction in (0, 1, 2):
+    gradient = lambda t, r=reduction: t.w if r == 0 else t.number  # noqa: E731
+    for name, numbers in (("mse_loss", ()), ("smooth_l1_loss", (0.7,)), ("huber_loss", (0.7,))):
+        case(name, lambda t, f=op(name), r=reduction, n=numbers: f(t.y, t.z, r, *n), exact=False)
+        case(f"{name}_backward", lambda t, f=op(f"{name}_backward"), r=reduction, n=numbers, g=gradient:
+             f(g(t), t.y, t.z, r, *n), FLOATS[:2], exact=False)
+    for weighted in (False, True):
+        case("binary_cross_entropy", lambda t, r=reduction, w=weighted: aten.binary_cross_entropy(
+            t.u, t.v, t.row if w else None, r), FLOATS[:2], exact=False)
+        case("binary_cross_entropy_backward", lambda t, r=reduction, w=weighted, g=gradient: aten.binary_cross_entropy_backward(
+            g(t), t.u, t.v, t.row if w else None, r), FLOATS[:2], exact=False)
+        case("nll_loss_forward", lambda t, r=reduction, w=weighted: aten.nll_loss_forward(
+            t.y, t.c, t.weights if w else None, r, -100), exact=False)
+        case("nll_loss_backward", lambda t, r=reduction, w=weighted: aten.nll_loss_backward(
+            t.row[:6] if r == 0 else t.number, t.y, t.c, t.weights if w else None, r, -100,
+            t.number), FLOATS[:2], exact=False)
+    case("nll_loss2d_forward", lambda t, r=reduction: aten.nll_loss2d_forward(
+        t.image, (t.image[:, 0] > 0).long(), None, r, 1), FLOATS[:2], exact=False)
+    case("nll_loss2d_backward", lambda t, r=reduction: aten.nll_loss2d_backward(
+        t.image[:, 0] if r == 0 else t.number, t.image, (t.image[:, 0] > 0).long(), None, r, 1, t.number),
+        FLOATS[:2], exact=False)
+
+for name in "neg abs reciprocal rsqrt".split():
+    case(f"_foreach_{name}", lambda t, f=op(f"_foreach_{name}"): f(t.lists[0]))
+for name in "sqrt exp log".split():
+    case(f"_foreach_{name}", lambda t, f=op(f"_foreach_{name}"): f(t.positive), exact=False)
+for name in "add sub mul div".split():
+    f = getattr(aten, f"_foreach_{name}")
+    case(f"_foreach_{name}.List", lambda t, f=f: f.List(t.lists[0], t.lists[1]))
+    case(f"_foreach_{name}.Scalar", lambda t, f=f: f.Scalar(t.lists[0], 0.3))
+    case(f"_foreach_{name}.ScalarList", lambda t, f=f: f.ScalarList(t.lists[0], [0.3, -2.0]))
+for name in "add mul div".split():
+    case(f"_foreach_{name}.Tensor", lambda t, f=op(f"_foreach_{name}.Tensor"): f(t.lists[0], t.number))
+case("_foreach_add.List", lambda t: _written(t.lists[0], lambda x: torch._foreach_add_(x, t.lists[1], alpha=-0.3)))
+for name in "maximum minimum".split():
+    case(f"_foreach_{name}.List", lambda t, f=op(f"_foreach_{name}.List"): f(t.lists[0], t.lists[1]))
+for name in "maximum minimum clamp_min clamp_max".split():
+    case(f"_foreach_{name}.Scalar", lambda t, f=op(f"_foreach_{name}.Scalar"): f(t.lists[0], 0.3))
+case("_foreach_lerp.Scalar", lambda t: _written(t.lists[0], lambda x: torch._foreach_lerp_(x, t.lists[1], 0.1)))
+case("_foreach_lerp.List", lambda t: aten._foreach_lerp.List(t.lists[0], t.lists[1], t.lists[2]), FLOATS[:2])
+case("_foreach_lerp.ScalarList", lambda t: aten._foreach_lerp.ScalarList(t.lists[0], t.lists[1], [0.1, 0.9]))
+for name in "addcmul addcdiv".split():
+    f = getattr(aten, f"_foreach_{name}")
+    case(f"_foreach_{name}.Scalar", lambda t, f=f: f.Scalar(*t.lists[:3], 0.3), FLOATS[:2])
+    case(f"_foreach_{name}.ScalarList", lambda t, f=f: f.ScalarList(*t.lists[:3], [0.3, -2.0]), FLOATS[:2])
+case("_foreach_copy_", lambda t: _written(t.lists[0], lambda x: torch._foreach_copy_(x, t.lists[1])))
+case("_foreach_zero_", lambda t: _written(t.lists[0], torch._foreach_zero_))
+case("_foreach_norm.Scalar", lambda t: aten._foreach_norm.Scalar(t.lists[0], 2), exact=False)
+for name in ("_fused_adam_", "_fused_adamw_"):
+    case(name, lambda t, f=getattr(torch, name): _adam(t, f, 0.01), [torch.float32], exact=False)
+    case(f"{name}.tensor_lr", lambda t, f=getattr(torch, name): _adam(t, f, torch.tensor(0.01)), [torch.float32], exact=False)
+
+
+def _written(items, write):
+    copies = [x.clone() for x in items]
+    write(copies)
+    return copies
+
+
+def _adam(t, step, rate):
+    params, grads, averages, squares = ([x.clone() for x in items] for items in (*t.lists, t.positive))
+    steps = [torch.full_like(params[0].sum(), 3, dtype=torch.float32) for _ in params]
+    step(params, grads, averages, squares, [], steps, lr=rate, beta1=0.9, beta2=0.99, weight_decay=0.1, eps=1e-8,
+         amsgrad=False, maximize=False)
+    return [params, averages, squares]
+
+
+def metrics():
+    return json.loads(torch.ops.torch_lazy.metrics())
+
+
+def leaves(result):
+    return [e for item in result for e in leaves(item)] if isinstance(result, (list, tuple)) else [result]
+
+
+def run(cases, dtype):
+    """The results of the cases from a compiled trace, and how many of its calls had no lowering."""
+    torch.ops.torch_lazy.set_option("compile", "sync")
+    t = tensors(dtype, "lazy")
+    for _ in range(5):
+        torch.ops.torch_lazy.sync()
+        before = metrics()
+        results = [leaves(c.call(t)) for c in cases]
+        torch.ops.torch_lazy.sync()
+        after = metrics()
+        if after["traces_interpreted"] == before["traces_interpreted"]:
+            break
+    else:
+        pytest.fail("never compiled")
+    not_lowered = sum(after[kind] - before[kind] for kind in ("calls_recorded", "calls_immediate"))
+    return [[leaf.cpu() for leaf in result] for result in results], not_lowered
+
+
+def complaint(c, dtype, actual, host, precise):
+    expected = leaves(c.call(host))
+    for index, (a, e) in enumerate(zip(actual, expected, strict=True)):
+        if a.dtype != e.dtype or a.shape != e.shape:
+            return f"result {index} is {a.dtype} {list(a.shape)}, not {e.dtype} {list(e.shape)}"
+        if c.exact or not e.dtype.is_floating_point:
+            wrong = (a != e) & ~((a != a) & (e != e))
+            if wrong.any():
+                return f"result {index}: {int(wrong.sum())} of {e.numel()} differ, {a[wrong][0]} for {e[wrong][0]}"
+            continue
+        reference = leaves(c.call(precise))[index].double()
+        error, eager = ((r.double() - reference).abs().nan_to_num(0) for r in (a, e))
+        ulps = 64 if e.dtype == torch.float64 else 4  # nothing here is more precise than f64
+        limit = 2 * eager.max() + ulps * torch.finfo(e.dtype).eps * reference.abs().nan_to_num(0, 0, 0).max()
+        if not torch.equal(a.isfinite(), e.isfinite()) or (error > limit).any():
+            return f"result {index}: error {error.max():.3g}, eager's {eager.max():.3g}"
+    return None
+
+
+@pytest.mark.parametrize("dtype", REALS, ids=str)
+def test_rows_equal_eager(dtype):
+    cases = [c for c in CASES if dtype in c.dtypes]
+    results, not_lowered = run(cases, dtype)
+    host = tensors(dtype, "cpu")
+    precise = tensors(dtype, "cpu")
+    for name, value in vars(precise).items():
+        wide = lambda v: [wide(e) for e in v] if isinstance(v, list) else v.double() if v.is_floating_point() else v  # noqa: E731
+        setattr(precise, name, wide(value))
+    complaints = []
+    for c, actual in zip(cases, results, strict=True):
+        wrong = complaint(c, dtype, actual, host, precise)
+        if wrong:
+            complaints.append(f"{c.name}: {wrong}")
+    if not_lowered:
+        complaints += [f"{c.name} was not lowered" for c in cases if run([c], dtype)[1]]
+    assert not complaints, "\n".join(complaints)
+
+
+def row_names():
+    return {name for path in SOURCES.glob("*.cc") for name in re.findall(r'\{"aten::([\w.]+)"', path.read_text())}
+
+
+def test_each_row_has_a_case():
+    assert row_names() - {c.name for c in CASES} == set()
+
+
+def test_each_row_names_an_operator():
+    for name in row_names():
+        op(name)
