@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/cost.h"
 
+#include "codegen/op_cost.h"
 #include "codegen/typical.h"
 
 namespace torch_lazy::codegen {
 namespace {
 
-// Vector code on one core: memory at 12 bytes a nanosecond, a simple op on 16 floats in half a
-// cycle.
-constexpr double kByte = 0.08;
-constexpr double kOp = 0.02;
-constexpr double kTranscendental = 0.35;
+constexpr double kByte = 0.08;      // memory at 12 bytes a nanosecond
 constexpr double kScattered = 1.0;  // a load at an index that is data
 constexpr double kIteration = 0.1;
 
@@ -27,15 +24,14 @@ KernelCost CostOf(const ir::Graph& graph, const Body& body, const CompileOptions
   for (size_t k = 0; k < body.expressions.size(); ++k) {
     const Expression& e = body.expressions[k];
     if (e.uses == 0) continue;
-    double each = kOp;
+    double each = 0;
     if (e.kind == Expression::Kind::kLoad) {
       each = kByte * static_cast<double>(ir::SizeBytes(e.dtype));
       for (const Affine::Term& term : body.addresses[e.address].index.terms) {
         if (body.variables[term.variable].kind == Variable::Kind::kData) each = kScattered;
       }
     } else if (e.kind == Expression::Kind::kOp) {
-      if ((ir::Info(graph.node(e.node).op).traits & ir::kTranscendental) != 0)
-        each = kTranscendental;
+      each = NanosecondsOf(graph.node(e.node));
     }
     const bool along_row =
         body.uses_inner(static_cast<int>(k)) || e.kind == Expression::Kind::kReduce;

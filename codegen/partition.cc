@@ -5,8 +5,10 @@
 
 #include "base/check.h"
 #include "codegen/dependencies.h"
+#include "codegen/group_loops.h"
+#include "codegen/look_ahead.h"
+#include "codegen/op_cost.h"
 #include "codegen/reduction_fit.h"
-#include "codegen/typical.h"
 
 namespace torch_lazy::codegen {
 namespace {
@@ -19,28 +21,12 @@ constexpr int kMostSingle = 16;     // ops on single numbers that each reader do
 constexpr int kMostBroadcast =
     3;  // ops in a row that are computed again for each iteration they are broadcast over
 
-bool IsExpensive(const ir::Node& node) {
-  switch (node.op) {
-    case ir::Op::kDiv:
-    case ir::Op::kSqrt:
-    case ir::Op::kRsqrt:
-    case ir::Op::kRecip:
-    case ir::Op::kFmod:
-    case ir::Op::kRemainder:
-    case ir::Op::kFloorDiv:
-    case ir::Op::kTruncDiv:
-    case ir::Op::kTake:
-      return true;
-    default:  // the table knows the rest
-      return (ir::Info(node.op).traits & ir::kTranscendental) != 0;
-  }
-}
-
 class Partitioner {
  public:
   Partitioner(const GraphWithCopies& graph, const Factors& factors, const CompileOptions& options)
       : graph_(graph.graph),
         copies_(graph.copies),
+        look_(MakeLookAhead(graph.graph)),
         factors_(factors),
         options_(options),
         readers_(graph_.nodes.size()),
@@ -50,7 +36,6 @@ class Partitioner {
 
   Partition Run() {
     AddCalls();
-    LookAhead();
     for (const ir::Output& output : graph_.outputs) readers_[output.value].stored = true;
     for (ir::Value v = static_cast<ir::Value>(graph_.nodes.size()) - 1; v >= 0; --v) Visit(v);
     return std::move(result_);
@@ -77,26 +62,6 @@ class Partitioner {
       unit_[v] = dependencies_.AddUnit();
       if (previous >= 0) dependencies_.AddEdge(previous, unit_[v]);
       previous = unit_[v];
-    }
-  }
-
-  // What the greedy walk, which comes from the other end, needs to know of a node's inputs.
-  void LookAhead() {
-    single_ops_.assign(graph_.nodes.size(), 0);
-    reduction_behind_.assign(graph_.nodes.size(), ir::kNoValue);
-    for (ir::Value v = 0; v < static_cast<ir::Value>(graph_.nodes.size()); ++v) {
-      const ir::Node& node = graph_.node(v);
-      const ir::Kind kind = ir::Info(node.op).kind;
-      if (kind == ir::Kind::kReduce) reduction_behind_[v] = v;
-      if (kind != ir::Kind::kElementwise && kind != ir::Kind::kView) continue;
-      int ops = kind == ir::Kind::kElementwise ? 1 : 0;
-      for (const ir::Value input : node.inputs) {
-        ops += single_ops_[input];
-        reduction_behind_[v] = std::max(reduction_behind_[v], reduction_behind_[input]);
-      }
-      const bool is_single = std::all_of(node.type.dims.begin(), node.type.dims.end(),
-                                         [](ir::Extent extent) { return extent.is_one(); });
-      single_ops_[v] = is_single ? std::min(ops, kMostSingle + 1) : 0;
     }
   }
 
@@ -160,24 +125,51 @@ class Partitioner {
     for (const int group : groups) {
       if (!CanCompute(v, group) || !CanStore(v, group)) continue;
       Group before = result_.groups[group];
-      if (!Fit(v, group) || !StoresEachOnce(v, group)) {
+      if (!Fit(v, group) ||
+          !MeetsEachOnce(result_.groups[group], result_.groups[group].maps[MapIn(group, readers)],
+                         graph_.type(v).dims, factors_)) {
         result_.groups[group] = std::move(before);
         continue;
       }
-      NoteReaders(v, GroupUnit(group));
-      result_.groups[group].roots.push_back({v, MapIn(group, readers)});
-      result_.home[v] = group;
-      Compute(v, group);
+      StoreIn(v, group, MapIn(group, readers));
       return;
     }
-    NewGroup(v);
+    if (!JoinSibling(v)) NewGroup(v);
+  }
+
+  // A group that reads what the node reads, at the same places, can compute it at little cost,
+  // though neither needs the other: the sums of a gradient and of its product with something, say.
+  bool JoinSibling(ir::Value v) {
+    const ir::Node& node = graph_.node(v);
+    if (ir::Info(node.op).kind == ir::Kind::kIndexed) return false;
+    const std::vector<int> own_readers = GroupsOf(readers_[v]);
+    for (size_t k = 0; k < node.inputs.size(); ++k) {
+      const auto candidates = readers_[node.inputs[k]].groups;
+      for (const Readers::InGroup& candidate : candidates) {
+        const bool is_reader =
+            std::find(own_readers.begin(), own_readers.end(), candidate.group) != own_readers.end();
+        Group& group = result_.groups[candidate.group];
+        if (is_reader || group.computed.size() >= kMostComputed) continue;
+        const std::optional<IndexMap> map = MapOverSameLoops(graph_, factors_, v, group);
+        if (!map.has_value()) continue;
+        const int id = group.Intern(*map);
+        const std::optional<IndexMap> at =
+            InputMap(graph_, factors_, group, v, static_cast<int>(k), id);
+        if (!at.has_value() || group.Intern(*at) != candidate.map) continue;
+        if (!NothingBetween(v, candidate.group)) continue;
+        readers_[v].groups.push_back({candidate.group, id, 0});
+        StoreIn(v, candidate.group, id);
+        return true;
+      }
+    }
+    return false;
   }
 
   // A number derived from a reduction, like 1 / sqrt(variance + eps), and broadcast back over the
   // reduced dims: the group takes the reduction's loops now, so that the number is computed once a
   // row.
   bool BecomesRowNumber(ir::Value v, const Readers::InGroup& reader) {
-    const ir::Value reduction = reduction_behind_[v];
+    const ir::Value reduction = look_.reduction_behind[v];
     Group& group = result_.groups[reader.group];
     if (reduction == ir::kNoValue || group.shape != Group::Shape::kMap) return false;
     if (ReductionShape(graph_, reduction) != Group::Shape::kRows) return false;
@@ -203,9 +195,9 @@ class Partitioner {
   // Cheaper to compute once more than to store and load: one op on at most one input of full size.
   bool IsCheap(ir::Value v, size_t num_groups) const {
     const ir::Node& node = graph_.node(v);
-    if (single_ops_[v] > 0) return single_ops_[v] <= kMostSingle;
+    if (look_.single_ops[v] > 0) return look_.single_ops[v] <= kMostSingle;
     if (num_groups > kMostReaders || ir::Info(node.op).kind != ir::Kind::kElementwise ||
-        IsExpensive(node))
+        IsCostly(node))
       return false;
     int full = 0;
     for (const ir::Value input : node.inputs) {
@@ -224,7 +216,7 @@ class Partitioner {
       if (reader.group != group_index) continue;
       ++maps;
       if (reader.broadcast > kMostBroadcast) return false;
-      if (reader.broadcast > 0 && IsExpensive(graph_.node(v))) return false;
+      if (reader.broadcast > 0 && IsCostly(graph_.node(v))) return false;
     }
     return maps <= (ir::Info(graph_.node(v).op).kind == ir::Kind::kReduce ? 1 : kMostMaps);
   }
@@ -245,6 +237,11 @@ class Partitioner {
                     })) {
       return false;
     }
+    return NothingBetween(v, group);
+  }
+
+  bool NothingBetween(ir::Value v, int group) const {
+    const Readers& readers = readers_[v];
     const int unit = group_units_[group];
     for (const int other : readers.units) {
       if (dependencies_.Reaches(other, unit)) return false;
@@ -254,35 +251,6 @@ class Partitioner {
         return false;
     }
     return true;
-  }
-
-  // At its map, do the group's loops meet each element exactly once?
-  bool StoresEachOnce(ir::Value v, int group_index) const {
-    const Group& group = result_.groups[group_index];
-    const ir::Dims& dims = graph_.type(v).dims;
-    const IndexMap& map = group.maps[MapIn(group_index, readers_[v])];
-    const Affine address = Linearize(map, dims, factors_);
-    if (!address.offset.is_zero()) return false;
-    std::vector<bool> used(group.variables.size());
-    Monomial reached;  // the elements 0 .. reached - 1 are met by the variables used so far
-    for (size_t n = 0; n < address.terms.size(); ++n) {
-      const auto next =
-          std::find_if(address.terms.begin(), address.terms.end(), [&](const Affine::Term& term) {
-            return !used[term.variable] && term.coefficient == Polynomial(reached);
-          });
-      if (next == address.terms.end()) return false;
-      used[next->variable] = true;
-      reached = reached * group.variables[next->variable].extent;
-    }
-    if (!(reached == ProductOf(factors_.Of(dims)))) return false;
-    bool uses_inner = false, misses_inner = false;
-    for (size_t k = 0; k < group.variables.size(); ++k) {
-      const Variable::Kind kind = group.variables[k].kind;
-      if (kind == Variable::Kind::kOuter && !used[k]) return false;
-      if (kind == Variable::Kind::kData && used[k]) return false;
-      if (kind == Variable::Kind::kInner) (used[k] ? uses_inner : misses_inner) = true;
-    }
-    return !(uses_inner && misses_inner);
   }
 
   void NewGroup(ir::Value v) {
@@ -295,14 +263,20 @@ class Partitioner {
       group.variables.push_back({Variable::Kind::kOuter, ProductOf({extent})});
     }
     const int map = group.Intern(IdentityMap(node.type.dims, factors_, 0));
-    NoteReaders(v, GroupUnit(index));
-    group.roots.push_back({v, map});
-    result_.home[v] = index;
-    readers_[v].groups = {{index, map, 0}};
     if (ir::Info(node.op).kind == ir::Kind::kReduce) {
-      LAZY_CHECK(FitReduction(graph_, factors_, options_, v, map, group));
+      LAZY_CHECK(FitReduction(graph_, factors_, options_, v, map, group),
+                 "a group of its own fits a reduction");
     }
-    Compute(v, index);
+    readers_[v].groups.push_back({index, map, 0});
+    StoreIn(v, index, map);
+  }
+
+  // The group computes the value and stores it; whoever else reads it comes after.
+  void StoreIn(ir::Value v, int group, int map) {
+    NoteReaders(v, GroupUnit(group));
+    result_.groups[group].roots.push_back({v, map});
+    result_.home[v] = group;
+    Compute(v, group);
   }
 
   // The node is computed by the group: its inputs are read there.
@@ -333,36 +307,6 @@ class Partitioner {
     readers.groups.push_back({reader.group, id, broadcast});
   }
 
-  // Would a value at this map be computed again for each iteration of some loop? Numbers without
-  // any index, and those that depend on the outer loops alone, are computed once before the (inner)
-  // loop.
-  static bool IsRepeated(const Group& group, const IndexMap& map) {
-    std::vector<bool> used(group.variables.size());
-    for (const Affine& index : map) {
-      for (const Affine::Term& term : index.terms) used[term.variable] = true;
-    }
-    bool any_outer = false, all_outer = true, any_inner = false, all_inner = true, any_data = false,
-         has_inner = false;
-    for (size_t k = 0; k < used.size(); ++k) {
-      switch (group.variables[k].kind) {
-        case Variable::Kind::kOuter:
-          (used[k] ? any_outer : all_outer) = used[k];
-          break;
-        case Variable::Kind::kInner:
-          has_inner = true;
-          (used[k] ? any_inner : all_inner) = used[k];
-          break;
-        case Variable::Kind::kData:
-          any_data |= used[k];
-          break;
-      }
-    }
-    if (any_data) return false;
-    if (!any_outer && !any_inner) return false;
-    if (!any_inner) return !all_outer && !has_inner;
-    return !all_outer || !all_inner;
-  }
-
   void RequireStored(ir::Value v, int unit) {
     readers_[v].stored = true;
     readers_[v].units.push_back(unit);
@@ -379,15 +323,13 @@ class Partitioner {
 
   const ir::Graph& graph_;
   const absl::flat_hash_set<ir::Value>& copies_;
+  const LookAhead look_;
   const Factors& factors_;
   const CompileOptions& options_;
   Partition result_;
   Dependencies dependencies_;
   std::vector<Readers> readers_;
-  std::vector<int> single_ops_;  // of a single number: the ops it takes; else 0
-  std::vector<ir::Value>
-      reduction_behind_;   // the last reduction that a node was derived from by pointwise ops
-  std::vector<int> unit_;  // of each call
+  std::vector<int> unit_;         // of each call
   std::vector<int> group_units_;  // of each group
 };
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "codegen/op_cost.h"
+
 namespace torch_lazy::codegen {
 namespace {
 
@@ -66,7 +68,10 @@ void FillNumbers(const Body& body, RowStages* rows) {
 // The costly number nearest to the results that more than one stage computes; -1 if there is none.
 int CostlyTwice(const ir::Graph& graph, const Body& body, const RowStages& rows) {
   for (int e = static_cast<int>(body.expressions.size()) - 1; e >= 0; --e) {
-    if (!IsCostly(graph, body.expressions[e]) || Contains(rows.scratch, e)) continue;
+    const Expression& expression = body.expressions[e];
+    const bool is_costly =
+        expression.kind == Expression::Kind::kOp && IsCostly(graph.node(expression.node));
+    if (!is_costly || Contains(rows.scratch, e)) continue;
     const auto stages =
         std::count_if(rows.stages.begin(), rows.stages.end(),
                       [e](const RowStage& stage) { return Contains(stage.numbers, e); });
@@ -82,13 +87,6 @@ bool StoresAlongRow(const Body& body, const Store& store) {
   return std::any_of(terms.begin(), terms.end(), [&](const Affine::Term& term) {
     return (body.inner >> term.variable & 1) != 0;
   });
-}
-
-bool IsCostly(const ir::Graph& graph, const Expression& expression) {
-  if (expression.kind != Expression::Kind::kOp) return false;
-  const ir::Op op = graph.node(expression.node).op;
-  return op == ir::Op::kDiv || op == ir::Op::kSqrt || op == ir::Op::kRsqrt ||
-         (ir::Info(op).traits & ir::kTranscendental) != 0;
 }
 
 RowStages MakeRowStages(const ir::Graph& graph, const Body& body) {

@@ -31,7 +31,4 @@ RowStages MakeRowStages(const ir::Graph& graph, const Body& body);
 // along it, too.
 bool StoresAlongRow(const Body& body, const Store& store);
 
-// An op that costs more than reading its result from cache.
-bool IsCostly(const ir::Graph& graph, const Expression& expression);
-
 }  // namespace torch_lazy::codegen

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What partitioning, which walks from the outputs, needs to know of a node's inputs.
+#pragma once
+
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace torch_lazy::codegen {
+
+struct LookAhead {
+  std::vector<int> single_ops;  // of a pointwise single number: the ops it takes; else 0
+  std::vector<ir::Value>
+      reduction_behind;  // the last reduction that a node was derived from by pointwise ops
+};
+
+LookAhead MakeLookAhead(const ir::Graph& graph);
+
+}  // namespace torch_lazy::codegen
