@@ -102,7 +102,10 @@ class BodyMaker {
 
   int Elementwise(ir::Value v, int map) {
     Expression e{Expression::Kind::kOp, v, graph_.type(v).dtype};
-    for (const ir::Value input : graph_.node(v).inputs) e.arguments.push_back(Get(input, map));
+    const bool is_copy = partition_.copies.contains(v);
+    for (const ir::Value input : graph_.node(v).inputs) {
+      e.arguments.push_back(is_copy ? Load(input, map) : Get(input, map));
+    }
     return AddWithArguments(std::move(e));
   }
 

@@ -55,6 +55,7 @@ struct Group {
 struct Partition {
   std::vector<Group> groups;
   std::vector<int> home;  // of each value: the group that stores it, -1 if none does
+  absl::flat_hash_set<ir::Value> copies;  // read their input from memory, whatever it is
 
   // The value in whose buffer `value` lies whole and in order, or kNoValue: itself if it is a
   // parameter, a call's result or a root; through reshapes, their input.

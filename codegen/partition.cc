@@ -25,13 +25,14 @@ class Partitioner {
  public:
   Partitioner(const GraphWithCopies& graph, const Factors& factors, const CompileOptions& options)
       : graph_(graph.graph),
-        copies_(graph.copies),
+
         look_(MakeLookAhead(graph.graph)),
         factors_(factors),
         options_(options),
         readers_(graph_.nodes.size()),
         unit_(graph_.nodes.size(), -1) {
     result_.home.assign(graph_.nodes.size(), -1);
+    result_.copies = graph.copies;
   }
 
   Partition Run() {
@@ -292,7 +293,7 @@ class Partitioner {
 
   void ReadInput(const Readers::InGroup& reader, ir::Value v, int input) {
     const ir::Value from = graph_.node(v).inputs[input];
-    if (copies_.contains(v)) return RequireStored(from, GroupUnit(reader.group));
+    if (result_.copies.contains(v)) return RequireStored(from, GroupUnit(reader.group));
     Group& group = result_.groups[reader.group];
     const std::optional<IndexMap> map = InputMap(graph_, factors_, group, v, input, reader.map);
     if (!map.has_value()) return RequireStored(from, GroupUnit(reader.group));
@@ -322,7 +323,6 @@ class Partitioner {
   int GroupUnit(int group) const { return group_units_[group]; }
 
   const ir::Graph& graph_;
-  const absl::flat_hash_set<ir::Value>& copies_;
   const LookAhead look_;
   const Factors& factors_;
   const CompileOptions& options_;

@@ -53,7 +53,7 @@ class GraphMaker {
   void Grow() {
     const Value x = Any();
     const int rank = b_ir_.rank(x);
-    switch (Pick(9)) {
+    switch (Pick(13)) {
       case 0:
         values_.push_back(b_ir_.Unary(Pick(2) != 0 ? Op::kTanh : Op::kNeg, x));
         break;
@@ -84,6 +84,19 @@ class GraphMaker {
       }
       case 7:
         Reshape(x);
+        break;
+      case 9:
+        Slice(x);
+        break;
+      case 10:
+        Take(x);
+        break;
+      case 11:
+        values_.push_back(
+            b_ir_.Cast(b_ir_.Cast(x, Pick(2) != 0 ? DType::kBF16 : DType::kF16), DType::kF32));
+        break;
+      case 12:
+        Call(x);
         break;
       case 8: {
         const ir::Dims dims = {a_, b_, c_};
@@ -125,18 +138,65 @@ class GraphMaker {
     }
   }
 
+  // All but the first index of a dim, then broadcast back.
+  void Slice(Value x) {
+    const ir::Dims dims = b_ir_.dims(x);
+    if (dims.empty()) return;
+    const int dim = Pick(static_cast<int>(dims.size()));
+    ir::Dims starts(dims.size(), Extent::Constant(0)), sizes = dims;
+    const ir::Ints steps(dims.size(), 1);
+    sizes[dim] = Extent::Constant(1);
+    values_.push_back(b_ir_.Expand(b_ir_.Slice(x, starts, sizes, steps), dims));
+  }
+
+  // Reverses x along a dim.
+  void Take(Value x) {
+    const ir::Dims dims = b_ir_.dims(x);
+    if (dims.empty()) return;
+    const int dim = Pick(static_cast<int>(dims.size()));
+    const Value extent = b_ir_.ExtentOf(dims[dim]);
+    const Value last = b_ir_.Full(b_ir_.Sub(extent, b_ir_.Const(DType::kI64, 1)), dims);
+    const Value index = b_ir_.Sub(last, b_ir_.Iota({DType::kI64, dims}, dim));
+    values_.push_back(b_ir_.Take(x, index, dim));
+  }
+
+  // Gives 2 a + b and a - b, the first perhaps in the place of a.
+  void Call(Value x) {
+    const int64_t record = calls_++;
+    const int64_t inout = Pick(2) - 1;
+    const Value y = Like(x);
+    for (const Value result :
+         b_ir_.Call("mix", record, {x, y}, {b_ir_.type(x), b_ir_.type(x)}, {inout, -1})) {
+      values_.push_back(result);
+    }
+  }
+
   std::mt19937 random_;
+  int64_t calls_ = 0;
   ir::Builder b_ir_{"fuzz"};
   std::vector<Value> values_;
   const Extent a_ = Extent::Symbol(0), b_ = Extent::Symbol(1), c_ = Extent::Symbol(2),
                ab_ = Extent::Symbol(3);
 };
 
+absl::StatusOr<std::vector<ir::HostValue>> Mix(const ir::Node&,
+                                               absl::Span<const ir::HostValue> operands) {
+  std::vector<ir::HostValue> results = {operands[0], operands[0]};
+  for (size_t k = 0; k < operands[0].floats.size(); ++k) {
+    const float a = static_cast<float>(operands[0].floats[k]),
+                b = static_cast<float>(operands[1].floats[k]);
+    results[0].floats[k] = 2 * a + b;
+    results[1].floats[k] = a - b;
+  }
+  return results;
+}
+
 class Fuzz : public testing::TestWithParam<uint32_t> {};
 
 TEST_P(Fuzz, CompiledAsEvaluated) {
   const ir::Graph graph = GraphMaker(GetParam()).Make();
-  CheckGraph(graph, {{3, 5, 4, 15}, {33, 70, 2, 2310}, {1, 1, 1, 1}}, {2e-5, 2e-4}, GetParam());
+  CheckGraph(graph, {{3, 5, 4, 15}, {33, 70, 2, 2310}, {1, 1, 1, 1}}, {2e-5, 2e-4}, GetParam(),
+             Mix);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Fuzz, testing::Range(0u, 60u));

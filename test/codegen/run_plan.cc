@@ -173,13 +173,14 @@ ir::EvaluateInputs RandomInputs(const ir::Graph& graph, const std::vector<int64_
 }
 
 void CheckGraph(const ir::Graph& graph, const std::vector<std::vector<int64_t>>& symbols,
-                Tolerance tolerance, uint32_t seed) {
+                Tolerance tolerance, uint32_t seed, const CallFunction& call) {
   const absl::StatusOr<Plan> plan = Compile(graph, {});
   ASSERT_TRUE(plan.ok()) << plan.status();
   for (const std::vector<int64_t>& numbers : symbols) {
     const std::string what = absl::StrCat("sizes ", absl::StrJoin(numbers, ", "), ", seed ", seed,
                                           "\n", ir::Print(graph), plan->ToString());
     ir::EvaluateInputs inputs = RandomInputs(graph, numbers, seed);
+    inputs.call = call;
     const absl::StatusOr<std::vector<ir::HostValue>> expected = ir::Evaluate(graph, inputs);
     ASSERT_TRUE(expected.ok()) << expected.status() << "\n" << what;
     const std::vector<ir::HostValue> actual = RunPlan(graph, *plan, &inputs);

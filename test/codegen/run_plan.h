@@ -26,10 +26,12 @@ struct Tolerance {
 void ExpectClose(const ir::HostValue& actual, const ir::HostValue& expected, Tolerance tolerance,
                  const std::string& what);
 
+using CallFunction = decltype(ir::EvaluateInputs::call);
+
 // Compile(graph) on the backend against Evaluate(graph), with random parameters and the given
 // sizes.
 void CheckGraph(const ir::Graph& graph, const std::vector<std::vector<int64_t>>& symbols,
-                Tolerance tolerance, uint32_t seed = 1);
+                Tolerance tolerance, uint32_t seed = 1, const CallFunction& call = nullptr);
 void CheckText(absl::string_view text, const std::vector<std::vector<int64_t>>& symbols,
                Tolerance tolerance = {});
 
