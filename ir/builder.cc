@@ -84,7 +84,9 @@ Value Builder::ExtentOf(Extent extent) {
   return AppendOp(Op::kExtentOf, {}, {DType::kI64, {}}, std::move(attrs));
 }
 
-Value Builder::Count(absl::Span<const Extent> dims, DType dtype) {
+Value Builder::Count(absl::Span<const Extent> extents, DType dtype) {
+  const Dims dims(extents.begin(),
+                  extents.end());  // they may be a node's, and nodes move when one is appended
   int64_t constant = 1;
   for (Extent extent : dims) constant *= extent.is_constant() ? extent.constant() : 1;
   Value count = kNoValue;

@@ -31,8 +31,8 @@ class Builder {
   Value Const(DType dtype, int64_t value);
   Value Const(DType dtype, int value) { return Const(dtype, static_cast<int64_t>(value)); }
   Value Iota(const Type& type, int dim);
-  Value ExtentOf(Extent extent);                            // i64
-  Value Count(absl::Span<const Extent> dims, DType dtype);  // the product of extents, rank 0
+  Value ExtentOf(Extent extent);                               // i64
+  Value Count(absl::Span<const Extent> extents, DType dtype);  // the product of extents, rank 0
 
   // Elementwise: operands have equal types.
   Value Unary(Op op, Value x);
@@ -74,6 +74,7 @@ class Builder {
                           absl::Span<const Value> operands, absl::Span<const Type> results,
                           Ints inout);
 
+  // References into the graph hold until the next node is appended.
   const Type& type(Value v) const { return graph_.type(v); }
   const Dims& dims(Value v) const { return graph_.type(v).dims; }
   DType dtype(Value v) const { return graph_.type(v).dtype; }

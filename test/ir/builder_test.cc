@@ -61,6 +61,14 @@ TEST(Builder, CountsElementsOfSymbols) {
 )");
 }
 
+// The dims given are those of a node, which moves as the graph grows: for AddressSanitizer.
+TEST(Builder, CountsTheDimsOfAValueWhileItGrows) {
+  Builder b;
+  const Value x = b.Param({DType::kF32, {s0, s1, s0, s1}});
+  for (int k = 0; k < 100; ++k) b.Count(b.dims(x), DType::kF32);
+  EXPECT_EQ(b.graph().nodes.size(), 1u + 100 * 8);
+}
+
 TEST(Builder, ReducesDimsInAnyOrder) {
   Builder b;
   const Value x = b.Param({DType::kF32, {s0, Num(4), s1}});
