@@ -36,12 +36,14 @@ class Recorder final : public c10::OperatorKernel {
 
 // Recorded whole although PyTorch could take them apart (or, for the cells and convolutions, has no CPU kernel): one
 // record instead of several, and what runs on the CPU is what eager runs there.
-constexpr std::array<std::string_view, 14> kWhole = {
+// `abs` and the logical functions would otherwise write into an empty tensor and resize it, which is never recorded.
+constexpr std::array<std::string_view, 19> kWhole = {
     "aten::_native_batch_norm_legit_no_training",
     "aten::_thnn_fused_gru_cell",
     "aten::_thnn_fused_gru_cell_backward",
     "aten::_thnn_fused_lstm_cell",
     "aten::_thnn_fused_lstm_cell_backward_impl",
+    "aten::abs",
     "aten::convolution",
     "aten::convolution_backward",
     "aten::convolution_backward_overrideable",
@@ -49,6 +51,10 @@ constexpr std::array<std::string_view, 14> kWhole = {
     "aten::embedding",
     "aten::linear",
     "aten::linear_backward",
+    "aten::logical_and",
+    "aten::logical_not",
+    "aten::logical_or",
+    "aten::logical_xor",
     "aten::native_group_norm",
     "aten::native_layer_norm",
 };
@@ -66,13 +72,16 @@ bool IsView(const c10::FunctionSchema& schema) {
   return false;
 }
 
+// new_empty_strided and the like: all they do is ask for an empty tensor, which needs no record.
+bool IsFactory(const c10::FunctionSchema& schema) { return schema.argumentIndexWithName("device").has_value(); }
+
 bool IsRecorded(const c10::OperatorHandle& handle) {
   if (handle.hasKernelForDispatchKey(DispatchKey::PrivateUse1)) return false;
   if (IsWhole(handle.operator_name())) return true;
-  if (handle.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd)) return false;
-  return (handle.hasKernelForDispatchKey(DispatchKey::CPU) ||
-          handle.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutogradNonFunctional)) &&
-         !IsView(handle.schema());
+  if (handle.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd) || IsView(handle.schema())) return false;
+  return handle.hasKernelForDispatchKey(DispatchKey::CPU) ||
+         (handle.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutogradNonFunctional) &&
+          !IsFactory(handle.schema()));
 }
 
 // The `_` fallback has one kernel for all operators, so it looks them up.

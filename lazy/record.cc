@@ -92,6 +92,7 @@ c10::IValue Keep(c10::IValue&& value, const Arg& arg) {
     const at::Tensor& number = value.toTensor();
     return number.unsafeGetTensorImpl()->is_wrapped_number() ? std::move(value) : c10::IValue(number.detach().clone());
   }
+  if (value.isDevice() && value.toDevice().is_privateuseone()) return c10::Device(c10::kCPU);  // where the call will run
   if (arg.kind != ArgKind::kTensorList && arg.kind != ArgKind::kOptionalTensorList) return std::move(value);
   if (!value.isList()) return std::move(value);
   c10::List<c10::IValue> list(value.toList().elementType());
