@@ -61,7 +61,10 @@ constexpr lazy::Row kRows[] = {
     {"aten::hardswish", Of1<formula::Hardswish>},
     {"aten::hardswish_backward", Of2<formula::HardswishBackward>},
     {"aten::hardsigmoid", Of1<formula::Hardsigmoid>},
-    {"aten::hardsigmoid_backward", Of2<formula::HardsigmoidBackward>},
+    // ATen's sixth is that of f32 in every type.
+    {"aten::hardsigmoid_backward", Formula<kFloats, [](Tensor g, Tensor x) {
+       return Where(Binary(Op::kAnd, x > -3.0, x < 3.0), g * double{1.0f / 6}, g.Number(0));
+     }>},
     {"aten::gelu", Formula<kFloats, [](Tensor x, String approximate) {
        return formula::Gelu(x.builder(), x, FormOf(approximate));
      }>},
