@@ -82,6 +82,17 @@ int64_t Get(Tally tally, absl::string_view name) {
   return Cell(tally, name).load(std::memory_order_relaxed);
 }
 
+std::vector<std::pair<std::string, int64_t>> List(Tally tally) {
+  NamedCounts& named = Named();
+  absl::MutexLock lock(&named.mutex);
+  std::vector<std::pair<std::string, int64_t>> counts;
+  for (const auto& [name, cell] : named.maps[static_cast<size_t>(tally)]) {
+    const int64_t value = cell->load(std::memory_order_relaxed);
+    if (value != 0) counts.emplace_back(name, value);
+  }
+  return counts;
+}
+
 std::string MetricsJson() {
   std::vector<std::string> fields;
   for (size_t i = 0; i < std::size(kCounters); ++i) {
@@ -91,14 +102,9 @@ std::string MetricsJson() {
         Quoted(kCounters[i].name), ": ",
         seconds ? absl::StrCat(static_cast<double>(value) * 1e-9) : absl::StrCat(value)));
   }
-  NamedCounts& named = Named();
-  absl::MutexLock lock(&named.mutex);
   for (size_t i = 0; i < std::size(kTallies); ++i) {
     std::vector<std::string> counts;
-    for (const auto& [name, cell] : named.maps[i]) {
-      const int64_t value = cell->load(std::memory_order_relaxed);
-      if (value != 0) counts.push_back(absl::StrCat(Quoted(name), ": ", value));
-    }
+    for (const auto& [name, value] : List(static_cast<Tally>(i))) counts.push_back(absl::StrCat(Quoted(name), ": ", value));
     fields.push_back(absl::StrCat(Quoted(kTallies[i]), ": {", absl::StrJoin(counts, ", "), "}"));
   }
   return absl::StrCat("{", absl::StrJoin(fields, ", "), "}");

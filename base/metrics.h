@@ -11,6 +11,8 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 
@@ -72,6 +74,7 @@ std::atomic<int64_t>& Cell(Tally tally, absl::string_view name);
 void Count(Tally tally, absl::string_view name, int64_t by = 1);
 int64_t Get(Tally tally, absl::string_view name);
 
+std::vector<std::pair<std::string, int64_t>> List(Tally tally);  // sorted by name, without zeros
 std::string MetricsJson();  // one object; keys in the order of the lists, tallies sorted by name,
                             // zeros left out there
 void ResetMetrics();

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/flags.h"
+#include "base/log.h"
 #include "base/metrics.h"
 #include "lazy/bound_plan.h"
 #include "lazy/interpreter.h"
@@ -15,6 +16,7 @@ namespace torch_lazy::lazy {
 Entry::Entry(const TrieNode* end, std::vector<bool> live) : live_(std::move(live)) {
   for (const TrieNode* node = end; node->op != nullptr; node = node->parent) calls_.push_back(node);
   std::reverse(calls_.begin(), calls_.end());
+  for (const TrieNode* call : calls_) recorded_.push_back(&base::Cell(base::Tally::kCallsRecordedByOp, call->op->name));
   std::vector<int32_t> last_use(live_.size(), -1);
   for (size_t k = 0; k < calls_.size(); ++k) {
     for (const NodeOperand& operand : calls_[k]->operands) last_use[operand.slot] = static_cast<int32_t>(k);
@@ -41,6 +43,9 @@ const BoundPlan* Entry::Prepare(const Trace& trace) {
     if (lowered_ != nullptr) planned_ = PlanOf(lowered_->graph, &known);
   }
   base::Count(known ? base::Counter::kTraceHits : base::Counter::kTraceMisses);
+  if (!known) {
+    LAZY_LOG(1, "miss: a trace of ", calls_.size(), " calls and ", std::count(live_.begin(), live_.end(), true), " outputs was not known");
+  }
   if (planned_ == nullptr) return nullptr;
   if (bound_ == nullptr && planned_->Want(lowered_->symbols)) bound_ = std::make_unique<BoundPlan>(*this, *lowered_, *planned_);
   return bound_.get();
@@ -51,13 +56,23 @@ void Entry::Run(Trace* trace) {
   const BoundPlan* plan = Prepare(*trace);
   if (plan == nullptr || base::Compilation() == base::CompileMode::kOff) {
     base::Count(base::Counter::kTracesInterpreted);
-    base::Count(base::Counter::kCallsRecorded, static_cast<int64_t>(calls_.size()));
+    CountCalls(/*compiled=*/false);
     Interpret(*this, trace);
     return;
   }
-  base::Count(base::Counter::kCallsCompiled, lowered_->num_lowered);
-  base::Count(base::Counter::kCallsRecorded, static_cast<int64_t>(calls_.size()) - lowered_->num_lowered);
+  CountCalls(/*compiled=*/true);
   plan->Run(trace);
+}
+
+void Entry::CountCalls(bool compiled) const {
+  int64_t by_aten = 0;
+  for (size_t k = 0; k < calls_.size(); ++k) {
+    if (compiled && lowered_->lowered[k]) continue;
+    recorded_[k]->fetch_add(1, std::memory_order_relaxed);
+    ++by_aten;
+  }
+  base::Count(base::Counter::kCallsRecorded, by_aten);
+  base::Count(base::Counter::kCallsCompiled, static_cast<int64_t>(calls_.size()) - by_aten);
 }
 
 bool Entry::Serves(const std::vector<bool>& live) const {

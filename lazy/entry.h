@@ -2,6 +2,7 @@
 // What runs when a trace is cut at a node of the trie.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -34,10 +35,12 @@ class Entry {
  private:
   // The plan to run, null while there is none.
   const BoundPlan* Prepare(const Trace& trace);
+  void CountCalls(bool compiled) const;
 
   std::vector<const TrieNode*> calls_;  // in program order
   std::vector<bool> live_;              // per slot: its content is an output
   std::vector<std::vector<int32_t>> ends_;
+  std::vector<std::atomic<int64_t>*> recorded_;  // per call: how often its operator was run by ATen in its place
 
   std::mutex lock_;  // over what follows
   bool lowering_tried_ = false;

@@ -25,7 +25,7 @@ struct LoweredTrace {
   std::vector<int32_t> param_slots;    // graph parameter -> slot
   std::vector<NumberSource> numbers;   // graph scalar -> argument
   std::vector<int32_t> output_slots;   // graph output -> slot
-  int num_lowered = 0;                 // calls that became primitives
+  std::vector<bool> lowered;           // per call: it became primitives
 };
 
 // Null if some value has a dtype that graphs do not know: then the entry is always interpreted.

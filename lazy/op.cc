@@ -115,7 +115,10 @@ Op::Op(c10::OperatorHandle h) : handle(h), name(Key(h.operator_name())) {
   random = handle.hasTag(at::Tag::nondeterministic_seeded) && !IsTaggedRandomOnly(name);
   immediate = random || handle.hasTag(at::Tag::dynamic_output_shape) || handle.hasTag(at::Tag::data_dependent_output) ||
               handle.hasTag(at::Tag::inplace_view) || !tensor_results || handle.operator_name().name.rfind("aten::", 0) != 0;
-  has_meta = handle.hasKernelForDispatchKey(c10::DispatchKey::Meta);
+  // Structured operators only: their Meta kernel is the code that eager runs. Others have Meta kernels from Python, which
+  // need not agree with the CPU.
+  has_meta = handle.hasKernelForDispatchKey(c10::DispatchKey::Meta) &&
+             handle.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutogradNonFunctional);
 }
 
 const Op& OpOf(const c10::OperatorHandle& handle) {
@@ -132,6 +135,13 @@ const Op& OpOf(const c10::OperatorHandle& handle) {
     if (runner != tables.runners.end()) op->runner = runner->second;
   }
   return *op;
+}
+
+const Op* FindOp(const std::string& name) {
+  Tables& tables = AllTables();
+  std::lock_guard<std::mutex> lock(tables.lock);
+  auto op = tables.ops.find(name);
+  return op == tables.ops.end() ? nullptr : op->second.get();
 }
 
 void RegisterRow(const Row& row) {

@@ -51,7 +51,7 @@ struct Op {
   Runner runner = nullptr;
   bool immediate = false;            // never recorded
   bool random = false;               // draws from a generator
-  bool has_meta = false;             // a Meta kernel gives shapes exactly
+  bool has_meta = false;             // a Meta kernel gives shapes and errors exactly as eager's
   std::vector<Arg> args;
   std::vector<int> return_alias;     // per return: index of the written argument it is, -1 for a new tensor
   bool tensor_results = true;        // all returns are tensors or lists of tensors
@@ -61,6 +61,9 @@ struct Op {
 
 // The op of a handle; made on first use, never freed.
 const Op& OpOf(const c10::OperatorHandle& handle);
+
+// The op of this name, if it was ever called; else null.
+const Op* FindOp(const std::string& name);
 
 // Called by device/ before the first call: rows and runners by overload name.
 void RegisterRow(const Row& row);

@@ -114,7 +114,7 @@ void CutThreadTrace(const char* reason) {
     Locked lock(DeviceLock());
     trace = CurrentTrace();
   }
-  if (trace != nullptr) CutAndRun(trace, reason);
+  if (trace != nullptr && trace->num_calls() != 0) CutAndRun(trace, reason);
 }
 
 c10::Storage Sync(LazyStorageImpl* storage, const char* reason, bool writes) {
@@ -142,6 +142,12 @@ at::Tensor SyncToCpuAlias(const at::Tensor& tensor, const char* reason, bool wri
   c10::Storage content(c10::Storage::use_byte_size_t(), foreign->nbytes(),
                        c10::DataPtr(foreign->mutable_data(), c10::Device(c10::kCPU)), nullptr, /*resizable=*/false);
   return Alias(content, GeometryOf(tensor));
+}
+
+at::Tensor SyncForHost(const at::Tensor& tensor, const char* reason) {
+  base::Count(base::Tally::kSyncs, reason);
+  CutThreadTrace(reason);
+  return SyncToCpuAlias(tensor, reason);
 }
 
 void SyncAll(const char* reason) {

@@ -60,6 +60,10 @@ c10::Storage Sync(LazyStorageImpl* storage, const char* reason, bool writes = fa
 // A CPU tensor on the same memory: pending work is run, nothing is copied.
 at::Tensor SyncToCpuAlias(const at::Tensor& tensor, const char* reason, bool writes = false);
 
+// The same, because the host waits for the value: runs all that the thread has recorded, so that a loop that waits once a
+// step is cut at the same place of every step, whether the value was pending or not.
+at::Tensor SyncForHost(const at::Tensor& tensor, const char* reason);
+
 // Runs everything pending on all threads' traces.
 void SyncAll(const char* reason);
 

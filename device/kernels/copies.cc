@@ -43,7 +43,7 @@ void CopyFromHost(const at::Tensor& from, const at::Tensor& to, bool non_blockin
 at::Tensor CopyFrom(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
   CheckFork();
   if (!to.is_privateuseone()) {
-    at::Tensor(to).copy_(lazy::SyncToCpuAlias(from, "copy to host"), non_blocking);
+    at::Tensor(to).copy_(lazy::SyncForHost(from, "copy to host"), non_blocking);
   } else if (from.is_privateuseone()) {
     RecordCopy(from, to, non_blocking);
   } else {
@@ -59,7 +59,7 @@ at::Tensor CopyFromAndResize(const at::Tensor& from, const at::Tensor& to) {
 
 at::Scalar LocalScalarDense(const at::Tensor& self) {
   CheckFork();
-  return at::_local_scalar_dense(lazy::SyncToCpuAlias(self, "item"));
+  return at::_local_scalar_dense(lazy::SyncForHost(self, "item"));
 }
 
 // Copy-on-write clones need storages whose pointers they may share, and ours are made to look like such.
