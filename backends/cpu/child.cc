@@ -41,21 +41,15 @@ std::vector<char*> Pointers(const std::vector<std::string>& strings) {
 // The attributes and file actions of posix_spawn, destroyed together.
 class SpawnSettings {
  public:
-  SpawnSettings(const std::string& output_file, bool idle) {
+  explicit SpawnSettings(const std::string& output_file) {
     posix_spawnattr_init(&attributes);
     posix_spawn_file_actions_init(&actions);
-    short flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK;
+    const short flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK;
     sigset_t signals;
     sigemptyset(&signals);
     posix_spawnattr_setsigmask(&attributes, &signals);
     sigfillset(&signals);
     posix_spawnattr_setsigdefault(&attributes, &signals);
-    if (idle) {
-      flags |= POSIX_SPAWN_SETSCHEDULER;
-      const sched_param parameter = {};
-      posix_spawnattr_setschedpolicy(&attributes, SCHED_IDLE);
-      posix_spawnattr_setschedparam(&attributes, &parameter);
-    }
     posix_spawnattr_setflags(&attributes, flags);
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&actions, 1, output_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC,
@@ -107,14 +101,14 @@ absl::StatusOr<pid_t> StartChild(const ChildOptions& options) {
   const std::vector<std::string> environment = ChildEnvironment();
   const std::vector<char*> arguments = Pointers(options.arguments);
   const std::vector<char*> variables = Pointers(environment);
+  const SpawnSettings settings(options.output_file);
   pid_t child = 0;
-  int error = 0;
-  for (const bool idle : {options.idle, false}) {  // SCHED_IDLE may be forbidden here
-    SpawnSettings settings(options.output_file, idle);
-    error = posix_spawnp(&child, arguments[0], &settings.actions, &settings.attributes,
-                         arguments.data(), variables.data());
-    if (error == 0) return child;
-  }
+  const int error = posix_spawnp(&child, arguments[0], &settings.actions, &settings.attributes,
+                                 arguments.data(), variables.data());
+  // glibc's spawn attributes refuse SCHED_IDLE. The child inherits it to what it starts later.
+  const sched_param parameter = {};
+  if (error == 0 && options.idle) sched_setscheduler(child, SCHED_IDLE, &parameter);
+  if (error == 0) return child;
   return absl::UnavailableError(absl::StrCat(options.arguments[0], ": ", strerror(error)));
 }
 
