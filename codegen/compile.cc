@@ -46,6 +46,10 @@ absl::StatusOr<Plan> Compile(const ir::Graph& graph, const CompileOptions& optio
     if (storage.missing_copies.empty()) {
       Plan plan = Assemble(graph, work.graph, partition, bodies, units, storage, options);
       base::WriteDump(options.dump_folder, "80-plan.txt", plan.ToString());
+      for (size_t k = 0; k < plan.kernels.size(); ++k) {
+        base::WriteDump(options.dump_folder, absl::StrCat("90-k", k, ".cc"),
+                        plan.kernels[k].source);
+      }
       return plan;
     }
     work = InsertCopies(work, storage.missing_copies);

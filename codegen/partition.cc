@@ -13,13 +13,12 @@
 namespace torch_lazy::codegen {
 namespace {
 
-constexpr size_t kMostComputed =
-    96;  // nodes in a group: larger kernels run out of registers, and compile slowly
-constexpr int kMostMaps = 2;        // at which one node is computed in one group
+constexpr size_t kMostComputed = 96;  // nodes in a group: larger kernels lack registers
+constexpr int kMostMaps = 2;          // at which one node is computed in one group
 constexpr size_t kMostReaders = 3;  // groups that compute a cheap node again instead of loading it
-constexpr int kMostSingle = 16;     // ops on single numbers that each reader does again
-constexpr int kMostBroadcast =
-    3;  // ops in a row that are computed again for each iteration they are broadcast over
+constexpr size_t kMostSearched = 16;  // values looked at for a sibling
+constexpr int kMostSingle = 16;       // ops on single numbers that each reader does again
+constexpr int kMostBroadcast = 3;  // ops in a row computed again for what they are broadcast over
 
 class Partitioner {
  public:
@@ -144,8 +143,8 @@ class Partitioner {
     const ir::Node& node = graph_.node(v);
     if (ir::Info(node.op).kind == ir::Kind::kIndexed) return false;
     const std::vector<int> own_readers = GroupsOf(readers_[v]);
-    for (size_t k = 0; k < node.inputs.size(); ++k) {
-      const auto candidates = readers_[node.inputs[k]].groups;
+    for (const ir::Value input : ReadOneForOne(v)) {
+      const auto candidates = readers_[input].groups;
       for (const Readers::InGroup& candidate : candidates) {
         const bool is_reader =
             std::find(own_readers.begin(), own_readers.end(), candidate.group) != own_readers.end();
@@ -154,8 +153,7 @@ class Partitioner {
         const std::optional<IndexMap> map = MapOverSameLoops(graph_, factors_, v, group);
         if (!map.has_value()) continue;
         const int id = group.Intern(*map);
-        const std::optional<IndexMap> at =
-            InputMap(graph_, factors_, group, v, static_cast<int>(k), id);
+        const std::optional<IndexMap> at = InputMap(graph_, factors_, group, v, 0, id);
         if (!at.has_value() || group.Intern(*at) != candidate.map) continue;
         if (!NothingBetween(v, candidate.group)) continue;
         readers_[v].groups.push_back({candidate.group, id, 0});
@@ -164,6 +162,23 @@ class Partitioner {
       }
     }
     return false;
+  }
+
+  // The values that are read at the same places as the node's inputs: these, and theirs through
+  // pointwise ops. Not numbers that are broadcast: to share one saves nothing.
+  std::vector<ir::Value> ReadOneForOne(ir::Value v) const {
+    std::vector<ir::Value> values = {v};
+    for (size_t k = 0; k < values.size() && values.size() < kMostSearched; ++k) {
+      const ir::Node& node = graph_.node(values[k]);
+      if (k > 0 && ir::Info(node.op).kind != ir::Kind::kElementwise) continue;
+      for (const ir::Value input : node.inputs) {
+        const ir::Op op = graph_.node(input).op;
+        const bool is_number = ir::Info(op).kind == ir::Kind::kLeaf && op != ir::Op::kParam;
+        if (op != ir::Op::kExpand && !is_number) values.push_back(input);
+      }
+    }
+    values.erase(values.begin());
+    return values;
   }
 
   // A number derived from a reduction, like 1 / sqrt(variance + eps), and broadcast back over the

@@ -60,9 +60,6 @@ std::string Plan::ToString() const {
     text += "\n";
   }
   absl::StrAppend(&text, "  return ", BufferNames(*this, outputs), "\n}\n");
-  for (size_t k = 0; k < kernels.size(); ++k) {
-    absl::StrAppend(&text, "// k", k, "\n", kernels[k].source);
-  }
   return text;
 }
 

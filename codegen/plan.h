@@ -72,7 +72,7 @@ struct Plan {
   std::vector<Step> steps;
   std::vector<int32_t>
       outputs;  // buffer of each graph output (a kParam buffer when written in place)
-  std::string ToString() const;  // readable, for dumps and goldens
+  std::string ToString() const;  // buffers and steps, readable; the kernels' text is in `kernels`
 };
 
 }  // namespace torch_lazy::codegen
