@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "lazy/bound_plan.h"
+#include "lazy/compare.h"
 #include "lazy/interpreter.h"
 #include "lazy/lower.h"
 #include "lazy/plans.h"
@@ -61,7 +62,11 @@ void Entry::Run(Trace* trace) {
     return;
   }
   CountCalls(/*compiled=*/true);
-  plan->Run(trace);
+  if (base::Number(base::Option::kCompare) != 0) {
+    RunAndCompare(*this, *lowered_, *plan, trace);
+  } else {
+    plan->Run(trace);
+  }
 }
 
 void Entry::CountCalls(bool compiled) const {

@@ -53,27 +53,31 @@ std::string Key(const c10::OperatorName& name) {
   return name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
 }
 
-// The row of an overload: its own, or that of its functional form. `add_.Tensor` has the form `add.Tensor`; `add.out` has
-// the overload of `add` whose arguments are its own without the written ones.
+bool TakesTheSame(const c10::FunctionSchema& functional, const std::vector<c10::Argument>& args, size_t count) {
+  if (functional.arguments().size() != count) return false;
+  for (size_t i = 0; i < count; ++i) {
+    if (*functional.arguments()[i].real_type() != *args[i].real_type()) return false;
+  }
+  return true;
+}
+
+// The row of an overload: its own, or that of its functional form, which has the same name but for a trailing `_`, and
+// takes the same arguments but for written ones at the end. Overload names do not tell: `pow_.Scalar` is in-place
+// `pow.Tensor_Scalar`.
 const Row* FindRow(const absl::flat_hash_map<std::string, const Row*>& rows, const c10::OperatorHandle& handle) {
   const c10::OperatorName& name = handle.operator_name();
   if (auto row = rows.find(Key(name)); row != rows.end()) return row->second;
-  if (name.name.back() == '_') {
-    auto row = rows.find(Key({name.name.substr(0, name.name.size() - 1), name.overload_name}));
-    return row == rows.end() ? nullptr : row->second;
-  }
-  const auto& args = handle.schema().arguments();
+  const std::vector<c10::Argument>& args = handle.schema().arguments();
   size_t inputs = args.size();
   while (inputs > 0 && args[inputs - 1].is_out()) --inputs;
-  if (inputs == args.size()) return nullptr;
+  const bool in_place = inputs == args.size() && name.name.back() == '_';
+  if (inputs == args.size() && !in_place) return nullptr;
+  const std::string base = in_place ? name.name.substr(0, name.name.size() - 1) : name.name;
   for (const auto& [key, row] : rows) {
     const size_t dot = key.find('.');
-    if (key.compare(0, dot, name.name) != 0) continue;
-    const auto functional = c10::Dispatcher::singleton().findSchema({name.name, dot == std::string::npos ? "" : key.substr(dot + 1)});
-    if (!functional || functional->schema().arguments().size() != inputs) continue;
-    bool same = true;
-    for (size_t i = 0; i < inputs; ++i) same = same && *functional->schema().arguments()[i].real_type() == *args[i].real_type();
-    if (same) return row;
+    if (key.compare(0, dot, base) != 0) continue;
+    const auto functional = c10::Dispatcher::singleton().findSchema({base, dot == std::string::npos ? "" : key.substr(dot + 1)});
+    if (functional && TakesTheSame(functional->schema(), args, inputs)) return row;
   }
   return nullptr;
 }
