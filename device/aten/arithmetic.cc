@@ -31,10 +31,17 @@ bool ReverseSub(lazy::Lowering& call) { return AddScaled(call, 1, 0, -1); }
 template <Op kOp>
 constexpr auto* FloatBinary = Primitive2<kFloats, kOp>;
 
-Tensor DivideRounded(Tensor x, Tensor y, absl::string_view mode) {
-  if (mode == "trunc") return Unary(Op::kTrunc, x / y);
-  if (mode == "floor") return Binary(Op::kFloorDiv, x, y);
-  return x / y;
+// (x, y, rounding_mode?)
+bool DivideByMode(lazy::Lowering& call) {
+  if (!InClass(kFloats, call.ComputeType()) || !IsReal(call, 0) || !IsReal(call, 1)) return false;
+  const Tensor x = ReadAsResult(call, 0), y = Argument<Exact>::Read(call, 1);
+  const absl::string_view mode = call.String(2);
+  if (mode == "floor") return call.Return(0, Binary(Op::kFloorDiv, x, y)), true;
+  Tensor quotient = x / y;
+  // Of two 16-bit tensors ATen truncates the rounded quotient, of a tensor and a number the quotient.
+  if (mode == "trunc" && y.rank() > 0) quotient = Rounded(quotient, call.Result(0).dtype);
+  call.Return(0, mode == "trunc" ? Unary(Op::kTrunc, quotient) : quotient);
+  return true;
 }
 
 // The number, unless it is NaN; then the other.
@@ -81,8 +88,7 @@ constexpr lazy::Row kRows[] = {
     // A 16-bit float times or by a number: the number is not rounded first.
     {"aten::mul.Tensor", Formula<kReals, [](Tensor x, Exact y) { return x * y; }>},
     {"aten::div.Tensor", Formula<kFloats, [](Tensor x, Exact y) { return x / y; }>},
-    {"aten::div.Tensor_mode",
-     Formula<kFloats, [](Tensor x, Exact y, absl::string_view mode) { return DivideRounded(x, y, mode); }>},
+    {"aten::div.Tensor_mode", DivideByMode},
     {"aten::floor_divide", Formula<kFloats, [](Tensor x, Exact y) { return Binary(Op::kFloorDiv, x, y); }>},
     {"aten::remainder.Tensor", FloatBinary<Op::kRemainder>},
     {"aten::fmod.Tensor", FloatBinary<Op::kFmod>},
