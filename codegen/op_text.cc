@@ -151,11 +151,12 @@ std::string ComputeType(DType dtype) {
       return "float";
     case DType::kF64:
       return "double";
-    case DType::kC64:
+    case DType::kC64:  // complex numbers are only moved
+      return "unsigned long";
     case DType::kC128:
-      break;
+      return "unsigned __int128";
   }
-  LAZY_CHECK(false, "no C++ type for ", ir::Name(dtype));
+  LAZY_CHECK(false, "no C++ type for ", static_cast<int>(dtype));
   return "";
 }
 

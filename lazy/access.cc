@@ -162,6 +162,7 @@ std::optional<c10::SmallVector<int, 6>> MemoryOrder(const Geometry& geometry, si
 ir::Value Read(ir::Builder* b, SymbolTable* symbols, const MemoryValue& memory, const Geometry& geometry) {
   if (geometry.dtype != memory.dtype || geometry.conj || geometry.neg) return ir::kNoValue;
   if (Product(geometry.sizes) == 0) {
+    if (ir::IsComplex(*DTypeOf(geometry.dtype))) return ir::kNoValue;  // no constants of complex types
     return b->Full(b->Cast(b->Const(ir::DType::kI64, 0), *DTypeOf(geometry.dtype)), symbols->DimsOf(geometry.sizes));
   }
   if (Product(memory.dims) == 0) return ir::kNoValue;

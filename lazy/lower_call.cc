@@ -30,7 +30,8 @@ class CallLowering final : public Lowering {
   // False if a tensor of the call cannot be said as a value, or a result cannot replace what it is written to.
   bool Prepare() {
     for (const NodeOperand& operand : call_.operands) {
-      if (!DTypeOf(operand.geometry.dtype)) return false;
+      const auto dtype = DTypeOf(operand.geometry.dtype);
+      if (!dtype || ir::IsComplex(*dtype)) return false;  // complex numbers are ATen's
       values_.push_back(writer_.Read(operand.slot, operand.geometry));
       if (values_.back() == ir::kNoValue) return false;
     }
@@ -142,7 +143,7 @@ class CallLowering final : public Lowering {
   }
 
   bool AddDestination(int32_t slot, const Geometry* geometry) {
-    if (geometry != nullptr && !writer_.CanWrite(slot, *geometry)) return false;
+    if (geometry != nullptr && (c10::isComplexType(geometry->dtype) || !writer_.CanWrite(slot, *geometry))) return false;
     destinations_.push_back({slot, geometry});
     return true;
   }

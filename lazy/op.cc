@@ -93,6 +93,10 @@ bool IsTaggedRandomOnly(const std::string& name) {
   return name.rfind("aten::_scaled_dot_product_flash_attention_for_cpu", 0) == 0;
 }
 
+bool IsPlainProduct(const std::string& name) {
+  return name == "aten::mm" || name == "aten::addmm" || name == "aten::bmm" || name == "aten::baddbmm";
+}
+
 }  // namespace
 
 Op::Op(c10::OperatorHandle h) : handle(h), name(Key(h.operator_name())) {
@@ -120,9 +124,10 @@ Op::Op(c10::OperatorHandle h) : handle(h), name(Key(h.operator_name())) {
   immediate = random || handle.hasTag(at::Tag::dynamic_output_shape) || handle.hasTag(at::Tag::data_dependent_output) ||
               handle.hasTag(at::Tag::inplace_view) || !tensor_results || handle.operator_name().name.rfind("aten::", 0) != 0;
   // Structured operators only: their Meta kernel is the code that eager runs. Others have Meta kernels from Python, which
-  // need not agree with the CPU.
+  // need not agree with the CPU; nor need those that Python puts in the place of a structured one (linalg).
   has_meta = handle.hasKernelForDispatchKey(c10::DispatchKey::Meta) &&
-             handle.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutogradNonFunctional);
+             handle.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutogradNonFunctional) &&
+             (handle.hasTag(at::Tag::pointwise) || handle.hasTag(at::Tag::reduction) || IsPlainProduct(handle.operator_name().name));
 }
 
 const Op& OpOf(const c10::OperatorHandle& handle) {
