@@ -6,7 +6,7 @@
 #include "codegen/assemble.h"
 #include "codegen/copies.h"
 #include "codegen/partition.h"
-#include "codegen/split_reductions.h"
+#include "codegen/prepare_reductions.h"
 #include "codegen/storage_plan.h"
 #include "ir/passes/pipeline.h"
 
@@ -32,7 +32,7 @@ absl::StatusOr<Plan> Compile(const ir::Graph& graph, const CompileOptions& optio
   passes.dump_folder = options.dump_folder;
   LAZY_ASSIGN_OR_RETURN(ir::Graph optimized, ir::Optimize(graph, passes));
   LAZY_RETURN_IF_ERROR(CheckTypes(optimized));
-  optimized = SplitReductions(optimized, options);
+  optimized = PrepareReductions(optimized, options);
   const Factors factors(optimized);
 
   // Each round adds the copies that the last one found missing. A copy has one reader, so the

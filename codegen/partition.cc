@@ -108,7 +108,10 @@ class Partitioner {
 
   void VisitCompute(ir::Value v) {
     for (Readers::InGroup& reader : readers_[v].groups) {
-      if (reader.broadcast > 0 && BecomesRowNumber(v, reader)) reader.broadcast = 0;
+      if (reader.broadcast == 0) continue;
+      const Group& group = result_.groups[reader.group];
+      if (!IsRepeated(group, group.maps[reader.map]) || BecomesRowNumber(v, reader))
+        reader.broadcast = 0;
     }
     const Readers readers = readers_[v];
     const std::vector<int> groups = GroupsOf(readers);
@@ -123,7 +126,7 @@ class Partitioner {
     }
     // Groups of nodes nearer to the start of the program have higher numbers.
     for (const int group : groups) {
-      if (!CanCompute(v, group) || !CanStore(v, group)) continue;
+      if (IsSingleResult(v) || !CanCompute(v, group) || !CanStore(v, group)) continue;
       Group before = result_.groups[group];
       if (!Fit(v, group) ||
           !MeetsEachOnce(result_.groups[group], result_.groups[group].maps[MapIn(group, readers)],
@@ -135,6 +138,12 @@ class Partitioner {
       return;
     }
     if (!JoinSibling(v)) NewGroup(v);
+  }
+
+  // A sum of everything, which other groups wait for: they need not wait for more than that.
+  bool IsSingleResult(ir::Value v) const {
+    const ir::Node& node = graph_.node(v);
+    return ir::Info(node.op).kind == ir::Kind::kReduce && factors_.Of(node.type.dims).empty();
   }
 
   // A group that reads what the node reads, at the same places, can compute it at little cost,
