@@ -20,8 +20,9 @@ class ColumnEmitter {
   WrittenKernel Emit() {
     for (size_t e = 0; e < body_.expressions.size(); ++e) {  // numbers that no loop changes
       const Expression& expression = body_.expressions[e];
-      if (expression.uses != 0 || expression.depth > 0 || expression.address >= 0) continue;
-      text_.Define(static_cast<int>(e), "");
+      if (expression.uses != 0 || expression.depth > 0) continue;
+      text_.Define(static_cast<int>(e),
+                   expression.address < 0 ? "" : FixedPlaceText(expression.address));
       global_.push_back(static_cast<int>(e));
     }
     OpenTiles();
@@ -74,6 +75,13 @@ class ColumnEmitter {
       text_.Line(absl::StrCat(address.slot < 0 ? "const long a" : "auto* const a", a, " = ",
                               pointer, index, ";"));
     }
+  }
+
+  // Of an address that no loop changes.
+  std::string FixedPlaceText(int a) {
+    const int slot = body_.addresses[a].slot;
+    const std::string offset = text_.IndexText(body_.addresses[a].index, {}, /*with_offset=*/true);
+    return slot < 0 ? offset : absl::StrCat(text_.PointerTo(slot), "[", offset, "]");
   }
 
   std::string PlaceText(int a, bool along_inner) {

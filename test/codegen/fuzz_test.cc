@@ -21,7 +21,7 @@ class GraphMaker {
   explicit GraphMaker(uint32_t seed) : random_(seed) {}
 
   ir::Graph Make() {
-    const ir::Dims shapes[] = {{a_, b_}, {b_}, {a_, b_, c_}, {c_, a_}};
+    const ir::Dims shapes[] = {{a_, b_}, {b_}, {a_, b_, c_}, {c_, a_}, {}};
     for (const ir::Dims& dims : shapes) values_.push_back(b_ir_.Param({DType::kF32, dims}));
     const int params = static_cast<int>(values_.size());
     const int steps = 4 + Pick(20);
@@ -103,7 +103,9 @@ class GraphMaker {
         if (rank == 2 && b_ir_.dims(x) == ir::Dims{b_, c_})
           values_.push_back(b_ir_.BroadcastTo(x, dims));
         if (rank == 1 && b_ir_.dims(x)[0] == b_) values_.push_back(b_ir_.BroadcastTo(x, {a_, b_}));
-        if (rank == 0) values_.push_back(b_ir_.BroadcastTo(x, {c_, a_}));
+        if (rank == 0)
+          values_.push_back(
+              b_ir_.BroadcastTo(x, Pick(2) != 0 ? ir::Dims{c_, a_} : ir::Dims{a_, b_}));
         break;
       }
     }
