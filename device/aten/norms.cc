@@ -110,8 +110,11 @@ bool BatchNormInference(lazy::Lowering& call) {
 }
 
 // (x, weight?, bias?, running_mean, running_var, training, momentum, eps); without training nothing is written, and the
-// call is rare.
-bool BatchNorm(lazy::Lowering& call) { return call.Bool(5) && BatchNormTraining(call, /*has_stats=*/true, /*momentum_arg=*/6); }
+// call is rare. Of the `out=` form, the statistics would be the first results.
+bool BatchNorm(lazy::Lowering& call) {
+  if (!call.Bool(5) || call.Result(0).rank() != call.b().rank(call.Tensor(0))) return false;
+  return BatchNormTraining(call, /*has_stats=*/true, /*momentum_arg=*/6);
+}
 
 // (x, weight?, bias?, training, momentum, eps)
 bool BatchNormWithoutStats(lazy::Lowering& call) {
