@@ -126,7 +126,8 @@ class Partitioner {
     }
     // Groups of nodes nearer to the start of the program have higher numbers.
     for (const int group : groups) {
-      if (IsSingleResult(v) || !CanCompute(v, group) || !CanStore(v, group)) continue;
+      if (IsSingleResult(v) || BelongsToRows(v, group)) continue;
+      if (!CanCompute(v, group) || !CanStore(v, group)) continue;
       Group before = result_.groups[group];
       if (!Fit(v, group) ||
           !MeetsEachOnce(result_.groups[group], result_.groups[group].maps[MapIn(group, readers)],
@@ -138,6 +139,14 @@ class Partitioner {
       return;
     }
     if (!JoinSibling(v)) NewGroup(v);
+  }
+
+  // Columns run across rows: a value made with reductions along these (a normalisation's gradient,
+  // say) is better stored by a group of their own, which computes them too.
+  bool BelongsToRows(ir::Value v, int group) const {
+    const ir::Value reduction = look_.reduction_behind[v];
+    return result_.groups[group].shape == Group::Shape::kColumns && reduction != ir::kNoValue &&
+           ReductionShape(graph_, reduction) == Group::Shape::kRows;
   }
 
   // A sum of everything, which other groups wait for: they need not wait for more than that.
