@@ -101,11 +101,12 @@ void BoundPlan::RunCall(size_t step, Trace* trace, Memory* memory) const {
   }
   InterpretCall(call, static_cast<size_t>(node.attrs.index), trace);
   base::Count(base::Counter::kLibraryCalls);
-  size_t r = node.attrs.inout.size();
-  while (r > 0 && node.attrs.inout[r - 1] < 0) --r;  // the first results are operands written in place
+  size_t r = 0;
+  while (r < node.attrs.inout.size() && node.attrs.inout[r] >= 0) ++r;  // the first results are operands written in place
   int32_t slot = call.first_result_slot;
   for (; r < plan_step.results.size(); ++r, ++slot) {
-    memory->contents[plan_step.results[r]] = trace->slots[slot].content;
+    const int32_t buffer = plan_step.results[r];  // -1: nobody reads this result
+    if (buffer >= 0) memory->contents[buffer] = trace->slots[slot].content;
     trace->slots[slot].content = c10::Storage();
   }
   for (const int32_t used : slots) trace->slots[used].content = c10::Storage();

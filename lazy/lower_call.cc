@@ -70,15 +70,14 @@ class CallLowering final : public Lowering {
 
   ir::Value Tensor(int arg) override {
     const int operand = FindOperand(arg, -1);
-    return operand >= 0 ? values_[operand] : HostNumber(arg, Argument(arg).toTensor());
+    return operand >= 0 ? values_[operand] : HostNumber(arg, -1, Argument(arg).toTensor());
   }
 
   int ListSize(int arg) const override { return static_cast<int>(Argument(arg).toListRef().size()); }
 
   ir::Value ListTensor(int arg, int k) override {
     const int operand = FindOperand(arg, k);
-    LAZY_CHECK(operand >= 0, call_.op->name, ": item ", k, " of argument ", arg, " is not a tensor of the device");
-    return values_[operand];
+    return operand >= 0 ? values_[operand] : HostNumber(arg, k, Argument(arg).toListRef()[k].toTensor());
   }
 
   ir::Value Number(int arg, ir::DType as) override { return NumberOf(arg, -1, Argument(arg), as); }
@@ -168,10 +167,10 @@ class CallLowering final : public Lowering {
     return b().Cast(writer_.Number(k_, arg, item, !value.isDouble()), as);
   }
 
-  ir::Value HostNumber(int arg, const at::Tensor& tensor) {
+  ir::Value HostNumber(int arg, int item, const at::Tensor& tensor) {
     const auto dtype = DTypeOf(tensor.scalar_type());
     LAZY_CHECK(dtype && !ir::IsComplex(*dtype), call_.op->name, ": argument ", arg, " is no real number");
-    return b().Cast(writer_.Number(k_, arg, -1, !ir::IsFloat(*dtype)), *dtype);
+    return b().Cast(writer_.Number(k_, arg, item, !ir::IsFloat(*dtype)), *dtype);
   }
 
   GraphWriter& writer_;

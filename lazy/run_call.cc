@@ -136,7 +136,7 @@ ResultShape ShapeOf(const at::Tensor& tensor, size_t ret, int item) {
   shape.defined = tensor.defined();
   if (!shape.defined) return shape;
   shape.geometry = GeometryOf(tensor);
-  shape.size_bytes = tensor.storage().nbytes();
+  shape.size_bytes = SizeBytes(shape.geometry);  // ATen's own storage may be larger, where it shrank the result
   return shape;
 }
 

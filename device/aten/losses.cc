@@ -47,17 +47,6 @@ bool ReadClassArguments(lazy::Lowering& call, int x_arg, ClassArguments* args) {
   return true;
 }
 
-// (log_probs, target, weight?, reduction, ignore_index) -> (loss, total_weight)
-bool ClassLoss(lazy::Lowering& call) {
-  ClassArguments args;
-  if (!ReadClassArguments(call, 0, &args)) return false;
-  const formula::NllLossResult result =
-      formula::NllLoss(call.b(), args.log_probs, args.target, args.weight, args.reduction, args.ignored);
-  call.Return(0, result.loss);
-  call.Return(1, result.total_weight);
-  return true;
-}
-
 // (g, log_probs, target, weight?, reduction, ignore_index, total_weight)
 bool ClassLossBackward(lazy::Lowering& call) {
   ClassArguments args;
@@ -97,9 +86,8 @@ constexpr lazy::Row kRows[] = {
      Formula<kFloats, [](Tensor g, Tensor x, Tensor target, Weight weight, int64_t reduction) {
        return formula::BinaryCrossEntropyBackward(x.builder(), g, x, target, ValueOf(weight), As(reduction));
      }>},
-    {"aten::nll_loss_forward", ClassLoss},
+    // nll_loss_forward stays with ATen, which raises for a target that is out of range.
     {"aten::nll_loss_backward", ClassLossBackward},
-    {"aten::nll_loss2d_forward", ClassLoss},
     {"aten::nll_loss2d_backward", ClassLossBackward},
 };
 

@@ -237,13 +237,9 @@ for reduction in (0, 1, 2):
             t.u, t.v, t.row if w else None, r), FLOATS[:2], exact=False)
         case("binary_cross_entropy_backward", lambda t, r=reduction, w=weighted, g=gradient: aten.binary_cross_entropy_backward(
             g(t), t.u, t.v, t.row if w else None, r), FLOATS[:2], exact=False)
-        case("nll_loss_forward", lambda t, r=reduction, w=weighted: aten.nll_loss_forward(
-            t.y, t.c, t.weights if w else None, r, -100), exact=False)
         case("nll_loss_backward", lambda t, r=reduction, w=weighted: aten.nll_loss_backward(
             t.row[:6] if r == 0 else t.number, t.y, t.c, t.weights if w else None, r, -100,
             t.number), FLOATS[:2], exact=False)
-    case("nll_loss2d_forward", lambda t, r=reduction: aten.nll_loss2d_forward(
-        t.image, (t.image[:, 0] > 0).long(), None, r, 1), FLOATS[:2], exact=False)
     case("nll_loss2d_backward", lambda t, r=reduction: aten.nll_loss2d_backward(
         t.image[:, 0] if r == 0 else t.number, t.image, (t.image[:, 0] > 0).long(), None, r, 1, t.number),
         FLOATS[:2], exact=False)
