@@ -67,6 +67,7 @@ std::vector<Block> MatchBlocks(const ir::Dims& result, const ir::Dims& input,
       blocks.emplace_back();
       result_size.factors.clear();
       input_size.factors.clear();
+      result_size.coefficient = input_size.coefficient = 1;
     }
   }
   return blocks;

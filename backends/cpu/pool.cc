@@ -72,6 +72,11 @@ size_t BytesOfClass(int index) {
 
 }  // namespace
 
+Pool::~Pool() {
+  absl::MutexLock lock(&mutex_);
+  while (idle_bytes_ > 0) DropLargest();
+}
+
 void* Pool::Allocate(size_t size_bytes) {
   const SizeClass size_class = ClassOf(size_bytes);
   absl::MutexLock lock(&mutex_);

@@ -16,6 +16,9 @@ namespace torch_lazy::backends {
 
 class Pool {
  public:
+  Pool() = default;
+  ~Pool();  // gives back what is idle
+
   // 64-byte aligned; null if the system has no more. Free wants the same size again. Both from any
   // thread.
   void* Allocate(size_t size_bytes);

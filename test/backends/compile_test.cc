@@ -33,9 +33,16 @@ class Compile : public testing::Test {
   static int64_t Compiled() { return base::Get(base::Counter::kKernelsCompiled); }
   static int64_t FromDisk() { return base::Get(base::Counter::kKernelsFromDisk); }
 
+  // Tables live as long as the process: they may have a thread.
+  static KernelTable* NewTable() {
+    static auto& tables = *new std::vector<KernelTable*>;
+    tables.push_back(new KernelTable);
+    return tables.back();
+  }
+
   // Compiles on a new table and runs; the kernel must be right.
   static void CheckWorks(int value) {
-    auto* const table = new KernelTable;  // leaked: it may have a thread
+    KernelTable* const table = NewTable();
     const codegen::Kernel kernel = CountFrom(value);
     CheckRuns(*table->Compile(absl::MakeConstSpan(&kernel, 1), /*wait=*/true), value);
   }
@@ -60,7 +67,7 @@ class Compile : public testing::Test {
 };
 
 TEST_F(Compile, InTheBackground) {
-  auto* const table = new KernelTable;
+  KernelTable* const table = NewTable();
   const codegen::Kernel kernel = CountFrom(1);
   const std::shared_ptr<Module> module =
       table->Compile(absl::MakeConstSpan(&kernel, 1), /*wait=*/false);
@@ -71,7 +78,7 @@ TEST_F(Compile, InTheBackground) {
 }
 
 TEST_F(Compile, OnceForAllWhoAsk) {
-  auto* const table = new KernelTable;
+  KernelTable* const table = NewTable();
   const codegen::Kernel kernel = CountFrom(2);
   const std::shared_ptr<Module> first =
       table->Compile(absl::MakeConstSpan(&kernel, 1), /*wait=*/false);
@@ -83,7 +90,7 @@ TEST_F(Compile, OnceForAllWhoAsk) {
 }
 
 TEST_F(Compile, ManyKernelsInOneModule) {
-  auto* const table = new KernelTable;
+  KernelTable* const table = NewTable();
   std::vector<codegen::Kernel> kernels;
   for (int k = 100; k < 130; ++k) kernels.push_back(CountFrom(k));
   const std::shared_ptr<Module> module = table->Compile(kernels, /*wait=*/true);
@@ -131,7 +138,7 @@ TEST_F(Compile, ABrokenIndexIsRebuilt) {
 
 TEST_F(Compile, AnotherSourceOfTheSameNameIsNotTakenFromDisk) {
   CheckWorks(7);
-  auto* const table = new KernelTable;
+  KernelTable* const table = NewTable();
   codegen::Kernel other = CountFrom(8);
   other.source = absl::StrCat("#define count_from_8 count_from_7\n", other.source);
   other.name = "count_from_7";
@@ -165,7 +172,7 @@ TEST_F(Compile, AFileInsteadOfAFolderCostsNoResult) {
 }
 
 TEST_F(Compile, AnErrorInTheSourceIsAStatus) {
-  auto* const table = new KernelTable;
+  KernelTable* const table = NewTable();
   const codegen::Kernel broken = {"broken", "this is no C++\n"};
   const std::shared_ptr<Module> module =
       table->Compile(absl::MakeConstSpan(&broken, 1), /*wait=*/true);
@@ -178,7 +185,7 @@ TEST_F(Compile, AnErrorInTheSourceIsAStatus) {
 
 TEST_F(Compile, WithoutACompilerTheStatusSaysSo) {
   SetCompiler("/no/such/compiler");
-  auto* const table = new KernelTable;
+  KernelTable* const table = NewTable();
   const codegen::Kernel kernel = CountFrom(13);
   const std::shared_ptr<Module> module =
       table->Compile(absl::MakeConstSpan(&kernel, 1), /*wait=*/true);
@@ -190,7 +197,7 @@ TEST_F(Compile, WithoutACompilerTheStatusSaysSo) {
 
 TEST_F(Compile, ACompilerThatGivesNoLibraryIsAStatus) {
   SetCompiler("/bin/true");
-  auto* const table = new KernelTable;
+  KernelTable* const table = NewTable();
   const codegen::Kernel kernel = CountFrom(14);
   const std::shared_ptr<Module> module =
       table->Compile(absl::MakeConstSpan(&kernel, 1), /*wait=*/false);

@@ -78,6 +78,20 @@ TEST(Reductions, SoftmaxIsOneKernel) {
   CheckText(text, {{3, 5}, {64, 48}, {1, 1}, {129, 1000}}, {1e-6, 1e-9});
 }
 
+TEST(Reductions, OfNothing) {
+  CheckText(R"(graph @g(%x: f32[0, s0], %y: f32[s0, 0]) {
+  %0 = sum %x {dims=[0], keepdim=false} : f32[s0]
+  %1 = sum %y {dims=[1], keepdim=true} : f32[s0, 1]
+  %2 = reshape %y : f32[0]
+  %3 = sum %2 {dims=[0], keepdim=false} : f32[]
+  %4 = neg %2 : f32[0]
+  %5 = permute %x {dims=[1, 0]} : f32[s0, 0]
+  %6 = add %5, %y : f32[s0, 0]
+  return %0, %1, %3, %4, %6
+})",
+            {{3}, {70}});
+}
+
 TEST(Memory, UpdatesInPlace) {
   CheckText(R"(graph @g(%p: f32[s0, s1], %g: f32[s0, s1], $lr: f64) {
   %0 = cast $lr : f32[]
