@@ -158,7 +158,8 @@ WrittenKernel KernelText::Finish(const std::string& prefix, const ir::Dims& rang
 ir::Dims RangeOf(const Loops& loops) {
   ir::Dims range;
   for (const Loop& loop : loops.outer) {
-    if (loop.extent.coefficient == 0) return {ir::Extent::Constant(0)};  // nothing to do, whatever the symbols are
+    if (loop.extent.coefficient == 0)
+      return {ir::Extent::Constant(0)};  // nothing to do, whatever the symbols are
     range.insert(range.end(), loop.extent.factors.begin(), loop.extent.factors.end());
   }
   return range;
