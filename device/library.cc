@@ -7,6 +7,7 @@
 #include "base/flags.h"
 #include "base/metrics.h"
 #include "device/fork.h"
+#include "device/recorder.h"
 #include "lazy/explain.h"
 #include "lazy/storage.h"
 
@@ -27,6 +28,7 @@ TORCH_LIBRARY(torch_lazy, m) {
   m.def("sync() -> ()", &Sync);
   m.def("metrics() -> str", &base::MetricsJson);
   m.def("explain() -> str", &lazy::Explain);
+  m.def("operators() -> str", &OperatorClasses);
   m.def("reset_metrics() -> ()", &base::ResetMetrics);
   m.def("set_option(str name, str value) -> ()", &SetOption);
   m.def("is_in_bad_fork() -> bool", [] { return fork_state.load() == ForkState::kForkedAfterUse; });

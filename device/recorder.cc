@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <ATen/core/dispatch/Dispatcher.h>
 
@@ -93,6 +95,11 @@ void RecordOther(const c10::OperatorHandle& handle, torch::jit::Stack* stack) {
   lazy::Call(lazy::OpOf(handle), stack);
 }
 
+std::vector<c10::OperatorHandle>& RecordedOperators() {
+  static auto* const operators = new std::vector<c10::OperatorHandle>;
+  return *operators;
+}
+
 }  // namespace
 
 void RecordTheRest(torch::Library& aten) {
@@ -101,8 +108,19 @@ void RecordTheRest(torch::Library& aten) {
     if (!name.name.starts_with("aten::")) continue;
     const std::optional<c10::OperatorHandle> handle = dispatcher.findSchema(name);
     if (!handle.has_value() || !IsRecorded(*handle)) continue;
+    RecordedOperators().push_back(*handle);
     aten.impl(c10::toString(name).c_str(), torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Recorder>()));
   }
+}
+
+std::string OperatorClasses() {
+  std::string lines;
+  for (const c10::OperatorHandle& handle : RecordedOperators()) {
+    const lazy::Op& op = lazy::OpOf(handle);
+    const bool compiled = op.row != nullptr && op.row->lower != nullptr;
+    lines += op.name + (op.immediate ? " immediate\n" : compiled ? " compiled\n" : " recorded\n");
+  }
+  return lines;
 }
 
 void RecordOthers(torch::Library& fallback) {

@@ -2,12 +2,17 @@
 // The one kernel behind all operators without their own.
 #pragma once
 
+#include <string>
+
 #include <torch/library.h>
 
 namespace torch_lazy::device {
 
 // Registers the recorder for every operator of ATen that computes something and has no kernel at PrivateUse1 yet.
 void RecordTheRest(torch::Library& aten);
+
+// A line for each operator so registered: its name, and `compiled`, `recorded` or `immediate`.
+std::string OperatorClasses();
 
 // The recorder for operators of other libraries.
 void RecordOthers(torch::Library& fallback);

@@ -12,7 +12,9 @@
 namespace torch_lazy::lazy {
 namespace {
 
-constexpr int kCutsBeforeCompiling = 2;
+// In the background a graph is compiled when it comes a second time, since the first steps of a program are often like no
+// other; who waits for kernels wants them at once.
+int CutsBeforeCompiling(base::CompileMode mode) { return mode == base::CompileMode::kSync ? 1 : 2; }
 
 struct PlanTable {
   std::mutex lock;
@@ -30,7 +32,7 @@ bool PlannedGraph::Want(const std::vector<int64_t>& numbers) {
   const base::CompileMode mode = base::Compilation();
   if (mode == base::CompileMode::kOff) return false;
   std::lock_guard<std::mutex> lock(lock_);
-  if (failed_ || (!asked_ && ++cuts_ < kCutsBeforeCompiling)) return false;
+  if (failed_ || (!asked_ && ++cuts_ < CutsBeforeCompiling(mode))) return false;
   if (!asked_) Compile(numbers, mode == base::CompileMode::kSync);
   if (failed_) return false;
   if (mode == base::CompileMode::kSync) module_->Wait();

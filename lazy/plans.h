@@ -17,8 +17,8 @@ class PlannedGraph {
   explicit PlannedGraph(ir::Graph graph) : graph_(std::move(graph)) {}
   const ir::Graph& graph() const { return graph_; }
 
-  // One more cut wants this graph. Asks for the kernels at the second, since a first step is often like no other. Returns
-  // true if the graph is ready to run; with option compile=sync it waits to be. `numbers`: of the graph's symbols.
+  // One more cut wants this graph. Asks for the kernels at the second (with option compile=sync at the first, and waits).
+  // Returns true if the graph is ready to run. `numbers`: of the graph's symbols.
   bool Want(const std::vector<int64_t>& numbers);
   const codegen::Plan& plan() const { return plan_; }
   const backends::Module& module() const { return *module_; }
