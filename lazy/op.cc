@@ -125,8 +125,9 @@ Op::Op(c10::OperatorHandle h) : handle(h), name(Key(h.operator_name())) {
               handle.hasTag(at::Tag::inplace_view) || !tensor_results || handle.operator_name().name.rfind("aten::", 0) != 0;
   // Structured operators only: their Meta kernel is the code that eager runs. Others have Meta kernels from Python, which
   // need not agree with the CPU; nor need those that Python puts in the place of a structured one (linalg).
+  const bool out_form = !schema.arguments().empty() && schema.arguments().back().is_out();
   has_meta = handle.hasKernelForDispatchKey(c10::DispatchKey::Meta) &&
-             handle.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutogradNonFunctional) &&
+             (out_form || handle.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutogradNonFunctional)) &&
              (handle.hasTag(at::Tag::pointwise) || handle.hasTag(at::Tag::reduction) || IsPlainProduct(handle.operator_name().name));
 }
 

@@ -2,6 +2,7 @@
 // One recording step: describe the call, find or grow its node, make its results.
 #include <c10/core/AutogradState.h>
 
+#include "base/log.h"
 #include "base/metrics.h"
 #include "lazy/call.h"
 #include "lazy/closing.h"
@@ -202,6 +203,7 @@ void Call(const Op& op, torch::jit::Stack* stack) {
     Describe(op, *stack, &call);
     if (call.recordable && Record(op, call, stack)) return;
   }
+  LAZY_LOG(1, "at once: ", op.name);
   base::Count(base::Counter::kCallsImmediate);
   base::Count(base::Tally::kCallsImmediateByOp, op.name);
   const bool learn = !op.immediate && call.recordable;
