@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nanoseconds to record one call, on a step repeated without gradients: record_bench lazy|null|cpu.
+// Nanoseconds to record one call, on a step repeated without gradients: record_bench lazy|null|cpu [workload].
 //
 // A step is timed from its first call to just before the cut; the sync that runs it is not timed. The null device is
 // the floor: dispatcher, tensor and storage, no recording. On cpu the same calls compute, on eight numbers each.
@@ -82,9 +82,11 @@ void Measure(const Workload& workload) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string name = argc == 2 ? argv[1] : "lazy";
+  const std::string name = argc > 1 ? argv[1] : "lazy", only = argc > 2 ? argv[2] : "";
   const c10::Device device = bench::Open(name);
   at::NoGradGuard no_grad;
   std::printf("%-10s %8s %8s %10s %10s\n", name.c_str(), "median", "least", "calls", "counted");
-  for (const Workload& workload : {Chain(device), Layers(device), Adam(device)}) Measure(workload);
+  for (const Workload& workload : {Chain(device), Layers(device), Adam(device)}) {
+    if (only.empty() || only == workload.name) Measure(workload);
+  }
 }

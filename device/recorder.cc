@@ -11,6 +11,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include "device/fork.h"
+#include "device/unboxed.h"
 #include "lazy/op.h"
 
 namespace torch_lazy::device {
@@ -61,7 +62,15 @@ constexpr std::array<std::string_view, 19> kWhole = {
     "aten::native_layer_norm",
 };
 
+// Forms with a number, which PyTorch would wrap in a tensor and hand to the form with a tensor: two calls for one, and
+// what C++ optimizers call most.
+constexpr std::array<std::string_view, 8> kWithNumber = {"aten::add",  "aten::add_", "aten::div",  "aten::div_",
+                                                         "aten::mul",  "aten::mul_", "aten::sub",  "aten::sub_"};
+
 bool IsWhole(const c10::OperatorName& name) {
+  if (name.overload_name == "Scalar" && std::find(kWithNumber.begin(), kWithNumber.end(), name.name) != kWithNumber.end()) {
+    return true;
+  }
   if (name == c10::OperatorName("aten::mode", "values")) return true;  // its composite form asks for devices by name
   if (name.name.starts_with("aten::_foreach_")) return !name.overload_name.ends_with("_out") && name.overload_name != "out";
   return name.overload_name.empty() && std::find(kWhole.begin(), kWhole.end(), name.name) != kWhole.end();
@@ -109,7 +118,9 @@ void RecordTheRest(torch::Library& aten) {
     const std::optional<c10::OperatorHandle> handle = dispatcher.findSchema(name);
     if (!handle.has_value() || !IsRecorded(*handle)) continue;
     RecordedOperators().push_back(*handle);
-    aten.impl(c10::toString(name).c_str(), torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Recorder>()));
+    std::optional<torch::CppFunction> unboxed = UnboxedRecorder(name);
+    aten.impl(c10::toString(name).c_str(),
+              unboxed ? *std::move(unboxed) : torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Recorder>()));
   }
 }
 

@@ -48,7 +48,7 @@ BoundPlan::BoundPlan(const Entry& entry, const LoweredTrace& lowered, const Plan
 void BoundPlan::FillNumbers(const Trace& trace, std::vector<double>* numbers) const {
   numbers->reserve(lowered_.numbers.size());
   for (const NumberSource& source : lowered_.numbers) {
-    const c10::IValue* value = &trace.args[trace.arg_begin[source.call] + source.arg];
+    const c10::IValue* value = &trace.numbers[source.place];
     if (source.item >= 0) value = &value->toListRef()[source.item];
     if (value->isTensor()) {
       const at::Scalar number = value->toTensor().item();
@@ -99,7 +99,7 @@ void BoundPlan::RunCall(size_t step, Trace* trace, Memory* memory) const {
     if (!content) content = NewContent(size_bytes_[plan_step.operands[i]]);
     trace->slots[slots[i]].content = content;
   }
-  InterpretCall(call, static_cast<size_t>(node.attrs.index), trace);
+  InterpretCall(call, trace);
   base::Count(base::Counter::kLibraryCalls);
   size_t r = 0;
   while (r < node.attrs.inout.size() && node.attrs.inout[r] >= 0) ++r;  // the first results are operands written in place

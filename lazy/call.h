@@ -21,9 +21,16 @@ struct CallOperand {
   bool written;
 };
 
+// A number given at run time: it belongs to the trace, not to its path.
+struct CallNumber {
+  int16_t arg;
+  c10::IValue value;        // a number; a 0-dim CPU tensor; or a list with some of these, its device tensors undefined
+};
+
 struct CallDescription {
   c10::SmallVector<int64_t, 128> words;
   c10::SmallVector<CallOperand, 8> operands;
+  c10::SmallVector<CallNumber, 4> numbers;
   bool recordable = true;
 };
 

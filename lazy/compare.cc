@@ -65,8 +65,7 @@ at::Tensor Flat(const c10::Storage& content, at::ScalarType dtype) {
 
 void RunAndCompare(const Entry& entry, const LoweredTrace& lowered, const BoundPlan& plan, Trace* trace) {
   Trace twin;
-  twin.args = trace->args;
-  twin.arg_begin = trace->arg_begin;
+  twin.numbers = trace->numbers;
   for (const Trace::Slot& slot : trace->slots) {
     twin.slots.push_back(slot);
     twin.slots.back().content = Copy(slot.content);

@@ -54,8 +54,10 @@ void GraphWriter::Write(int32_t slot, const Geometry& geometry, ir::Value logica
   values_[slot] = lazy::Write(&builder_, &symbols_, logical, geometry, *order);
 }
 
-ir::Value GraphWriter::Number(size_t k, int arg, int item, bool integer) {
-  lowered_.numbers.push_back({static_cast<int32_t>(k), static_cast<int16_t>(arg), static_cast<int16_t>(item), integer});
+ir::Value GraphWriter::Number(const TrieNode& call, int arg, int item, bool integer) {
+  const int32_t place = call.PlaceOfNumber(static_cast<size_t>(arg));
+  LAZY_CHECK(place >= 0, call.op->name, ": argument ", arg, " is no run-time number");
+  lowered_.numbers.push_back({place, static_cast<int16_t>(item), integer});
   return builder_.Scalar(integer ? ir::DType::kI64 : ir::DType::kF64);
 }
 

@@ -18,16 +18,14 @@ class GraphWriter {
   ir::Builder& builder() { return builder_; }
   SymbolTable& symbols() { return symbols_; }
   const Trace& trace() const { return trace_; }
-  // Argument `arg` of call `k` as the trace holds it: structure, and numbers. Tensors of the device are None.
-  const c10::IValue& Argument(size_t k, size_t arg) const { return trace_.args[trace_.arg_begin[k] + arg]; }
 
   // The tensor of this geometry as a value with logical dims; kNoValue if it cannot be said in views.
   ir::Value Read(int32_t slot, const Geometry& geometry);
   // True if writing through the geometry replaces all of the slot.
   bool CanWrite(int32_t slot, const Geometry& geometry) const;
   void Write(int32_t slot, const Geometry& geometry, ir::Value logical);
-  // A number given at run time: an argument of call `k`.
-  ir::Value Number(size_t k, int arg, int item, bool integer);
+  // A number given at run time: an argument of the call.
+  ir::Value Number(const TrieNode& call, int arg, int item, bool integer);
 
   // Appends the call as one that ATen runs on whole slots. False for dtypes that graphs do not know.
   bool AppendCall(const TrieNode& call, size_t k);

@@ -8,6 +8,12 @@
 namespace torch_lazy::lazy {
 namespace {
 
+// The trie's own list is for every run.
+c10::IValue CopyOfList(const c10::IValue& value) {
+  if (value.isTensorList()) return value.toTensorList().copy();
+  return value.toList().copy();
+}
+
 void PutOperands(const TrieNode& call, Trace* trace, std::vector<c10::IValue>* args) {
   for (const NodeOperand& operand : call.operands) {
     Trace::Slot& slot = trace->slots[operand.slot];
@@ -41,9 +47,13 @@ c10::Storage ContentOf(const at::Tensor& result, const ResultShape& shape) {
 
 }  // namespace
 
-void InterpretCall(const TrieNode& call, size_t index, Trace* trace) {
-  const auto begin = trace->args.begin() + trace->arg_begin[index];
-  std::vector<c10::IValue> stack(begin, begin + static_cast<ptrdiff_t>(call.op->args.size()));
+void InterpretCall(const TrieNode& call, Trace* trace) {
+  std::vector<c10::IValue> stack;
+  stack.reserve(call.op->args.size());
+  for (size_t arg = 0; arg < call.op->args.size(); ++arg) {
+    const c10::IValue& value = trace->Argument(call, arg);
+    stack.push_back(value.isList() && call.op->args[arg].kind <= ArgKind::kOptionalTensorList ? CopyOfList(value) : value);
+  }
   PutOperands(call, trace, &stack);
   RunOnCpu(*call.op, &stack);
   int32_t slot = call.first_result_slot;
@@ -57,7 +67,7 @@ void InterpretCall(const TrieNode& call, size_t index, Trace* trace) {
 
 void Interpret(const Entry& entry, Trace* trace) {
   for (size_t k = 0; k < entry.calls().size(); ++k) {
-    InterpretCall(*entry.calls()[k], k, trace);
+    InterpretCall(*entry.calls()[k], trace);
     for (const int32_t slot : entry.EndAfter(k)) trace->slots[slot].content = c10::Storage();
   }
 }

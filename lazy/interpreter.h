@@ -13,6 +13,6 @@ namespace torch_lazy::lazy {
 void Interpret(const Entry& entry, Trace* trace);
 
 // Runs one call on the slots' contents.
-void InterpretCall(const TrieNode& call, size_t index, Trace* trace);
+void InterpretCall(const TrieNode& call, Trace* trace);
 
 }  // namespace torch_lazy::lazy

@@ -15,7 +15,7 @@ std::unique_ptr<LoweredTrace> Lower(const Entry& entry, const Trace& trace) {
   GraphWriter writer(trace, lowered.get());
   for (size_t k = 0; k < entry.calls().size(); ++k) {
     const TrieNode& call = *entry.calls()[k];
-    lowered->lowered.push_back(LowerCall(&writer, call, k));
+    lowered->lowered.push_back(LowerCall(&writer, call));
     if (!lowered->lowered.back() && !writer.AppendCall(call, k)) return nullptr;
   }
   if (!writer.Finish(entry.live())) return nullptr;

@@ -13,17 +13,16 @@ namespace torch_lazy::lazy {
 
 // Where a run finds the graph's scalar k.
 struct NumberSource {
-  int32_t call;
-  int16_t arg;
-  int16_t item;  // position in a list of numbers, or -1
-  bool integer;  // an i64, else an f64
+  int32_t place;  // in the trace's numbers
+  int16_t item;   // position in a list of numbers, or -1
+  bool integer;   // an i64, else an f64
 };
 
 struct LoweredTrace {
   ir::Graph graph;
   std::vector<int64_t> symbols;        // the number of each symbol
   std::vector<int32_t> param_slots;    // graph parameter -> slot
-  std::vector<NumberSource> numbers;   // graph scalar -> argument
+  std::vector<NumberSource> numbers;   // graph scalar -> number of the trace
   std::vector<int32_t> output_slots;   // graph output -> slot
   std::vector<bool> lowered;           // per call: it became primitives
 };

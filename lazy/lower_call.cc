@@ -25,7 +25,7 @@ struct Destination {
 
 class CallLowering final : public Lowering {
  public:
-  CallLowering(GraphWriter* writer, const TrieNode& call, size_t k) : writer_(*writer), call_(call), k_(k) {}
+  CallLowering(GraphWriter* writer, const TrieNode& call) : writer_(*writer), call_(call) {}
 
   // False if a tensor of the call cannot be said as a value, or a result cannot replace what it is written to.
   bool Prepare() {
@@ -132,7 +132,7 @@ class CallLowering final : public Lowering {
   }
 
  private:
-  const c10::IValue& Argument(int arg) const { return writer_.Argument(k_, static_cast<size_t>(arg)); }
+  const c10::IValue& Argument(int arg) const { return writer_.trace().Argument(call_, static_cast<size_t>(arg)); }
 
   int FindOperand(int arg, int item) const {
     for (size_t i = 0; i < call_.operands.size(); ++i) {
@@ -149,7 +149,7 @@ class CallLowering final : public Lowering {
 
   // The types of the functional form: the written tensor's, with the dtype that the operator computes in.
   bool FindTypes() {
-    const std::vector<std::optional<at::ScalarType>> computed = FunctionalDTypes(*call_.op, call_, writer_.trace(), k_);
+    const std::vector<std::optional<at::ScalarType>> computed = FunctionalDTypes(call_, writer_.trace());
     for (size_t r = 0; r < destinations_.size(); ++r) {
       ir::Type type{ir::DType::kF32, {}};
       if (destinations_[r].geometry != nullptr) {
@@ -164,18 +164,17 @@ class CallLowering final : public Lowering {
 
   ir::Value NumberOf(int arg, int item, const c10::IValue& value, ir::DType as) {
     LAZY_CHECK(value.isDouble() || value.isInt() || value.isBool(), call_.op->name, ": argument ", arg, " is no real number");
-    return b().Cast(writer_.Number(k_, arg, item, !value.isDouble()), as);
+    return b().Cast(writer_.Number(call_, arg, item, !value.isDouble()), as);
   }
 
   ir::Value HostNumber(int arg, int item, const at::Tensor& tensor) {
     const auto dtype = DTypeOf(tensor.scalar_type());
     LAZY_CHECK(dtype && !ir::IsComplex(*dtype), call_.op->name, ": argument ", arg, " is no real number");
-    return b().Cast(writer_.Number(k_, arg, item, !ir::IsFloat(*dtype)), *dtype);
+    return b().Cast(writer_.Number(call_, arg, item, !ir::IsFloat(*dtype)), *dtype);
   }
 
   GraphWriter& writer_;
   const TrieNode& call_;
-  const size_t k_;
   std::vector<ir::Value> values_;  // per operand
   std::vector<Destination> destinations_;
   std::vector<ir::Type> types_;
@@ -183,9 +182,9 @@ class CallLowering final : public Lowering {
 };
 
 // Complex numbers have no place in a graph's scalars.
-bool HasComplexNumber(const GraphWriter& writer, const TrieNode& call, size_t k) {
+bool HasComplexNumber(const GraphWriter& writer, const TrieNode& call) {
   for (size_t arg = 0; arg < call.op->args.size(); ++arg) {
-    const c10::IValue& value = writer.Argument(k, arg);
+    const c10::IValue& value = writer.trace().Argument(call, arg);
     if (value.isComplexDouble() || (value.isTensor() && value.toTensor().defined() && value.toTensor().is_complex())) return true;
   }
   return false;
@@ -193,9 +192,9 @@ bool HasComplexNumber(const GraphWriter& writer, const TrieNode& call, size_t k)
 
 }  // namespace
 
-bool LowerCall(GraphWriter* writer, const TrieNode& call, size_t k) {
-  if (call.op->row == nullptr || call.op->row->lower == nullptr || HasComplexNumber(*writer, call, k)) return false;
-  CallLowering lowering(writer, call, k);
+bool LowerCall(GraphWriter* writer, const TrieNode& call) {
+  if (call.op->row == nullptr || call.op->row->lower == nullptr || HasComplexNumber(*writer, call)) return false;
+  CallLowering lowering(writer, call);
   return lowering.Prepare() && lowering.Run();
 }
 

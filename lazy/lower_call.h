@@ -8,6 +8,6 @@
 namespace torch_lazy::lazy {
 
 // False, and nothing the program can see is written, if the call has no row or its row cannot lower it.
-bool LowerCall(GraphWriter* writer, const TrieNode& call, size_t k);
+bool LowerCall(GraphWriter* writer, const TrieNode& call);
 
 }  // namespace torch_lazy::lazy

@@ -124,11 +124,16 @@ Op::Op(c10::OperatorHandle h) : handle(h), name(Key(h.operator_name())) {
   immediate = random || handle.hasTag(at::Tag::dynamic_output_shape) || handle.hasTag(at::Tag::data_dependent_output) ||
               handle.hasTag(at::Tag::inplace_view) || !tensor_results || handle.operator_name().name.rfind("aten::", 0) != 0;
   // Structured operators only: their Meta kernel is the code that eager runs. Others have Meta kernels from Python, which
-  // need not agree with the CPU; nor need those that Python puts in the place of a structured one (linalg).
+  // need not agree with the CPU; nor need those that Python puts in the place of a structured one (linalg). What has one
+  // kernel for all devices, which only calls structured ones, is as good.
   const bool out_form = !schema.arguments().empty() && schema.arguments().back().is_out();
-  has_meta = handle.hasKernelForDispatchKey(c10::DispatchKey::Meta) &&
-             (out_form || handle.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutogradNonFunctional)) &&
-             (handle.hasTag(at::Tag::pointwise) || handle.hasTag(at::Tag::reduction) || IsPlainProduct(handle.operator_name().name));
+  const bool structured = handle.hasKernelForDispatchKey(c10::DispatchKey::Meta) &&
+                          (out_form || handle.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutogradNonFunctional));
+  const bool composite = handle.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd) &&
+                         !handle.hasKernelForDispatchKey(c10::DispatchKey::CPU);
+  const bool pointwise = handle.hasTag(at::Tag::pointwise);
+  has_meta = (structured && (pointwise || handle.hasTag(at::Tag::reduction) || IsPlainProduct(handle.operator_name().name))) ||
+             (composite && pointwise);
 }
 
 const Op& OpOf(const c10::OperatorHandle& handle) {
@@ -140,6 +145,8 @@ const Op& OpOf(const c10::OperatorHandle& handle) {
     op = std::make_unique<Op>(handle);
     op->id = static_cast<uint32_t>(tables.ops.size());
     op->row = FindRow(tables.rows, handle);
+    // A call without tensors has no other word that tells the size of its result: its numbers do.
+    op->structural_numbers = !op->takes_tensors || (op->row != nullptr && (op->row->flags & kStructuralScalars) != 0);
     op->immediate |= op->row != nullptr && (op->row->flags & kImmediate) != 0;
     auto runner = tables.runners.find(key);
     if (runner != tables.runners.end()) op->runner = runner->second;

@@ -57,6 +57,7 @@ struct Op {
   bool tensor_results = true;        // all returns are tensors or lists of tensors
   bool writes = false;               // some argument is written
   bool takes_tensors = false;        // some argument is a tensor or a list of tensors
+  bool structural_numbers = false;   // the values of its numbers are part of the path
 };
 
 // The op of a handle; made on first use, never freed.

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One recording step: describe the call, find or grow its node, make its results.
-#include <c10/core/AutogradState.h>
-
 #include "base/log.h"
 #include "base/metrics.h"
+#include "lazy/advance.h"
 #include "lazy/call.h"
-#include "lazy/closing.h"
 #include "lazy/op.h"
 #include "lazy/run_call.h"
 #include "lazy/shapes.h"
@@ -13,16 +11,6 @@
 
 namespace torch_lazy::lazy {
 namespace {
-
-// Backward runs on the caller's thread: handing each autograd node to another thread costs more than recording it, and a
-// trace belongs to one thread. A user may switch it on again.
-void PrepareThread() {
-  thread_local const bool prepared = [] {
-    c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
-    return true;
-  }();
-  (void)prepared;
-}
 
 // A trace of another thread that must run before this call can be recorded on `own`; null if there is none.
 std::shared_ptr<Trace> Conflict(const CallDescription& call, const Trace* own) {
@@ -37,13 +25,6 @@ std::shared_ptr<Trace> Conflict(const CallDescription& call, const Trace* own) {
   return nullptr;
 }
 
-int32_t SlotOf(const LazyStorageImpl& storage, const Trace* trace) {
-  for (const LazyStorageImpl::Touch& touch : storage.touches) {
-    if (touch.trace.get() == trace) return touch.slot;
-  }
-  return -1;
-}
-
 // Slots of the operands; a storage that the trace does not know gets the next number, which it keeps if the call is recorded.
 void AssignSlots(const CallDescription& call, const Trace& trace, c10::SmallVectorImpl<int32_t>* slots) {
   int32_t next = static_cast<int32_t>(trace.slots.size());
@@ -56,11 +37,27 @@ void AssignSlots(const CallDescription& call, const Trace& trace, c10::SmallVect
   }
 }
 
-TrieNode* GrowNode(const Op& op, const CallDescription& call, c10::ArrayRef<int32_t> slots, int32_t first_result_slot,
-                   std::shared_ptr<const CallShape> shape, TrieNode* parent) {
-  TrieNode* node = parent->Grow(op, call.words, slots);
+// The argument as the trie keeps it, for every trace that takes this path: its structure.
+c10::IValue Structure(const c10::IValue& value, const Arg& arg) {
+  if (value.isNone() || arg.kind == ArgKind::kNumber || arg.kind == ArgKind::kNumberList) return c10::IValue();
+  if (arg.kind == ArgKind::kTensor) return value.toTensor().defined() ? c10::IValue() : value;
+  if (value.isDevice() && value.toDevice().is_privateuseone()) return c10::Device(c10::kCPU);  // where the call will run
+  if (arg.kind != ArgKind::kTensorList && arg.kind != ArgKind::kOptionalTensorList) return value;
+  c10::List<c10::IValue> list(value.toList().elementType());
+  for (const c10::IValue& item : value.toListRef()) list.push_back(item.isTensor() ? at::Tensor() : item);
+  return list;
+}
+
+TrieNode* GrowNode(const Op& op, const CallDescription& call, const torch::jit::Stack& stack, c10::ArrayRef<int32_t> slots,
+                   std::shared_ptr<const CallShape> shape, const Trace& trace) {
+  TrieNode* node = trace.at->Grow(op, call.words, slots);
+  const c10::IValue* args = stack.data() + stack.size() - op.args.size();
+  for (size_t i = 0; i < op.args.size(); ++i) node->args.push_back(Structure(args[i], op.args[i]));
+  for (const CallNumber& number : call.numbers) node->number_args.push_back(number.arg);
+  node->first_number = static_cast<uint32_t>(trace.numbers.size());
   node->shape = std::move(shape);
-  node->first_result_slot = first_result_slot;
+  node->first_result_slot = static_cast<int32_t>(trace.slots.size());
+  for (const int32_t slot : slots) node->first_result_slot = std::max(node->first_result_slot, slot + 1);
   for (size_t k = 0; k < call.operands.size(); ++k) {
     const CallOperand& operand = call.operands[k];
     const at::TensorBase tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(operand.tensor));
@@ -69,60 +66,8 @@ TrieNode* GrowNode(const Op& op, const CallDescription& call, c10::ArrayRef<int3
   return node;
 }
 
-void TouchOperands(const CallDescription& call, c10::ArrayRef<int32_t> slots, const std::shared_ptr<Trace>& trace) {
-  for (size_t k = 0; k < call.operands.size(); ++k) {
-    LazyStorageImpl* storage = call.operands[k].storage;
-    if (static_cast<size_t>(slots[k]) == trace->slots.size()) {
-      trace->slots.push_back({storage->content, storage, storage->nbytes(), /*external=*/true, /*written=*/false,
-                              static_cast<uint32_t>(trace->path.size())});
-      storage->touches.push_back({trace, slots[k]});
-    }
-    if (call.operands[k].written && !trace->slots[slots[k]].written) {
-      trace->slots[slots[k]].written = true;
-      storage->writer = trace;
-      ArmPlaceholder(storage);
-    }
-  }
-}
-
-// The argument as the trace keeps it: nothing that autograd counts.
-c10::IValue Keep(c10::IValue&& value, const Arg& arg) {
-  if (arg.kind == ArgKind::kTensor) {
-    if (!value.isTensor() || !value.toTensor().defined()) return std::move(value);
-    if (value.toTensor().is_privateuseone()) return c10::IValue();
-    const at::Tensor& number = value.toTensor();
-    return number.unsafeGetTensorImpl()->is_wrapped_number() ? std::move(value) : c10::IValue(number.detach().clone());
-  }
-  if (value.isDevice() && value.toDevice().is_privateuseone()) return c10::Device(c10::kCPU);  // where the call will run
-  if (arg.kind != ArgKind::kTensorList && arg.kind != ArgKind::kOptionalTensorList) return std::move(value);
-  if (!value.isList()) return std::move(value);
-  c10::List<c10::IValue> list(value.toList().elementType());
-  for (const c10::IValue& item : value.toListRef()) {
-    const bool empty = !item.isTensor() || !item.toTensor().defined();
-    if (empty) list.push_back(item);
-    else if (item.toTensor().is_privateuseone()) list.push_back(at::Tensor());
-    else list.push_back(item.toTensor().detach().clone());
-  }
-  return list;
-}
-
-at::Tensor NewResult(const ResultShape& shape, const std::shared_ptr<Trace>& trace) {
-  c10::Storage storage = MakeStorage(shape.size_bytes);
-  LazyStorageImpl* lazy_storage = static_cast<LazyStorageImpl*>(storage.unsafeGetStorageImpl());
-  lazy_storage->touches.push_back({trace, static_cast<int32_t>(trace->slots.size())});
-  lazy_storage->writer = trace;
-  trace->slots.push_back({c10::Storage(), lazy_storage, shape.size_bytes, /*external=*/false, /*written=*/true,
-                          static_cast<uint32_t>(trace->path.size())});
-  trace->new_bytes += static_cast<int64_t>(shape.size_bytes);
-  const Geometry& g = shape.geometry;
-  at::Tensor tensor = MakeTensor(std::move(storage), g.dtype, g.sizes, g.strides, g.offset);
-  if (g.conj) tensor.unsafeGetTensorImpl()->_set_conj(true);
-  if (g.neg) tensor.unsafeGetTensorImpl()->_set_neg(true);
-  return tensor;
-}
-
-// Takes the arguments off the stack into the trace, and pushes the results.
-void FinishCall(const Op& op, const CallShape& shape, const std::shared_ptr<Trace>& trace, torch::jit::Stack* stack) {
+// Replaces the arguments on the stack by the results.
+void MakeResults(const Op& op, const CallShape& shape, const std::shared_ptr<Trace>& trace, torch::jit::Stack* stack) {
   const size_t first = stack->size() - op.args.size();
   c10::SmallVector<c10::IValue, 4> results(op.return_alias.size());
   for (size_t r = 0; r < results.size(); ++r) {
@@ -132,13 +77,11 @@ void FinishCall(const Op& op, const CallShape& shape, const std::shared_ptr<Trac
     if (result.arg >= 0) {
       results[result.ret] = (*stack)[first + result.arg];
     } else if (result.item >= 0) {
-      results[result.ret].toTensorList().push_back(result.defined ? NewResult(result, trace) : at::Tensor());
+      results[result.ret].toTensorList().push_back(NewResult(result, trace));
     } else {
-      results[result.ret] = result.defined ? NewResult(result, trace) : at::Tensor();
+      results[result.ret] = NewResult(result, trace);
     }
   }
-  trace->arg_begin.push_back(static_cast<uint32_t>(trace->args.size()));
-  for (size_t i = 0; i < op.args.size(); ++i) trace->args.push_back(Keep(std::move((*stack)[first + i]), op.args[i]));
   stack->resize(first);
   for (c10::IValue& result : results) stack->push_back(std::move(result));
 }
@@ -146,7 +89,7 @@ void FinishCall(const Op& op, const CallShape& shape, const std::shared_ptr<Trac
 enum class Recorded { kYes, kNo, kConflict };
 
 // One attempt under the lock. `shape` is needed only when the trie does not know the call; it is asked for outside the lock.
-Recorded TryRecord(const Op& op, const CallDescription& call, const std::shared_ptr<const CallShape>& shape,
+Recorded TryRecord(const Op& op, CallDescription& call, const std::shared_ptr<const CallShape>& shape,
                    torch::jit::Stack* stack, std::shared_ptr<Trace>* conflict, const char** full) {
   Locked lock(DeviceLock());
   std::shared_ptr<Trace>& trace = ThreadTrace();
@@ -158,19 +101,16 @@ Recorded TryRecord(const Op& op, const CallDescription& call, const std::shared_
   const bool grown = node == nullptr;
   if (grown) {
     if (shape == nullptr) return Recorded::kNo;
-    int32_t end = static_cast<int32_t>(trace->slots.size());
-    for (const int32_t slot : slots) end = std::max(end, slot + 1);
-    node = GrowNode(op, call, slots, end, shape, trace->at);
+    node = GrowNode(op, call, *stack, slots, shape, *trace);
   }
-  TouchOperands(call, slots, trace);
-  FinishCall(op, *node->shape, trace, stack);
-  trace->at = node;
-  trace->path.push_back(node);
-  *full = MustCut(trace.get(), grown);
+  TouchOperands(call.operands, slots, trace);
+  for (CallNumber& number : call.numbers) trace->numbers.push_back(std::move(number.value));
+  MakeResults(op, *node->shape, trace, stack);
+  *full = StepTo(node, grown, trace.get());
   return Recorded::kYes;
 }
 
-bool Record(const Op& op, const CallDescription& call, torch::jit::Stack* stack) {
+bool Record(const Op& op, CallDescription& call, torch::jit::Stack* stack) {
   std::shared_ptr<const CallShape> shape;
   bool asked = false;
   while (true) {
@@ -196,7 +136,6 @@ bool Record(const Op& op, const CallDescription& call, torch::jit::Stack* stack)
 }  // namespace
 
 void Call(const Op& op, torch::jit::Stack* stack) {
-  PrepareThread();
   base::Count(base::Counter::kCallsTotal);
   CallDescription call;
   if (!op.immediate) {

@@ -28,11 +28,11 @@ std::optional<c10::OperatorHandle> FunctionalForm(const Op& op) {
 
 }  // namespace
 
-std::vector<std::optional<at::ScalarType>> FunctionalDTypes(const Op& op, const TrieNode& call, const Trace& trace, size_t k) {
-  const auto functional = FunctionalForm(op);
+std::vector<std::optional<at::ScalarType>> FunctionalDTypes(const TrieNode& call, const Trace& trace) {
+  const auto functional = FunctionalForm(*call.op);
   if (!functional) return {};
   torch::jit::Stack stack;
-  for (size_t arg = 0; arg < functional->schema().arguments().size(); ++arg) stack.push_back(trace.args[trace.arg_begin[k] + arg]);
+  for (size_t arg = 0; arg < functional->schema().arguments().size(); ++arg) stack.push_back(trace.Argument(call, arg));
   for (const NodeOperand& operand : call.operands) {
     if (operand.item >= 0) return {};  // lists: elementwise over tensors of one dtype
     if (static_cast<size_t>(operand.arg) < stack.size()) stack[operand.arg] = MetaTensor(operand.geometry);

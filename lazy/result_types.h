@@ -10,8 +10,8 @@
 
 namespace torch_lazy::lazy {
 
-// What the functional form (the row's) would return for call `k` of the trace: `bf16.add_(f32)` adds in f32 and rounds once
+// What the functional form (the row's) would return for a call of the trace: `bf16.add_(f32)` adds in f32 and rounds once
 // when it writes. Empty where the written tensor's own dtype is the answer, or nothing is known.
-std::vector<std::optional<at::ScalarType>> FunctionalDTypes(const Op& op, const TrieNode& call, const Trace& trace, size_t k);
+std::vector<std::optional<at::ScalarType>> FunctionalDTypes(const TrieNode& call, const Trace& trace);
 
 }  // namespace torch_lazy::lazy

@@ -4,6 +4,8 @@
 #include <condition_variable>
 #include <utility>
 
+#include <c10/core/AutogradState.h>
+
 #include "base/log.h"
 #include "base/metrics.h"
 #include "lazy/entry.h"
@@ -37,7 +39,18 @@ std::shared_ptr<Trace>& CurrentTrace() {
   return trace;
 }
 
+// Backward runs on the caller's thread: handing each autograd node to another thread costs more than recording it, and a
+// trace belongs to one thread. A user may switch it on again.
+void PrepareThread() {
+  thread_local const bool prepared = [] {
+    c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
+    return true;
+  }();
+  (void)prepared;
+}
+
 std::shared_ptr<Trace> NewTrace() {
+  PrepareThread();
   auto trace = std::make_shared<Trace>();
   trace->at = Root();
   std::vector<std::weak_ptr<Trace>>& all = AllTraces();
@@ -55,7 +68,7 @@ std::vector<bool> LiveSlots(const Trace& trace) {
 // Storages take what the run has left in their slots, and are no longer part of the trace.
 void Finish(const std::shared_ptr<Trace>& trace) {
   std::vector<Trace::Slot> slots;
-  std::vector<c10::IValue> args;
+  std::vector<c10::IValue> numbers;
   {
     Locked lock(DeviceLock());
     for (const Trace::Slot& slot : trace->slots) {
@@ -69,7 +82,7 @@ void Finish(const std::shared_ptr<Trace>& trace) {
     }
     trace->state = Trace::State::kDone;
     slots.swap(trace->slots);
-    args.swap(trace->args);
+    numbers.swap(trace->numbers);
   }
   TraceDone().notify_all();
 }

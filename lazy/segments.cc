@@ -14,7 +14,7 @@ class Segment {
   Segment(Trace* whole, TrieNode* root, size_t begin, size_t end) : whole_(*whole), end_(end) {
     part_.at = root;
     renumbered_.assign(whole->slots.size(), -1);
-    for (size_t k = begin; k < end; ++k) Replay(*whole->path[k], k);
+    for (size_t k = begin; k < end; ++k) Replay(*whole->path[k]);
   }
 
   Trace& part() { return part_; }
@@ -48,7 +48,7 @@ class Segment {
     return renumbered_[slot];
   }
 
-  void Replay(const TrieNode& call, size_t k) {
+  void Replay(const TrieNode& call) {
     std::vector<int32_t> slots;
     for (const NodeOperand& operand : call.operands) {
       slots.push_back(SlotOf(operand.slot));
@@ -59,6 +59,9 @@ class Segment {
       node = part_.at->Grow(*call.op, call.words, slots);
       node->shape = call.shape;
       node->operands = call.operands;
+      node->args = call.args;
+      node->number_args = call.number_args;
+      node->first_number = static_cast<uint32_t>(part_.numbers.size());
       for (size_t i = 0; i < slots.size(); ++i) node->operands[i].slot = slots[i];
       node->first_result_slot = static_cast<int32_t>(part_.slots.size());
     }
@@ -70,9 +73,9 @@ class Segment {
     }
     part_.at = node;
     part_.path.push_back(node);
-    part_.arg_begin.push_back(static_cast<uint32_t>(part_.args.size()));
-    const size_t first = whole_.arg_begin[k];
-    for (size_t i = 0; i < call.op->args.size(); ++i) part_.args.push_back(std::move(whole_.args[first + i]));
+    for (size_t i = 0; i < call.number_args.size(); ++i) {
+      part_.numbers.push_back(std::move(whole_.numbers[call.first_number + i]));
+    }
   }
 
   Trace& whole_;

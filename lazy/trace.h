@@ -35,14 +35,15 @@ class Trace {
   State state = State::kPending;
   TrieNode* at = nullptr;
   std::vector<Slot> slots;
-  std::vector<c10::IValue> args;          // of all calls in order; tensors of this device are None
-  std::vector<uint32_t> arg_begin;        // per call, into args
+  std::vector<c10::IValue> numbers;       // run-time numbers of all calls in order
   std::vector<TrieNode*> path;            // per call
   int64_t new_bytes = 0;                  // of the results
   StepDetector steps;
   size_t period = 0;                      // > 0: the trace ends with two steps of so many calls
 
   size_t num_calls() const { return path.size(); }
+  // Argument `arg` of a call of the trace: structure, or a number of this run. Tensors of the device are None.
+  const c10::IValue& Argument(const TrieNode& call, size_t arg) const;
   void ForgetOwner(int32_t slot) { slots[slot].owner = nullptr; }
 };
 

@@ -30,6 +30,13 @@ TrieNode::~TrieNode() {
   }
 }
 
+int32_t TrieNode::PlaceOfNumber(size_t arg) const {
+  for (size_t i = 0; i < number_args.size(); ++i) {
+    if (static_cast<size_t>(number_args[i]) == arg) return static_cast<int32_t>(first_number + i);
+  }
+  return -1;
+}
+
 TrieNode* TrieNode::Find(c10::ArrayRef<int64_t> call_words, c10::ArrayRef<int32_t> slots) {
   if (likely != nullptr && Matches(*likely, call_words, slots)) return likely;
   auto found = children.find(HashOf(call_words, slots));

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include <ATen/core/ivalue.h>
 #include <c10/util/SmallVector.h>
 
 #include "absl/container/flat_hash_map.h"
@@ -49,6 +50,9 @@ struct TrieNode {
   uint64_t words_hash = 0;
   std::vector<int32_t> operand_slots;
   std::vector<NodeOperand> operands;
+  std::vector<c10::IValue> args;               // structure; tensors and run-time numbers are None, lists of tensors undefined
+  std::vector<int16_t> number_args;            // the arguments that are run-time numbers, in order
+  uint32_t first_number = 0;                   // these take consecutive places of the trace's numbers from here
   std::shared_ptr<const CallShape> shape;
   int32_t first_result_slot = 0;               // new results take consecutive slots from here
   int32_t depth = 0;                           // calls from the root
@@ -61,6 +65,8 @@ struct TrieNode {
 
   TrieNode();
   ~TrieNode();
+  // Where the trace's numbers hold argument `arg`; -1 if it is no run-time number.
+  int32_t PlaceOfNumber(size_t arg) const;
   TrieNode* Find(c10::ArrayRef<int64_t> words, c10::ArrayRef<int32_t> slots);
   TrieNode* Grow(const Op& op, c10::ArrayRef<int64_t> words, c10::ArrayRef<int32_t> slots);
 };

@@ -12,20 +12,26 @@ using ir::DType;
 using ir::Op;
 
 // ATen's vectorised add is one fused multiply-add, alpha in the type of the result; sub is add of -alpha.
-bool AddScaled(lazy::Lowering& call, int x_arg, int y_arg, double sign) {
-  const DType type = call.ComputeType();
-  if (ir::IsComplex(type) || !IsReal(call, x_arg) || !IsReal(call, y_arg)) return false;
-  if (type == DType::kBool && sign < 0) return false;
-  const Tensor x = ReadAsResult(call, x_arg), y = ReadAsResult(call, y_arg);
+bool AddScaled(lazy::Lowering& call, Tensor x, Tensor y, double sign) {
+  if (call.ComputeType() == DType::kBool && sign < 0) return false;
   Tensor alpha = Rounded(Argument<Number>::Read(call, 2), call.Result(0).dtype);
   if (sign < 0) alpha = -alpha;
   call.Return(0, IsFloat(x) ? Fma(alpha, y, x) : x + alpha * y);
   return true;
 }
 
-bool Add(lazy::Lowering& call) { return AddScaled(call, 0, 1, 1); }
-bool Sub(lazy::Lowering& call) { return AddScaled(call, 0, 1, -1); }
-bool ReverseSub(lazy::Lowering& call) { return AddScaled(call, 1, 0, -1); }
+// Arguments x and y are tensors, and the sum is x + sign * alpha * y.
+template <int kX, int kY, int kSign>
+bool AddTensors(lazy::Lowering& call) {
+  if (ir::IsComplex(call.ComputeType()) || !IsReal(call, kX) || !IsReal(call, kY)) return false;
+  return AddScaled(call, ReadAsResult(call, kX), ReadAsResult(call, kY), kSign);
+}
+
+template <int kSign>
+bool AddNumber(lazy::Lowering& call) {
+  if (ir::IsComplex(call.ComputeType()) || !IsReal(call, 0)) return false;
+  return AddScaled(call, ReadAsResult(call, 0), Rounded(Argument<Number>::Read(call, 1), call.Result(0).dtype), kSign);
+}
 
 // An integer divided by zero is the user's error, which ATen raises.
 template <Op kOp>
@@ -82,12 +88,16 @@ Tensor LogAddExp(Tensor x, Tensor y) {
 }
 
 constexpr lazy::Row kRows[] = {
-    {"aten::add.Tensor", Add},
-    {"aten::sub.Tensor", Sub},
-    {"aten::rsub.Tensor", ReverseSub},
+    {"aten::add.Tensor", AddTensors<0, 1, 1>},
+    {"aten::sub.Tensor", AddTensors<0, 1, -1>},
+    {"aten::rsub.Tensor", AddTensors<1, 0, -1>},
+    {"aten::add.Scalar", AddNumber<1>},
+    {"aten::sub.Scalar", AddNumber<-1>},
     // A 16-bit float times or by a number: the number is not rounded first.
     {"aten::mul.Tensor", Formula<kReals, [](Tensor x, Exact y) { return x * y; }>},
     {"aten::div.Tensor", Formula<kFloats, [](Tensor x, Exact y) { return x / y; }>},
+    {"aten::mul.Scalar", Formula<kReals, [](Tensor x, Number y) { return x * y; }>},
+    {"aten::div.Scalar", Formula<kFloats, [](Tensor x, Number y) { return x / y; }>},
     {"aten::div.Tensor_mode", DivideByMode},
     {"aten::floor_divide", Formula<kFloats, [](Tensor x, Exact y) { return Binary(Op::kFloorDiv, x, y); }>},
     {"aten::remainder.Tensor", FloatBinary<Op::kRemainder>},

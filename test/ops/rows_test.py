@@ -91,6 +91,10 @@ for name in "add sub".split():
     case(f"{name}.Tensor", lambda t, f=op(f"{name}.Tensor"): f(t.x, t.row, alpha=2), REALS)
     case(f"{name}.Tensor", lambda t, f=op(f"{name}.Tensor"): f(t.x, t.y, alpha=0.3))
     case(f"{name}.Tensor", lambda t, f=op(f"{name}.Tensor"): f(t.x, t.host))
+    case(f"{name}.Scalar", lambda t, f=op(f"{name}.Scalar"): f(t.x, 2), REALS)
+    case(f"{name}.Scalar", lambda t, f=op(f"{name}.Scalar"): f(t.x, 0.3), REALS)
+    case(f"{name}.Scalar", lambda t, f=op(f"{name}.Scalar"): f(t.x, 0.3, alpha=1.7))
+    case(f"{name}.Scalar", lambda t, f=op(f"{name}_.Scalar"): f(t.x.clone(), 0.3))
 case("add.Tensor", lambda t: t.y.clone().add_(t.row, alpha=0.3))
 case("add.Tensor", lambda t: aten.add.out(t.x, t.y, alpha=0.3, out=torch.empty_like(t.y)))
 case("add.Tensor", lambda t: aten.add.Tensor(t.m, t.z > 1))
@@ -100,6 +104,10 @@ for name in "mul.Tensor maximum minimum fmax fmin".split():
     case(name, lambda t, f=op(name): f(t.x, t.host))
 for name in "div.Tensor floor_divide remainder.Tensor fmod.Tensor".split():
     case(name, lambda t, f=op(name): f(t.x, t.y))
+for name in "mul div".split():
+    case(f"{name}.Scalar", lambda t, f=op(f"{name}.Scalar"): f(t.x, 3), REALS)
+    case(f"{name}.Scalar", lambda t, f=op(f"{name}.Scalar"): f(t.x, 0.3), REALS)
+    case(f"{name}.Scalar", lambda t, f=op(f"{name}_.Scalar"): f(t.x.clone(), 0.3))
 case("div.Tensor", lambda t: aten.div.Tensor(t.x, t.p), REALS)
 case("div.Tensor", lambda t: aten.div.Tensor(t.x, t.host))
 for mode in ("trunc", "floor", None):

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/unboxed.h"
+
+#include <type_traits>
+
+#include <ATen/Operators.h>
+#include <ATen/core/boxing/impl/boxing.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include "absl/container/flat_hash_map.h"
+#include "device/fork.h"
+#include "lazy/prediction.h"
+
+namespace torch_lazy::device {
+namespace {
+
+// The written argument, which an in-place or `out=` form returns.
+template <typename First, typename... Rest>
+at::Tensor& Written(First& first, Rest&... rest) {
+  if constexpr (std::is_same_v<First, at::Tensor>) return first;
+  else return Written(rest...);
+}
+
+template <typename Operator, typename Signature = typename Operator::schema>
+struct Unboxed;
+
+template <typename Operator, typename R, typename... Args>
+struct Unboxed<Operator, R(Args...)> {
+  static R Record(Args... args) {
+    CheckFork();
+    static const lazy::Op& op =
+        lazy::OpOf(c10::Dispatcher::singleton().findSchemaOrThrow(Operator::name, Operator::overload_name));
+    {
+      lazy::Prediction prediction(op);
+      if (prediction.Holds(args...)) {
+        if constexpr (std::is_reference_v<R> || std::is_void_v<R>) {
+          prediction.Result<void>();
+          prediction.End();
+          if constexpr (std::is_reference_v<R>) return Written(args...);
+          else return;
+        } else {
+          R result = prediction.Result<R>();
+          prediction.End();
+          return result;
+        }
+      }
+    }
+    torch::jit::Stack stack = c10::impl::boxArgs<Args...>(std::forward<Args>(args)...);
+    lazy::Call(op, &stack);
+    if constexpr (std::is_reference_v<R>) return Written(args...);
+    else if constexpr (!std::is_void_v<R>) return c10::impl::PopResult<R>::call(stack);
+  }
+};
+
+// X(the operator's name in at::_ops)
+#define TORCH_LAZY_UNBOXED_LIST(X)                                                                                   \
+  X(_foreach_add__List) X(_foreach_add__Scalar) X(_foreach_addcdiv__Scalar) X(_foreach_addcdiv__ScalarList)          \
+  X(_foreach_addcmul__Scalar) X(_foreach_div__Scalar) X(_foreach_div__ScalarList) X(_foreach_lerp__Scalar)           \
+  X(_foreach_mul__List) X(_foreach_mul__Scalar) X(_foreach_mul__Tensor) X(_foreach_norm_Scalar) X(_foreach_sqrt)     \
+  X(_log_softmax) X(_log_softmax_backward_data) X(_native_batch_norm_legit) X(_softmax) X(_softmax_backward_data)    \
+  X(abs) X(add_Scalar) X(add_Tensor) X(add__Scalar) X(add__Tensor) X(addcdiv) X(addcdiv_) X(addcmul) X(addcmul_)     \
+  X(addmm) X(baddbmm) X(bmm) X(cat) X(clamp) X(clamp_min) X(convolution_backward_overrideable)                       \
+  X(convolution_overrideable) X(cos) X(div_Scalar) X(div_Tensor) X(div__Scalar) X(div__Tensor) X(embedding)          \
+  X(embedding_dense_backward) X(eq_Scalar) X(eq_Tensor) X(exp) X(fill__Scalar) X(gather) X(ge_Scalar) X(gelu)        \
+  X(gelu_backward) X(gt_Scalar) X(index_select) X(le_Scalar) X(leaky_relu) X(leaky_relu_backward) X(lerp__Scalar)    \
+  X(linalg_vector_norm) X(linear) X(linear_backward) X(log) X(lt_Scalar) X(masked_fill_Scalar)                       \
+  X(masked_fill__Scalar) X(maximum) X(mean) X(mean_dim) X(minimum) X(mm) X(mul_Scalar) X(mul_Tensor)                 \
+  X(mul__Scalar) X(mul__Tensor) X(native_batch_norm_backward) X(native_group_norm) X(native_group_norm_backward)     \
+  X(native_layer_norm) X(native_layer_norm_backward) X(ne_Scalar) X(neg) X(nll_loss_backward) X(nll_loss_forward)    \
+  X(pow_Tensor_Scalar) X(reciprocal) X(relu) X(relu_) X(rsqrt) X(rsub_Scalar) X(sigmoid) X(sigmoid_backward)         \
+  X(silu) X(silu_backward) X(sin) X(sqrt) X(sub_Scalar) X(sub_Tensor) X(sub__Scalar) X(sub__Tensor)                  \
+  X(sum) X(sum_dim_IntList) X(tanh) X(tanh_backward) X(threshold_backward) X(where_self) X(zero_)
+
+using MakeRecorder = torch::CppFunction (*)();
+
+const absl::flat_hash_map<std::string, MakeRecorder>& Recorders() {
+  static const auto* const recorders = new absl::flat_hash_map<std::string, MakeRecorder>{
+#define X(op)                                                                                                  \
+  {std::string(at::_ops::op::name) + "." + at::_ops::op::overload_name,                                        \
+   [] { return torch::CppFunction(TORCH_FN(Unboxed<at::_ops::op>::Record)); }},
+      TORCH_LAZY_UNBOXED_LIST(X)
+#undef X
+  };
+  return *recorders;
+}
+
+}  // namespace
+
+std::optional<torch::CppFunction> UnboxedRecorder(const c10::OperatorName& name) {
+  auto make = Recorders().find(name.name + "." + name.overload_name);
+  if (make == Recorders().end()) return std::nullopt;
+  return make->second();
+}
+
+}  // namespace torch_lazy::device

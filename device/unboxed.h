@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recorders with the C++ signature of their operator, for the operators that training programs call most.
+//
+// A call that is the one expected next is recorded without boxing its arguments (lazy/prediction.h); any other is boxed
+// and goes the way of all operators.
+#pragma once
+
+#include <optional>
+
+#include <ATen/core/operator_name.h>
+#include <torch/library.h>
+
+namespace torch_lazy::device {
+
+// The unboxed recorder of an operator; null if it has none.
+std::optional<torch::CppFunction> UnboxedRecorder(const c10::OperatorName& name);
+
+}  // namespace torch_lazy::device

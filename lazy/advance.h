@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What recording a call does to the trace and to the storages, once its node of the trie is known.
+//
+// All of it under the device lock.
+#pragma once
+
+#include <memory>
+
+#include "lazy/call.h"
+#include "lazy/trace.h"
+
+namespace torch_lazy::lazy {
+
+// The trace's slot of a storage, -1 if the trace does not know it.
+inline int32_t SlotOf(const LazyStorageImpl& storage, const Trace* trace) {
+  for (const LazyStorageImpl::Touch& touch : storage.touches) {
+    if (touch.trace.get() == trace) return touch.slot;
+  }
+  return -1;
+}
+
+// Gives the operands' storages to the trace, and marks the written ones.
+void TouchOperands(c10::ArrayRef<CallOperand> operands, c10::ArrayRef<int32_t> slots, const std::shared_ptr<Trace>& trace);
+
+// A tensor that the trace will write.
+at::Tensor NewResult(const ResultShape& shape, const std::shared_ptr<Trace>& trace);
+
+// The call of this node is recorded. Returns the reason to cut now, or null.
+const char* StepTo(TrieNode* node, bool grown, Trace* trace);
+
+}  // namespace torch_lazy::lazy

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lazy/prediction.h"
+
+namespace torch_lazy::lazy {
+
+Prediction::Prediction(const Op& op) : op_(op), lock_(DeviceLock()), trace_(ThreadTrace()), node_(trace_->at->likely) {
+  if (node_ == nullptr || node_->op != &op) {
+    node_ = nullptr;
+    return;
+  }
+  next_word_ = node_->words.data() + 1;  // the first names the operator
+  next_slot_ = node_->operand_slots.data();
+}
+
+bool Prediction::Operand(const CallOperand& operand) {
+  LazyStorageImpl* storage = operand.storage;
+  if (storage->writer != nullptr && storage->writer.get() != trace_.get()) return false;
+  int32_t slot = -1;
+  for (const LazyStorageImpl::Touch& touch : storage->touches) {
+    if (touch.trace.get() == trace_.get()) slot = touch.slot;
+    else if (operand.written) return false;  // another thread's trace reads it
+  }
+  if (slot < 0) {
+    slot = static_cast<int32_t>(trace_->slots.size());
+    for (size_t j = 0; j < operands_.size(); ++j) {
+      if (operands_[j].storage == storage) {
+        slot = node_->operand_slots[j];
+        break;
+      }
+      slot = std::max(slot, node_->operand_slots[j] + 1);
+    }
+  }
+  operands_.push_back(operand);
+  return slot == *next_slot_++;
+}
+
+void Prediction::Take() {
+  base::Count(base::Counter::kCallsTotal);
+  TouchOperands(operands_, node_->operand_slots, trace_);
+}
+
+}  // namespace torch_lazy::lazy

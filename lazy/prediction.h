@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// The short way to record: the call is compared with the one that came next the last time.
+//
+//   Prediction prediction(op);
+//   if (prediction.Holds(arguments...)) {
+//     at::Tensor result = prediction.Result<at::Tensor>();
+//     prediction.End();
+//   }
+//
+// Nothing is written down, boxed or looked up. A prediction that does not hold leaves no trace, and the call is recorded
+// the long way (record.cc), which learns.
+#pragma once
+
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/metrics.h"
+#include "lazy/advance.h"
+#include "lazy/describe.h"
+#include "lazy/lock.h"
+
+namespace torch_lazy::lazy {
+
+class Prediction {
+ public:
+  // Takes the device lock until End() or the end of its life.
+  explicit Prediction(const Op& op);
+
+  template <typename... Args>
+  bool Holds(const Args&... args) {
+    if (node_ == nullptr) return false;
+    Describer<Prediction> describer(op_, this);
+    size_t arg = 0;
+    return held_ = (... && describer.Argument(arg++, args));
+  }
+
+  // Records the call and makes its new results: a tensor, a tuple, a list, or void.
+  template <typename R>
+  R Result();
+
+  // After Result(). To be called without other locks: may run what was recorded.
+  void End() {
+    lock_.unlock();
+    if (full_ != nullptr) CutThreadTrace(full_);
+  }
+
+  ~Prediction() {
+    if (!held_ && node_ != nullptr) trace_->numbers.resize(node_->first_number);
+  }
+
+  // --- as the sink of a description ---
+  bool Word(int64_t word) { return *next_word_++ == word; }
+  bool Operand(const CallOperand& operand);
+  bool Number(size_t, c10::IValue value) { return trace_->numbers.push_back(std::move(value)), true; }
+  bool HostNumber(size_t arg, const c10::IValue& value) {
+    return value.isTensor() && value.toTensor().unsafeGetTensorImpl()->is_wrapped_number() && Number(arg, value);
+  }
+  bool Unrecordable() { return false; }
+
+ private:
+  // The call's own effect; the new results must be made next, in order.
+  void Take();
+  at::Tensor NewResult(size_t r) { return lazy::NewResult(node_->shape->results[r], trace_); }
+  template <size_t... r>
+  auto NewResults(std::index_sequence<r...>) {
+    return std::tuple{NewResult(r)...};  // braces: from left to right
+  }
+
+  const Op& op_;
+  std::unique_lock<std::recursive_mutex> lock_;
+  const std::shared_ptr<Trace>& trace_;
+  TrieNode* node_;                     // null: nothing is known to come next
+  const int64_t* next_word_ = nullptr;
+  const int32_t* next_slot_ = nullptr;
+  c10::SmallVector<CallOperand, 8> operands_;
+  bool held_ = false;
+  const char* full_ = nullptr;         // the reason to cut after this call
+};
+
+template <typename R>
+struct IsTuple : std::false_type {};
+template <typename... T>
+struct IsTuple<std::tuple<T...>> : std::true_type {};
+
+template <typename R>
+R Prediction::Result() {
+  Take();
+  if constexpr (std::is_same_v<R, at::Tensor>) {
+    at::Tensor result = NewResult(0);
+    full_ = StepTo(node_, /*grown=*/false, trace_.get());
+    return result;
+  } else if constexpr (IsTuple<R>::value) {
+    R results = NewResults(std::make_index_sequence<std::tuple_size_v<R>>());
+    full_ = StepTo(node_, /*grown=*/false, trace_.get());
+    return results;
+  } else if constexpr (std::is_same_v<R, std::vector<at::Tensor>>) {
+    R results;
+    results.reserve(node_->shape->results.size());
+    for (size_t r = 0; r < node_->shape->results.size(); ++r) results.push_back(NewResult(r));
+    full_ = StepTo(node_, /*grown=*/false, trace_.get());
+    return results;
+  } else {
+    static_assert(std::is_void_v<R>);
+    full_ = StepTo(node_, /*grown=*/false, trace_.get());
+  }
+}
+
+}  // namespace torch_lazy::lazy
