@@ -39,6 +39,7 @@ at::Tensor NewResult(const ResultShape& shape, const std::shared_ptr<Trace>& tra
 
 const char* StepTo(TrieNode* node, bool grown, Trace* trace) {
   trace->at = node;
+  if (node->likely != nullptr) node->likely->Prefetch();
   trace->path.push_back(node);
   return MustCut(trace, grown);
 }

@@ -49,10 +49,16 @@ void PrepareThread() {
   (void)prepared;
 }
 
-std::shared_ptr<Trace> NewTrace() {
+// After the thread's last one, whose length its arrays start with.
+std::shared_ptr<Trace> NewTrace(const Trace* last) {
   PrepareThread();
   auto trace = std::make_shared<Trace>();
   trace->at = Root();
+  if (last != nullptr && last->state == Trace::State::kDone) {
+    trace->slots.reserve(last->final_slots);
+    trace->path.reserve(last->path.size());
+    trace->numbers.reserve(last->final_numbers);
+  }
   std::vector<std::weak_ptr<Trace>>& all = AllTraces();
   std::erase_if(all, [](const std::weak_ptr<Trace>& t) { return t.expired(); });
   all.push_back(trace);
@@ -81,6 +87,8 @@ void Finish(const std::shared_ptr<Trace>& trace) {
       slot.owner->writer = nullptr;
     }
     trace->state = Trace::State::kDone;
+    trace->final_slots = trace->slots.size();
+    trace->final_numbers = trace->numbers.size();
     slots.swap(trace->slots);
     numbers.swap(trace->numbers);
   }
@@ -91,7 +99,7 @@ void Finish(const std::shared_ptr<Trace>& trace) {
 
 std::shared_ptr<Trace>& ThreadTrace() {
   std::shared_ptr<Trace>& trace = CurrentTrace();
-  if (trace == nullptr || trace->state != Trace::State::kPending) trace = NewTrace();
+  if (trace == nullptr || trace->state != Trace::State::kPending) trace = NewTrace(trace.get());
   return trace;
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/storage.h"
 
-#include <typeinfo>
-
 #include <c10/core/TensorImpl.h>
 
 #include "lazy/lock.h"
@@ -23,12 +21,13 @@ LazyStorageImpl::LazyStorageImpl(size_t size_bytes, int device_index)
 
 void LazyStorageImpl::release_resources() {
   LeaveTraces();
+  released_ = true;  // nobody has the storage any more: it cannot be touched again
   ReleasePlaceholder(this);
   StorageImpl::release_resources();
 }
 
 LazyStorageImpl::~LazyStorageImpl() {
-  LeaveTraces();
+  if (!released_) LeaveTraces();
   ReleasePlaceholder(this);
 }
 
@@ -38,16 +37,6 @@ void LazyStorageImpl::LeaveTraces() {
   for (const Touch& touch : touches) touch.trace->ForgetOwner(touch.slot);
   left.swap(touches);
   writer = nullptr;
-}
-
-LazyStorageImpl* LazyStorageImpl::Of(c10::StorageImpl* storage) {
-  if (storage == nullptr || typeid(*storage) != typeid(LazyStorageImpl)) return nullptr;
-  return static_cast<LazyStorageImpl*>(storage);
-}
-
-LazyStorageImpl* LazyStorageImpl::Of(const at::TensorBase& tensor) {
-  if (!tensor.defined() || !tensor.has_storage()) return nullptr;
-  return Of(tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl());
 }
 
 at::Tensor MakeTensor(c10::Storage storage, at::ScalarType dtype, c10::IntArrayRef sizes, c10::IntArrayRef strides,

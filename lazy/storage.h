@@ -8,12 +8,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <typeinfo>
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/Storage.h>
 #include <c10/util/SmallVector.h>
-
-#include "lazy/pointer.h"
 
 #include "lazy/pointer.h"
 
@@ -29,8 +28,14 @@ class LazyStorageImpl final : public c10::StorageImpl, public StorageAllocator {
   void release_resources() override;
 
   // The lazy storage behind a tensor; null for another device's or a foreign storage.
-  static LazyStorageImpl* Of(const at::TensorBase& tensor);
-  static LazyStorageImpl* Of(c10::StorageImpl* storage);
+  static LazyStorageImpl* Of(const at::TensorBase& tensor) {
+    if (!tensor.defined() || !tensor.has_storage()) return nullptr;
+    return Of(tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl());
+  }
+  static LazyStorageImpl* Of(c10::StorageImpl* storage) {
+    if (storage == nullptr || typeid(*storage) != typeid(LazyStorageImpl)) return nullptr;
+    return static_cast<LazyStorageImpl*>(storage);
+  }
 
   // --- guarded by the device lock (lock.h) ---
   struct Touch {
@@ -43,6 +48,7 @@ class LazyStorageImpl final : public c10::StorageImpl, public StorageAllocator {
 
  private:
   void LeaveTraces();
+  bool released_ = false;
 };
 
 // A new lazy tensor of this geometry over `storage`.

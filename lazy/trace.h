@@ -38,6 +38,8 @@ class Trace {
   std::vector<c10::IValue> numbers;       // run-time numbers of all calls in order
   std::vector<TrieNode*> path;            // per call
   int64_t new_bytes = 0;                  // of the results
+  size_t final_slots = 0;                 // what there was of these when it was done
+  size_t final_numbers = 0;
   StepDetector steps;
   size_t period = 0;                      // > 0: the trace ends with two steps of so many calls
 

@@ -43,28 +43,41 @@ struct NodeOperand {
   Geometry geometry;
 };
 
-struct TrieNode {
-  TrieNode* parent = nullptr;
+struct alignas(64) TrieNode {
+  // --- what a prediction reads comes first ---
   const Op* op = nullptr;                      // null at the root
+  TrieNode* likely = nullptr;                  // the child taken last
   std::vector<int64_t> words;
-  uint64_t words_hash = 0;
   std::vector<int32_t> operand_slots;
+  std::shared_ptr<const CallShape> shape;
+  uint32_t first_number = 0;                   // run-time numbers take consecutive places of the trace's from here
+  int32_t first_result_slot = 0;               // new results take consecutive slots from here
+  size_t period = 0;                           // > 0: a trace up to here ends with two steps of so many calls
+  bool closes_step = false;                    // a repeated step was seen to end here
+
+  int32_t depth = 0;                           // calls from the root
+  TrieNode* parent = nullptr;
+  uint64_t words_hash = 0;
   std::vector<NodeOperand> operands;
   std::vector<c10::IValue> args;               // structure; tensors and run-time numbers are None, lists of tensors undefined
   std::vector<int16_t> number_args;            // the arguments that are run-time numbers, in order
-  uint32_t first_number = 0;                   // these take consecutive places of the trace's numbers from here
-  std::shared_ptr<const CallShape> shape;
-  int32_t first_result_slot = 0;               // new results take consecutive slots from here
-  int32_t depth = 0;                           // calls from the root
-  bool closes_step = false;                    // a repeated step was seen to end here
-  size_t period = 0;                           // > 0: a trace up to here ends with two steps of so many calls
 
-  TrieNode* likely = nullptr;                  // the child taken last
   absl::flat_hash_map<uint64_t, c10::SmallVector<TrieNode*, 1>> children;  // by hash of words and slots
   std::vector<std::unique_ptr<Entry>> entries;
 
   TrieNode();
   ~TrieNode();
+  // Asks for the memory that a prediction of this node's call will read; the node itself was asked for a call earlier.
+  void Prefetch() const {
+    __builtin_prefetch(words.data());
+    __builtin_prefetch(words.data() + 8);
+    __builtin_prefetch(operand_slots.data());
+    __builtin_prefetch(shape.get());
+    if (likely == nullptr) return;
+    __builtin_prefetch(likely);
+    __builtin_prefetch(reinterpret_cast<const char*>(likely) + 64);
+  }
+
   // Where the trace's numbers hold argument `arg`; -1 if it is no run-time number.
   int32_t PlaceOfNumber(size_t arg) const;
   TrieNode* Find(c10::ArrayRef<int64_t> words, c10::ArrayRef<int32_t> slots);
