@@ -47,6 +47,7 @@ struct alignas(64) TrieNode {
   // --- what a prediction reads comes first ---
   const Op* op = nullptr;                      // null at the root
   TrieNode* likely = nullptr;                  // the child taken last
+  const TrieNode* ahead = nullptr;             // what came some calls later the last time: to be fetched early
   std::vector<int64_t> words;
   std::vector<int32_t> operand_slots;
   std::shared_ptr<const CallShape> shape;
@@ -67,17 +68,6 @@ struct alignas(64) TrieNode {
 
   TrieNode();
   ~TrieNode();
-  // Asks for the memory that a prediction of this node's call will read; the node itself was asked for a call earlier.
-  void Prefetch() const {
-    __builtin_prefetch(words.data());
-    __builtin_prefetch(words.data() + 8);
-    __builtin_prefetch(operand_slots.data());
-    __builtin_prefetch(shape.get());
-    if (likely == nullptr) return;
-    __builtin_prefetch(likely);
-    __builtin_prefetch(reinterpret_cast<const char*>(likely) + 64);
-  }
-
   // Where the trace's numbers hold argument `arg`; -1 if it is no run-time number.
   int32_t PlaceOfNumber(size_t arg) const;
   TrieNode* Find(c10::ArrayRef<int64_t> words, c10::ArrayRef<int32_t> slots);
