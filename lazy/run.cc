@@ -105,6 +105,7 @@ std::shared_ptr<Trace>& ThreadTrace() {
 
 void CutAndRun(const std::shared_ptr<Trace>& trace, const char* reason) {
   Entry* entry = nullptr;
+  std::vector<size_t> cuts;
   {
     std::unique_lock<std::recursive_mutex> lock(DeviceLock());
     if (trace->state == Trace::State::kRunning) {
@@ -112,7 +113,8 @@ void CutAndRun(const std::shared_ptr<Trace>& trace, const char* reason) {
     }
     if (trace->state == Trace::State::kDone) return;
     trace->state = Trace::State::kRunning;
-    if (trace->period == 0) entry = EntryFor(trace->at, LiveSlots(*trace));
+    cuts = PartsOf(*trace);
+    if (cuts.size() == 2) entry = EntryFor(trace->at, LiveSlots(*trace));
   }
   base::Count(base::Tally::kCuts, reason);
   LAZY_LOG(1, "cut: ", reason, ", ", trace->num_calls(), " calls");
@@ -120,7 +122,7 @@ void CutAndRun(const std::shared_ptr<Trace>& trace, const char* reason) {
     if (entry != nullptr) {
       entry->Run(trace.get());
     } else {
-      RunSteps(trace.get(), Root());
+      RunParts(trace.get(), Root(), cuts);
     }
   } catch (...) {
     Finish(trace);

@@ -19,6 +19,7 @@ class Segment {
 
   Trace& part() { return part_; }
 
+  // What a program that waited at the part's end would have found alive: it may wait there another time.
   std::vector<bool> Live() const {
     std::vector<bool> needed(whole_.slots.size(), false);
     for (size_t k = end_; k < whole_.path.size(); ++k) {
@@ -27,7 +28,8 @@ class Segment {
     std::vector<bool> live(part_.slots.size(), false);
     for (size_t s = 0; s < renumbered_.size(); ++s) {
       const int32_t slot = renumbered_[s];
-      if (slot >= 0) live[slot] = part_.slots[slot].written && (needed[s] || whole_.slots[s].owner != nullptr);
+      if (slot < 0) continue;
+      live[slot] = part_.slots[slot].written && (needed[s] || whole_.slots[s].calls_at_death >= end_);
     }
     return live;
   }
@@ -84,6 +86,27 @@ class Segment {
   std::vector<int32_t> renumbered_;  // slot of the whole -> slot of the part
 };
 
+// A program that waits inside its step is cut there, so that its traces begin in one step and end in the next. Where it
+// waits now and then at the step's end as well, the same calls would be cut at two places. So a trace is run in two parts
+// where its last write to a storage older than itself leaves only such storages to what follows: parameters, after the
+// optimizer. The number of calls up to there; 0 or all of them if there is no such place.
+size_t EndOfUpdates(const Trace& trace) {
+  const auto is_older = [](const Trace::Slot& slot) { return slot.external && slot.content; };
+  size_t end = 0;
+  for (size_t k = 0; k < trace.path.size(); ++k) {
+    for (const NodeOperand& operand : trace.path[k]->operands) {
+      if (operand.written && is_older(trace.slots[operand.slot])) end = k + 1;
+    }
+  }
+  for (size_t k = end; k < trace.path.size(); ++k) {
+    for (const NodeOperand& operand : trace.path[k]->operands) {
+      const Trace::Slot& slot = trace.slots[operand.slot];
+      if (!is_older(slot) && slot.first_call < end) return 0;
+    }
+  }
+  return end;
+}
+
 }  // namespace
 
 Entry* EntryFor(TrieNode* end, std::vector<bool> live) {
@@ -97,10 +120,22 @@ Entry* EntryFor(TrieNode* end, std::vector<bool> live) {
   return end->entries.back().get();
 }
 
-void RunSteps(Trace* trace, TrieNode* root) {
-  const size_t n = trace->path.size();
-  std::vector<size_t> cuts = {0, n - 2 * trace->period, n - trace->period, n};
+std::vector<size_t> PartsOf(const Trace& trace) {
+  const size_t n = trace.path.size();
+  if (n == 0) return {0, 0};
+  std::vector<size_t> cuts;
+  if (trace.period != 0) {
+    cuts = {0, n - 2 * trace.period, n - trace.period, n};
+  } else {
+    TrieNode* end = trace.path.back();
+    if (end->update_end < 0) end->update_end = static_cast<int32_t>(EndOfUpdates(trace));
+    cuts = {0, static_cast<size_t>(end->update_end), n};
+  }
   cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+  return cuts;
+}
+
+void RunParts(Trace* trace, TrieNode* root, const std::vector<size_t>& cuts) {
   for (size_t i = 0; i + 1 < cuts.size(); ++i) {
     std::unique_ptr<Segment> segment;
     Entry* entry = nullptr;
@@ -109,7 +144,7 @@ void RunSteps(Trace* trace, TrieNode* root) {
       Locked lock(DeviceLock());
       segment = std::make_unique<Segment>(trace, root, cuts[i], cuts[i + 1]);
       live = segment->Live();
-      if (cuts[i + 1] - cuts[i] == trace->period) segment->part().at->closes_step = true;
+      if (trace->period != 0 && cuts[i + 1] - cuts[i] == trace->period) segment->part().at->closes_step = true;
       entry = EntryFor(segment->part().at, live);
     }
     entry->Run(&segment->part());

@@ -28,6 +28,7 @@ class Trace {
     bool external = false;             // it was there before the trace touched it
     bool written = false;
     uint32_t first_call = 0;           // the call that first touched it
+    uint32_t calls_at_death = UINT32_MAX;  // calls recorded when the storage died
   };
   enum class State { kPending, kRunning, kDone };
 
@@ -46,7 +47,10 @@ class Trace {
   size_t num_calls() const { return path.size(); }
   // Argument `arg` of a call of the trace: structure, or a number of this run. Tensors of the device are None.
   const c10::IValue& Argument(const TrieNode& call, size_t arg) const;
-  void ForgetOwner(int32_t slot) { slots[slot].owner = nullptr; }
+  void ForgetOwner(int32_t slot) {
+    slots[slot].owner = nullptr;
+    slots[slot].calls_at_death = static_cast<uint32_t>(path.size());
+  }
 };
 
 // The trace of the calling thread, made if it has none. The device lock is held.

@@ -56,6 +56,7 @@ struct alignas(64) TrieNode {
   size_t period = 0;                           // > 0: a trace up to here ends with two steps of so many calls
   bool closes_step = false;                    // a repeated step was seen to end here
 
+  int32_t update_end = -1;                     // where a trace cut here is run in two parts (segments.h); -1: not asked yet
   int32_t depth = 0;                           // calls from the root
   TrieNode* parent = nullptr;
   uint64_t words_hash = 0;

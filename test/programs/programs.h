@@ -30,8 +30,6 @@ struct Program {
   int num_paths = 1;
   // Draws from the global generator, whose order several threads do not share.
   bool draws = false;
-  // Waits for a value inside each step (a norm, a branch): a loss read each tenth step then cuts at one more place.
-  bool waits = false;
 };
 
 std::vector<double> Mlp(const Options& options);

@@ -24,11 +24,11 @@ std::string device_name = "lazy";
 const Program kPrograms[] = {
     {"Mlp", Mlp},
     {"Resnet", Resnet},
-    {"Gpt", Gpt, /*num_paths=*/1, /*draws=*/false, /*waits=*/true},
+    {"Gpt", Gpt},
     {"Gru", Gru},
     {"Lstm", Lstm},
     {"Dropout", Dropout, /*num_paths=*/1, /*draws=*/true},
-    {"Branch", Branch, /*num_paths=*/2, /*draws=*/false, /*waits=*/true},
+    {"Branch", Branch, /*num_paths=*/2},
 };
 
 std::vector<double> Train(const Program& program, const std::string& device, int num_threads) {
@@ -100,9 +100,7 @@ TEST_P(Steady, AsksForNothingAfterThreeSteps) {
   if (device_name == "cpu") GTEST_SKIP() << "eager execution compiles nothing";
   const auto [program, read_every, num_threads] = GetParam();
   SetOption("compile", "sync");
-  // Three, for each way through a step; where a read now and then cuts at a place of its own, twice that read as well.
-  const bool reads_now_and_then = read_every > 1 && program.waits;
-  const int num_first_steps = (reads_now_and_then ? 2 * read_every : 3) * program.num_paths;
+  const int num_first_steps = 3 * program.num_paths;
   const int num_steps = num_first_steps + 20;
   Counts before{}, after{};
   std::barrier first(num_threads, [&]() noexcept { before = Now(); });
