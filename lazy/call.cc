@@ -25,7 +25,11 @@ struct Writer {
   CallDescription& call;
 
   bool Word(int64_t word) { return call.words.push_back(word), true; }
-  bool Operand(const CallOperand& operand) { return call.operands.push_back(operand), true; }
+  bool Operand(const CallOperand& operand) {
+    call.operands.push_back(operand);
+    call.offset_words.push_back(static_cast<int32_t>(call.words.size()) - 1);
+    return true;
+  }
   bool Number(size_t arg, c10::IValue value) {
     call.numbers.push_back({static_cast<int16_t>(arg), std::move(value)});
     return true;

@@ -30,6 +30,7 @@ struct CallNumber {
 struct CallDescription {
   c10::SmallVector<int64_t, 128> words;
   c10::SmallVector<CallOperand, 8> operands;
+  c10::SmallVector<int32_t, 8> offset_words;  // per operand: which word is its storage offset
   c10::SmallVector<CallNumber, 4> numbers;
   bool recordable = true;
 };

@@ -34,10 +34,10 @@ Entry::Entry(const TrieNode* end, std::vector<bool> live) : live_(std::move(live
 
 Entry::~Entry() = default;
 
-const BoundPlan* Entry::Prepare(const Trace& trace) {
+const BoundPlan* Entry::Prepare(const Trace& trace, bool once) {
   std::lock_guard<std::mutex> lock(lock_);
-  bool known = true;
-  if (!lowering_tried_) {
+  bool known = !once || lowering_tried_;
+  if (!lowering_tried_ && !once) {
     lowering_tried_ = true;
     lowered_ = Lower(*this, trace);
     known = false;
@@ -52,9 +52,9 @@ const BoundPlan* Entry::Prepare(const Trace& trace) {
   return bound_.get();
 }
 
-void Entry::Run(Trace* trace) {
+void Entry::Run(Trace* trace, bool once) {
   base::Count(base::Counter::kTracesRun);
-  const BoundPlan* plan = Prepare(*trace);
+  const BoundPlan* plan = Prepare(*trace, once);
   if (plan == nullptr || base::Compilation() == base::CompileMode::kOff) {
     base::Count(base::Counter::kTracesInterpreted);
     CountCalls(/*compiled=*/false);

@@ -22,8 +22,9 @@ class Entry {
   Entry(const TrieNode* end, std::vector<bool> live);
   ~Entry();
 
-  // Runs the trace, which was cut at this entry's node: by its plan if that is compiled, else call by call.
-  void Run(Trace* trace);
+  // Runs the trace, which was cut at this entry's node: by its plan if that is compiled, else call by call. `once`: no such
+  // cut is expected again, so nothing is asked of the compiler.
+  void Run(Trace* trace, bool once);
 
   // True if a cut whose live written slots are `live` can use this entry.
   bool Serves(const std::vector<bool>& live) const;
@@ -34,7 +35,7 @@ class Entry {
 
  private:
   // The plan to run, null while there is none.
-  const BoundPlan* Prepare(const Trace& trace);
+  const BoundPlan* Prepare(const Trace& trace, bool once);
   void CountCalls(bool compiled) const;
 
   std::vector<const TrieNode*> calls_;  // in program order

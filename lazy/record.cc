@@ -148,7 +148,7 @@ void Call(const Op& op, torch::jit::Stack* stack) {
   const bool learn = !op.immediate && call.recordable;
   std::vector<int64_t> proof;
   if (learn) proof = ProofOf(op, call);  // before the run, which gives the operands away
-  std::shared_ptr<const CallShape> shape = RunNow(op, stack, "immediate");
+  std::shared_ptr<const CallShape> shape = RunNow(op, stack, learn ? kUnknownShape : "immediate");
   if (learn) Learn(call, std::move(proof), std::move(shape));
 }
 

@@ -113,14 +113,15 @@ void CutAndRun(const std::shared_ptr<Trace>& trace, const char* reason) {
     }
     if (trace->state == Trace::State::kDone) return;
     trace->state = Trace::State::kRunning;
-    cuts = PartsOf(*trace);
+    cuts = reason == kUnknownShape ? std::vector<size_t>{0, trace->path.size()} : PartsOf(*trace);
     if (cuts.size() == 2) entry = EntryFor(trace->at, LiveSlots(*trace));
   }
   base::Count(base::Tally::kCuts, reason);
   LAZY_LOG(1, "cut: ", reason, ", ", trace->num_calls(), " calls");
+  const bool once = reason == kUnknownShape;
   try {
     if (entry != nullptr) {
-      entry->Run(trace.get());
+      entry->Run(trace.get(), once);
     } else {
       RunParts(trace.get(), Root(), cuts);
     }

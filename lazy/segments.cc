@@ -147,7 +147,7 @@ void RunParts(Trace* trace, TrieNode* root, const std::vector<size_t>& cuts) {
       if (trace->period != 0 && cuts[i + 1] - cuts[i] == trace->period) segment->part().at->closes_step = true;
       entry = EntryFor(segment->part().at, live);
     }
-    entry->Run(&segment->part());
+    entry->Run(&segment->part(), /*once=*/false);
     segment->TakeBack(live);
   }
 }

@@ -25,6 +25,13 @@ LearnedShapes& Learned() {
   return *learned;
 }
 
+// What the geometry of results depends on: all words but the operands' offsets in their storages.
+Words KeyOf(const CallDescription& call) {
+  Words key(call.words.begin(), call.words.end());
+  for (const int32_t offset : call.offset_words) key[offset] = 0;
+  return key;
+}
+
 // Elementwise on f32 and f64, which every kernel of these has: no need to see it run before its Meta kernel is believed.
 bool IsPlainArithmetic(const Op& op, const CallDescription& call) {
   if (op.row == nullptr || op.row->lower == nullptr || !op.handle.hasTag(at::Tag::pointwise)) return false;
@@ -111,10 +118,10 @@ std::vector<int64_t> ProofOf(const Op& op, const CallDescription& call) {
 
 std::shared_ptr<const CallShape> ShapeOfCall(const Op& op, const CallDescription& call, const torch::jit::Stack& stack) {
   LearnedShapes& learned = Learned();
-  const Words words(call.words.begin(), call.words.end());
+  const Words key = KeyOf(call);
   {
     std::lock_guard<std::mutex> lock(learned.lock);
-    auto found = learned.by_call.find(words);
+    auto found = learned.by_call.find(key);
     if (found != learned.by_call.end()) return found->second;
     if (!op.has_meta || !op.takes_tensors) return nullptr;
     if (!IsPlainArithmetic(op, call) && !learned.proven.contains(ProofOf(op, call))) return nullptr;
@@ -122,7 +129,7 @@ std::shared_ptr<const CallShape> ShapeOfCall(const Op& op, const CallDescription
   std::shared_ptr<const CallShape> shape = AskMeta(op, stack);
   if (shape != nullptr) {
     std::lock_guard<std::mutex> lock(learned.lock);
-    learned.by_call.emplace(words, shape);
+    learned.by_call.emplace(key, shape);
   }
   return shape;
 }
@@ -131,7 +138,7 @@ void Learn(const CallDescription& call, std::vector<int64_t> proof, std::shared_
   LearnedShapes& learned = Learned();
   std::lock_guard<std::mutex> lock(learned.lock);
   if (shape != nullptr) learned.proven.insert(std::move(proof));
-  learned.by_call.emplace(Words(call.words.begin(), call.words.end()), std::move(shape));
+  learned.by_call.emplace(KeyOf(call), std::move(shape));
 }
 
 }  // namespace torch_lazy::lazy

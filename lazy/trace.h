@@ -56,6 +56,10 @@ class Trace {
 // The trace of the calling thread, made if it has none. The device lock is held.
 std::shared_ptr<Trace>& ThreadTrace();
 
+// Why a trace is cut before a call that must run at once for its shape to be learned. It will be known the next time, so no
+// cut comes at this place again, and nothing is compiled for it.
+inline constexpr char kUnknownShape[] = "unknown shape";
+
 // Runs the trace, or waits for the thread that does. The device lock is not held.
 void CutAndRun(const std::shared_ptr<Trace>& trace, const char* reason);
 

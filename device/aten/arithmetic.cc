@@ -33,6 +33,13 @@ bool AddNumber(lazy::Lowering& call) {
   return AddScaled(call, ReadAsResult(call, 0), Rounded(Argument<Number>::Read(call, 1), call.Result(0).dtype), kSign);
 }
 
+// ATen's in-place form multiplies the number by the tensor, not the tensor by the number, and then rounds the number first.
+bool MulNumberInPlace(lazy::Lowering& call) {
+  if (ir::IsComplex(call.ComputeType())) return false;
+  call.Return(0, ReadAsResult(call, 0) * Rounded(Argument<Number>::Read(call, 1), call.Result(0).dtype));
+  return true;
+}
+
 // An integer divided by zero is the user's error, which ATen raises.
 template <Op kOp>
 constexpr auto* FloatBinary = Primitive2<kFloats, kOp>;
@@ -97,6 +104,7 @@ constexpr lazy::Row kRows[] = {
     {"aten::mul.Tensor", Formula<kReals, [](Tensor x, Exact y) { return x * y; }>},
     {"aten::div.Tensor", Formula<kFloats, [](Tensor x, Exact y) { return x / y; }>},
     {"aten::mul.Scalar", Formula<kReals, [](Tensor x, Number y) { return x * y; }>},
+    {"aten::mul_.Scalar", MulNumberInPlace},
     {"aten::div.Scalar", Formula<kFloats, [](Tensor x, Number y) { return x / y; }>},
     {"aten::div.Tensor_mode", DivideByMode},
     {"aten::floor_divide", Formula<kFloats, [](Tensor x, Exact y) { return Binary(Op::kFloorDiv, x, y); }>},

@@ -107,7 +107,8 @@ for name in "div.Tensor floor_divide remainder.Tensor fmod.Tensor".split():
 for name in "mul div".split():
     case(f"{name}.Scalar", lambda t, f=op(f"{name}.Scalar"): f(t.x, 3), REALS)
     case(f"{name}.Scalar", lambda t, f=op(f"{name}.Scalar"): f(t.x, 0.3), REALS)
-    case(f"{name}.Scalar", lambda t, f=op(f"{name}_.Scalar"): f(t.x.clone(), 0.3))
+case("mul_.Scalar", lambda t: aten.mul_.Scalar(t.x.clone(), 0.3))
+case("div.Scalar", lambda t: aten.div_.Scalar(t.x.clone(), 0.3))
 case("div.Tensor", lambda t: aten.div.Tensor(t.x, t.p), REALS)
 case("div.Tensor", lambda t: aten.div.Tensor(t.x, t.host))
 for mode in ("trunc", "floor", None):
