@@ -5,9 +5,10 @@
 #include "backends/registry.h"
 #include "base/flags.h"
 #include "base/log.h"
+#include "base/metrics.h"
 #include "codegen/compile.h"
 #include "ir/fingerprint.h"
-#include "ir/print.h"
+#include "lazy/background.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -31,34 +32,55 @@ PlanTable& Plans() {
 bool PlannedGraph::Want(const std::vector<int64_t>& numbers) {
   const base::CompileMode mode = base::Compilation();
   if (mode == base::CompileMode::kOff) return false;
-  std::lock_guard<std::mutex> lock(lock_);
-  if (failed_ || (!asked_ && ++cuts_ < CutsBeforeCompiling(mode))) return false;
-  if (!asked_) Compile(numbers, mode == base::CompileMode::kSync);
-  if (failed_) return false;
-  if (mode == base::CompileMode::kSync) module_->Wait();
-  if (!module_->ready()) return false;
-  if (!module_->status().ok()) {
-    base::WarnOnce("kernels", absl::StrCat("kernels could not be compiled, so their traces run op by op: ",
-                                           module_->status().ToString()));
-    failed_ = true;
+  const bool wait = mode == base::CompileMode::kSync;
+  {
+    std::unique_lock<std::mutex> lock(lock_);
+    if (state_ != State::kNew) return IsReady(&lock, wait);
+    if (++cuts_ < CutsBeforeCompiling(mode)) return false;
+    state_ = State::kAsked;
   }
-  return !failed_;
+  base::Count(base::Counter::kCompilesPending);
+  if (wait) {
+    Compile(numbers, wait);
+  } else {
+    InBackground([this, numbers] { Compile(numbers, /*wait=*/false); });
+  }
+  std::unique_lock<std::mutex> lock(lock_);
+  return IsReady(&lock, wait);
+}
+
+bool PlannedGraph::IsReady(std::unique_lock<std::mutex>* lock, bool wait) {
+  if (wait) planned_.wait(*lock, [this] { return state_ != State::kAsked; });
+  if (state_ != State::kPlanned) return false;
+  if (wait) module_->Wait();
+  if (!module_->ready()) return false;
+  if (module_->status().ok()) return true;
+  base::WarnOnce("kernels", absl::StrCat("kernels could not be compiled, so their traces run op by op: ",
+                                         module_->status().ToString()));
+  state_ = State::kFailed;
+  return false;
 }
 
 void PlannedGraph::Compile(const std::vector<int64_t>& numbers, bool wait) {
-  asked_ = true;
   codegen::CompileOptions options;
   options.typical_extents = numbers;
   options.verify = base::Number(base::Option::kVerify) != 0;
   options.dump_folder = base::MakeDumpFolder("trace");
   absl::StatusOr<codegen::Plan> plan = codegen::Compile(graph_, options);
-  if (!plan.ok()) {
+  std::shared_ptr<backends::Module> module;
+  if (plan.ok()) {
+    module = backends::Get().Compile(plan->kernels, wait);
+  } else {
     base::WarnOnce("plan", absl::StrCat("a trace could not be compiled, so it runs op by op: ", plan.status().ToString()));
-    failed_ = true;
-    return;
   }
-  plan_ = *std::move(plan);
-  module_ = backends::Get().Compile(plan_.kernels, wait);
+  {
+    std::lock_guard<std::mutex> lock(lock_);
+    state_ = plan.ok() ? State::kPlanned : State::kFailed;
+    if (plan.ok()) plan_ = *std::move(plan);
+    module_ = std::move(module);
+  }
+  planned_.notify_all();
+  base::Count(base::Counter::kCompilesPending, -1);
 }
 
 PlannedGraph* PlanOf(ir::Graph graph, bool* known) {

@@ -2,6 +2,7 @@
 // Compiled graphs, shared by every entry that lowers to the same graph.
 #pragma once
 
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 
@@ -17,20 +18,24 @@ class PlannedGraph {
   explicit PlannedGraph(ir::Graph graph) : graph_(std::move(graph)) {}
   const ir::Graph& graph() const { return graph_; }
 
-  // One more cut wants this graph. Asks for the kernels at the second (with option compile=sync at the first, and waits).
-  // Returns true if the graph is ready to run. `numbers`: of the graph's symbols.
+  // One more cut wants this graph. The second has it planned and its kernels compiled in the background; with option
+  // compile=sync the first does, and waits. Returns true if the graph is ready to run. `numbers`: of the graph's symbols.
   bool Want(const std::vector<int64_t>& numbers);
   const codegen::Plan& plan() const { return plan_; }
   const backends::Module& module() const { return *module_; }
 
  private:
-  void Compile(const std::vector<int64_t>& numbers, bool wait);
+  enum class State { kNew, kAsked, kPlanned, kFailed };
 
-  std::mutex lock_;
+  // Plans the graph and asks for its kernels, without the lock; then the state is kPlanned or kFailed.
+  void Compile(const std::vector<int64_t>& numbers, bool wait);
+  bool IsReady(std::unique_lock<std::mutex>* lock, bool wait);
+
   const ir::Graph graph_;
+  std::mutex lock_;  // over what follows, until it is planned
+  std::condition_variable planned_;
+  State state_ = State::kNew;
   int cuts_ = 0;
-  bool asked_ = false;
-  bool failed_ = false;
   codegen::Plan plan_;
   std::shared_ptr<backends::Module> module_;
 };

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lazy/background.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+namespace torch_lazy::lazy {
+namespace {
+
+class Worker {
+ public:
+  void Post(std::function<void()> work) {
+    std::lock_guard<std::mutex> lock(lock_);
+    if (!has_thread_) std::thread([this] { Serve(); }).detach();
+    has_thread_ = true;
+    queue_.push_back(std::move(work));
+    more_.notify_one();
+  }
+
+ private:
+  // Not SCHED_IDLE, as compilers are: the thread takes locks (of the allocator, of tables) that the program's threads
+  // want, and must not be left standing while it holds one.
+  void Serve() {
+    sigset_t signals;
+    sigfillset(&signals);
+    pthread_sigmask(SIG_SETMASK, &signals, nullptr);
+    setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 10);
+    while (true) {
+      std::unique_lock<std::mutex> lock(lock_);
+      more_.wait(lock, [this] { return !queue_.empty(); });
+      const std::function<void()> work = std::move(queue_.front());
+      queue_.pop_front();
+      lock.unlock();
+      work();
+    }
+  }
+
+  std::mutex lock_;
+  std::condition_variable more_;
+  std::deque<std::function<void()>> queue_;
+  bool has_thread_ = false;
+};
+
+}  // namespace
+
+void InBackground(std::function<void()> work) {
+  static Worker* const worker = new Worker;
+  worker->Post(std::move(work));
+}
+
+}  // namespace torch_lazy::lazy
