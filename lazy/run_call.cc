@@ -145,6 +145,10 @@ ResultShape ShapeOf(const at::Tensor& tensor, size_t ret, int item) {
 void RunOnCpu(const Op& op, torch::jit::Stack* stack) {
   at::AutoDispatchBelowADInplaceOrView below_autograd;
   c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+  // A boxed kernel drops its arguments before it boxes its results: where these are a tuple of references to arguments,
+  // somebody else has to own the arguments.
+  torch::jit::Stack owned;
+  if (op.writes && op.return_alias.size() > 1) owned = *stack;
   if (op.runner != nullptr) {
     op.runner(stack);
   } else {
