@@ -107,7 +107,7 @@ Op::Op(c10::OperatorHandle h) : handle(h), name(Key(h.operator_name())) {
     arg.written = argument.alias_info() != nullptr && argument.alias_info()->isWrite();
     args.push_back(arg);
     writes |= arg.written;
-    takes_tensors |= arg.kind <= ArgKind::kOptionalTensorList;
+    takes_tensors |= arg.kind <= ArgKind::kOptionalTensorList && !argument.is_out();
   }
   for (const c10::Argument& result : schema.returns()) {
     int alias = -1;
@@ -145,7 +145,7 @@ const Op& OpOf(const c10::OperatorHandle& handle) {
     op = std::make_unique<Op>(handle);
     op->id = static_cast<uint32_t>(tables.ops.size());
     op->row = FindRow(tables.rows, handle);
-    // A call without tensors has no other word that tells the size of its result: its numbers do.
+    // A call without tensors to read has no other word that tells the size of its result: its numbers do.
     op->structural_numbers = !op->takes_tensors || (op->row != nullptr && (op->row->flags & kStructuralScalars) != 0);
     op->immediate |= op->row != nullptr && (op->row->flags & kImmediate) != 0;
     auto runner = tables.runners.find(key);

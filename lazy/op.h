@@ -56,7 +56,7 @@ struct Op {
   std::vector<int> return_alias;     // per return: index of the written argument it is, -1 for a new tensor
   bool tensor_results = true;        // all returns are tensors or lists of tensors
   bool writes = false;               // some argument is written
-  bool takes_tensors = false;        // some argument is a tensor or a list of tensors
+  bool takes_tensors = false;        // some argument, `out=` aside, is a tensor or a list of tensors
   bool structural_numbers = false;   // the values of its numbers are part of the path
 };
 

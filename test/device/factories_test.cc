@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/eye.h>
@@ -34,6 +35,16 @@ TEST(Factories, Values) {
   ExpectSame(at::arange(5, at::device(Lazy())), at::arange(5));
   ExpectSame(at::eye(3, at::device(Lazy())), at::eye(3));
   ExpectSame(at::tril_indices(3, 3, 0, at::device(Lazy())), at::tril_indices(3, 3, 0));
+}
+
+// The same call but for its numbers, which say how long the result is.
+TEST(Factories, RangesResizeTheirOutput) {
+  for (const int64_t length : {0, 0, 3, 3, 5, 2}) {
+    at::Tensor empty = at::empty({0}, at::dtype(at::kLong).device(Lazy()));
+    at::Tensor two = at::empty({2}, at::dtype(at::kLong).device(Lazy()));
+    ExpectSame(at::arange_out(empty, length), at::arange(length));
+    ExpectSame(at::arange_out(two, 0, length, 1), at::arange(length));
+  }
 }
 
 TEST(Factories, RefuseWhatEagerRefuses) {
