@@ -93,6 +93,7 @@ std::shared_ptr<const CallShape> AskMeta(const Op& op, const torch::jit::Stack& 
     } else {
       if (!meta[r].isTensor() || !meta[r].toTensor().defined()) return nullptr;
       const at::Tensor& tensor = meta[r].toTensor();
+      if (tensor.numel() == 0) return nullptr;  // Python's Meta kernels need not give nothing the strides that eager does
       for (const c10::IValue& twin : twins) {
         if (twin.isTensor() && twin.toTensor().defined() && twin.toTensor().is_alias_of(tensor)) return nullptr;
       }

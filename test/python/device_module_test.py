@@ -110,3 +110,10 @@ def test_a_forked_child_knows_that_it_is_one():
         os._exit(0 if torch.lazy._is_in_bad_fork() and not torch.lazy.is_initialized() else 1)
     assert os.waitpid(child, 0)[1] == 0
     assert not torch.lazy._is_in_bad_fork()
+
+
+def test_empty_results_have_eagers_strides():
+    def product(device):
+        return torch.ones(0, 1, device=device) * torch.ones(1, 1, device=device)
+
+    assert product("lazy").stride() == product("cpu").stride()
