@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares what an op returned on a device with what eager execution on the CPU returned."""
 
+import math
+
 import torch
 from torch.testing._internal.common_device_type import toleranceOverride
 from torch.testing._internal.opinfo.core import DecorateInfo
@@ -38,6 +40,26 @@ def compare(actual, expected, *, device, tolerance, values=True):
             torch.testing.assert_close(a, e, equal_nan=True, **(tolerance.arguments if is_tested else {}))
         except AssertionError as error:
             raise Mismatch("values: " + " ".join(str(error).split())) from None
+
+
+def relative_error(outcome, precise, tolerance):
+    """The largest error of an outcome of the tested dtype, relative to what double precision gives; `atol` is free."""
+    leaves, precise_leaves = pytree.tree_leaves(outcome), pytree.tree_leaves(precise)
+    if len(leaves) != len(precise_leaves) or isinstance(precise, Exception):
+        return math.inf
+    return max((_leaf_error(a, p, tolerance) for a, p in zip(leaves, precise_leaves, strict=True)), default=0.0)
+
+
+def _leaf_error(actual, precise, tolerance):
+    if not isinstance(actual, torch.Tensor):
+        return 0.0 if actual == precise else math.inf
+    actual = actual.detach().cpu()
+    if actual.dtype != tolerance.dtype:
+        return 0.0 if torch.equal(actual, precise) else math.inf
+    actual, precise = actual.double(), precise.detach()
+    error = ((actual - precise).abs() - tolerance.arguments["atol"]).clamp(min=0) / precise.abs()
+    same = (actual == precise) | (actual.isnan() & precise.isnan())
+    return error.nan_to_num(math.inf).masked_fill(same, 0).max().item() if error.numel() else 0.0
 
 
 def _compare_errors(actual, expected):
