@@ -21,6 +21,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, aten) {
   RegisterRecurrentRunners();
 }
 
+TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, aten) { RunSparseAtOnce(aten, c10::DispatchKey::SparseCPU); }
+TORCH_LIBRARY_IMPL(aten, SparseCsrPrivateUse1, aten) { RunSparseAtOnce(aten, c10::DispatchKey::SparseCsrCPU); }
+
 TORCH_LIBRARY_IMPL(_, PrivateUse1, fallback) { RecordOthers(fallback); }
 
 }  // namespace

@@ -109,19 +109,28 @@ std::vector<c10::OperatorHandle>& RecordedOperators() {
   return *operators;
 }
 
-}  // namespace
-
-void RecordTheRest(torch::Library& aten) {
+template <class Predicate>
+std::vector<c10::OperatorHandle> RegisterRecorder(torch::Library& aten, Predicate is_recorded) {
+  std::vector<c10::OperatorHandle> operators;
   c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
   for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
     if (!name.name.starts_with("aten::")) continue;
     const std::optional<c10::OperatorHandle> handle = dispatcher.findSchema(name);
-    if (!handle.has_value() || !IsRecorded(*handle)) continue;
-    RecordedOperators().push_back(*handle);
+    if (!handle.has_value() || !is_recorded(*handle)) continue;
+    operators.push_back(*handle);
     std::optional<torch::CppFunction> unboxed = UnboxedRecorder(name);
     aten.impl(c10::toString(name).c_str(),
               unboxed ? *std::move(unboxed) : torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Recorder>()));
   }
+  return operators;
+}
+
+}  // namespace
+
+void RecordTheRest(torch::Library& aten) { RecordedOperators() = RegisterRecorder(aten, IsRecorded); }
+
+void RunSparseAtOnce(torch::Library& aten, DispatchKey cpu_key) {
+  RegisterRecorder(aten, [cpu_key](const c10::OperatorHandle& handle) { return handle.hasKernelForDispatchKey(cpu_key); });
 }
 
 std::string OperatorClasses() {

@@ -11,6 +11,9 @@ namespace torch_lazy::device {
 // Registers the recorder for every operator of ATen that computes something and has no kernel at PrivateUse1 yet.
 void RecordTheRest(torch::Library& aten);
 
+// Registers it for every operator that has a kernel for sparse tensors of the CPU. They run at once.
+void RunSparseAtOnce(torch::Library& aten, c10::DispatchKey cpu_key);
+
 // A line for each operator so registered: its name, and `compiled`, `recorded` or `immediate`.
 std::string OperatorClasses();
 

@@ -111,7 +111,7 @@ Op::Op(c10::OperatorHandle h) : handle(h), name(Key(h.operator_name())) {
   }
   for (const c10::Argument& result : schema.returns()) {
     int alias = -1;
-    if (result.alias_info() != nullptr) {
+    if (result.alias_info() != nullptr && result.alias_info()->isWrite()) {
       for (size_t i = 0; i < args.size(); ++i) {
         const c10::AliasInfo* info = schema.arguments()[i].alias_info();
         if (info != nullptr && info->beforeSets() == result.alias_info()->beforeSets()) alias = static_cast<int>(i);

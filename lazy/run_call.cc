@@ -9,6 +9,7 @@
 #include "lazy/generator.h"
 #include "lazy/geometry.h"
 #include "lazy/memory.h"
+#include "lazy/sparse.h"
 #include "lazy/storage.h"
 
 namespace torch_lazy::lazy {
@@ -34,6 +35,10 @@ class CpuCall {
   bool TakeBackResizes() {
     bool resized = false;
     for (const auto& [original, alias] : written_) {
+      if (original.layout() != at::kStrided) {
+        SetMembers(original, alias, [this](const at::Tensor& member) { return Wrap(member); });
+        continue;
+      }
       LazyStorageImpl* storage = LazyStorageImpl::Of(original);
       if (storage != nullptr && alias.storage().unsafeGetStorageImpl() != storage->content.unsafeGetStorageImpl()) {
         TORCH_CHECK(false, op_.name, ": replacing the storage of an output is not supported on device lazy");
@@ -54,11 +59,13 @@ class CpuCall {
 
   const c10::IValue& original(int arg) const { return originals_[arg]; }
 
-  // A lazy tensor for a CPU result; `*fresh` is cleared if its memory is not its own.
+  // A lazy tensor for a CPU result; `*fresh` is cleared if it is not a dense one with memory of its own.
   at::Tensor Wrap(const at::Tensor& result, bool* fresh) {
     if (!result.defined() || !result.device().is_cpu()) return result;
-    TORCH_CHECK_NOT_IMPLEMENTED(result.layout() == at::kStrided, op_.name, ": results of layout ", result.layout(),
-                                " are not supported on device lazy");
+    if (result.layout() != at::kStrided) {
+      *fresh = false;
+      return MakeSparse(result, at::Device(at::kPrivateUse1, 0), [this](const at::Tensor& member) { return Wrap(member); });
+    }
     c10::Storage storage;
     for (const auto& [content, lazy_storage] : storages_) {
       if (content == result.storage().unsafeGetStorageImpl()) storage = lazy_storage;
@@ -78,6 +85,11 @@ class CpuCall {
   }
 
  private:
+  at::Tensor Wrap(const at::Tensor& member) {
+    bool fresh = true;
+    return Wrap(member, &fresh);
+  }
+
   c10::IValue Convert(const c10::IValue& value, bool written) {
     if (value.isTensor()) return Alias(value.toTensor(), written);
     if (value.isDevice() && value.toDevice().is_privateuseone()) return c10::Device(c10::kCPU);
@@ -101,13 +113,22 @@ class CpuCall {
                   tensor.device(), "!");
       return tensor;
     }
-    TORCH_CHECK_NOT_IMPLEMENTED(tensor.layout() == at::kStrided, op_.name, ": tensors of layout ", tensor.layout(),
-                                " are not supported on device lazy");
+    const at::Tensor alias = tensor.layout() == at::kStrided ? DenseAlias(tensor, written) : SparseAlias(tensor, written);
+    if (written) written_.emplace_back(tensor, alias);
+    // Sparse products keep what their gradient needs only if somebody asks for one.
+    if (tensor.requires_grad()) alias.unsafeGetTensorImpl()->set_requires_grad(true);
+    return alias;
+  }
+
+  at::Tensor DenseAlias(const at::Tensor& tensor, bool written) {
     at::Tensor alias = SyncToCpuAlias(tensor, reason_, written);
     if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) alias.unsafeGetTensorImpl()->set_wrapped_number(true);
     storages_.emplace_back(alias.storage().unsafeGetStorageImpl(), tensor.storage());
-    if (written) written_.emplace_back(tensor, alias);
     return alias;
+  }
+
+  at::Tensor SparseAlias(const at::Tensor& tensor, bool written) {
+    return MakeSparse(tensor, at::kCPU, [&](const at::Tensor& member) { return Alias(member, written); });
   }
 
   bool AllOnHost() const {
@@ -133,7 +154,7 @@ ResultShape ShapeOf(const at::Tensor& tensor, size_t ret, int item) {
   ResultShape shape;
   shape.ret = static_cast<int16_t>(ret);
   shape.item = static_cast<int16_t>(item);
-  shape.defined = tensor.defined();
+  shape.defined = tensor.defined() && tensor.layout() == at::kStrided;
   if (!shape.defined) return shape;
   shape.geometry = GeometryOf(tensor);
   shape.size_bytes = SizeBytes(shape.geometry);  // ATen's own storage may be larger, where it shrank the result

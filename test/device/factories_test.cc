@@ -50,7 +50,6 @@ TEST(Factories, RangesResizeTheirOutput) {
 TEST(Factories, RefuseWhatEagerRefuses) {
   EXPECT_THROW(at::empty({-1}, at::device(Lazy())), c10::Error);
   EXPECT_THROW(at::empty({1}, at::device(Lazy()).pinned_memory(true)), c10::Error);
-  EXPECT_THROW(at::empty({1}, at::device(Lazy()).layout(at::kSparse)), c10::Error);
 }
 
 }  // namespace
