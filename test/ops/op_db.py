@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch's own op database on device lazy, against eager execution on the CPU.
 
-    op_db.py [--mode interpreted|compiled] [--ops add,nn.functional.*] [--quick] [--dtype float32] [--jobs 2]
+    op_db.py [--mode interpreted|compiled] [--ops add,nn.functional.*] [--dtype float32] [--jobs 2]
              [--samples N] [--forms function,inplace,out] [--limit SECONDS] [--json FILE] [--device lazy]
 
 Prints the failures and "N of M passed"; exits with 1 unless all have passed. A crash or a hang fails its op only.
@@ -31,18 +31,14 @@ def parse_arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("--mode", choices=COMPILE_OPTION, default="interpreted")
     parser.add_argument("--ops", type=lambda text: text.split(","), default=["*"], help="names or patterns")
-    parser.add_argument("--quick", action="store_true", help="only the frequent ops in quick.txt")
     parser.add_argument("--dtype", type=lambda name: getattr(torch, name), default=torch.float32)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--samples", type=int, default=None, help="at most so many samples an op")
     parser.add_argument("--forms", type=lambda text: text.split(","), default=FORMS)
-    parser.add_argument("--limit", type=float, default=60, help="seconds an op may take")
+    parser.add_argument("--limit", type=float, default=300, help="seconds an op may take")
     parser.add_argument("--json", type=pathlib.Path, help="where to write all results")
     parser.add_argument("--device", default="lazy")
-    arguments = parser.parse_args()
-    if arguments.quick:
-        arguments.ops = (pathlib.Path(__file__).parent / "quick.txt").read_text().split()
-    return arguments
+    return parser.parse_args()
 
 
 def full_name(op):
