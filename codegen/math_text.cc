@@ -88,20 +88,19 @@ inline float lazy_exp_polynomial(float r) {
 }
 )"},
     {"lazy_scaled", R"(
-// p * 2^n for p about 1, where `t` is n + 1.5 * 2^23, whose low bits are n. A result that may be subnormal is made 2^64
-// times too large and multiplied at last, so that it is rounded once.
-inline float lazy_scaled(float p, float t, bool tiny) {
-  const unsigned n = __builtin_bit_cast(unsigned, t) << 23;
-  const unsigned bits = __builtin_bit_cast(unsigned, p) + n + (tiny ? 64u << 23 : 0u);
-  return __builtin_bit_cast(float, bits) * (tiny ? 5.42101086e-20f : 1.0f);
+// p * 2^n for p about 1, where `t` is n + 254 + 1.5 * 2^23, whose low bits are n + 254. Half of the power at a time: only
+// the last product may be subnormal or overflow, and is rounded once.
+inline float lazy_scaled(float p, float t) {
+  const unsigned n = __builtin_bit_cast(unsigned, t), half = n >> 1;
+  return p * __builtin_bit_cast(float, half << 23) * __builtin_bit_cast(float, (n - half) << 23);
 }
 )"},
     {"lazy_exp", R"(
 inline float lazy_exp(float x) {
   const float y = x < -104.0f ? -104.0f : x;
-  const float t = __builtin_fmaf(y, 1.44269502f, 12582912.0f), n = t - 12582912.0f;
+  const float t = __builtin_fmaf(y, 1.44269502f, 12583166.0f), n = t - 12583166.0f;
   const float r = __builtin_fmaf(n, -1.42860677e-6f, __builtin_fmaf(n, -0.693145752f, y));
-  const float p = lazy_scaled(lazy_exp_polynomial(r), t, y < -87.0f);
+  const float p = lazy_scaled(lazy_exp_polynomial(r), t);
   return x <= 88.7228394f ? p : x + __builtin_inff();
 }
 inline double lazy_exp(double x) { return __builtin_exp(x); }
@@ -109,8 +108,8 @@ inline double lazy_exp(double x) { return __builtin_exp(x); }
     {"lazy_exp2", R"(
 inline float lazy_exp2(float x) {
   const float y = x < -151.0f ? -151.0f : x;
-  const float t = y + 12582912.0f, r = y - (t - 12582912.0f);
-  const float p = lazy_scaled(lazy_exp_polynomial(r * 0.693147182f), t, y < -125.0f);
+  const float t = y + 12583166.0f, r = y - (t - 12583166.0f);
+  const float p = lazy_scaled(lazy_exp_polynomial(r * 0.693147182f), t);
   return x < 128.0f ? p : x + __builtin_inff();
 }
 inline double lazy_exp2(double x) { return __builtin_exp2(x); }

@@ -25,6 +25,11 @@ std::vector<double> Arguments() {
                                    1.0, -1.0, 0x1p-149, -0x1p-149};
   arguments.push_back(std::bit_cast<float>(0x7fc00001u));
   arguments.push_back(std::bit_cast<float>(0xffffffffu));
+  // Where exp and exp2 overflow, become subnormal and become 0.
+  for (const float edge : {88.7228317f, 88.7228394f, 127.999992f, 128.0f, -87.3365479f,
+                           -103.278931f, -103.972084f, -126.000008f, -149.0f, -150.0f}) {
+    arguments.push_back(edge);
+  }
   std::mt19937 random(7);
   for (uint32_t exponent = 0; exponent < 255; ++exponent) {
     for (int k = 0; k < 2000; ++k) {
