@@ -2,19 +2,24 @@
 // A row is walked once per stage (row_stages.h). Numbers of the row as a whole are constants
 // between the walks.
 //
-// A reduction has 32 accumulators side by side, which become vector registers and make long sums
-// exact.
+// A reduction has 32 accumulators side by side, which become vector registers. Sums of f32 are
+// f32 within a block and double from block to block, which makes long ones exact at half the cost.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/emit.h"
 #include "codegen/op_text.h"
+#include "codegen/row_prefetch.h"
 #include "codegen/row_stages.h"
 
 namespace torch_lazy::codegen {
 namespace {
 
 constexpr int kLanes = 32;
+constexpr int kBlock = 4096;    // elements: 128 for each lane
+constexpr int kNearby = 16384;  // a row of so many elements is still in the cache when the next
+                                // one begins
+constexpr int kCacheLine = 64;  // bytes
 
 class RowEmitter {
  public:
@@ -22,15 +27,20 @@ class RowEmitter {
       : body_(body),
         loops_(MakeLoops(body)),
         rows_(MakeRowStages(graph, body)),
+        prefetch_(MakeRowPrefetch(body, loops_, rows_)),
         text_(graph, body) {}
 
   WrittenKernel Emit() {
     const int64_t scratch_bytes = PlaceScratch();
+    if (prefetch_.stage >= 0) {
+      text_.Line(absl::StrCat("const bool nearby = ", text_.Number(loops_.inner[0].extent),
+                              " <= ", kNearby, ";"));
+    }
     text_.Open("for (long r = begin; r < end; ++r) {");
     PlaceBases();
     for (size_t stage = 0; stage < rows_.stages.size(); ++stage) {
       DefineRowNumbers(static_cast<int>(stage));
-      EmitStage(rows_.stages[stage]);
+      EmitStage(static_cast<int>(stage));
     }
     text_.Close("}");
     WrittenKernel written = text_.Finish("rows", RangeOf(loops_));
@@ -143,9 +153,11 @@ class RowEmitter {
     std::string name;
     Fold fold;  // not of argmax and argmin
     bool is_index;
+    std::string lanes;  // what a step adds to: the block's, else the accumulators themselves
   };
 
-  void EmitStage(const RowStage& stage) {
+  void EmitStage(int stage_number) {
+    const RowStage& stage = rows_.stages[stage_number];
     if (stage.reductions.empty() && stage.stores.empty()) return;
     std::vector<Accumulator> accumulators;
     for (const int reduction : stage.reductions) accumulators.push_back(NewAccumulator(reduction));
@@ -163,22 +175,77 @@ class RowEmitter {
       Step(stage, accumulators);
       text_.Close("}");
     } else {
-      text_.Open("{");
-      text_.Open("const auto step = [&](long j, int l) __attribute__((always_inline)) {");
-      Step(stage, accumulators);
-      text_.Close("};");
-      text_.Line("long j = 0;");
-      text_.Open(absl::StrCat("for (; j + ", kLanes, " <= ", extent, "; j += ", kLanes, ") {"));
-      text_.Line("#pragma GCC ivdep");
-      text_.Line(absl::StrCat("for (int l = 0; l < ", kLanes, "; ++l) step(j + l, l);"));
-      text_.Close("}");
-      text_.Line(absl::StrCat("for (int l = 0; j < ", extent, "; ++j, ++l) step(j, l);"));
-      text_.Close("}");
+      EmitFolds(stage_number, extent, accumulators);
     }
     for (size_t k = 0; k + 1 < loops_.inner.size(); ++k) text_.Close("}");
     for (const int number : stage.numbers) text_.Forget(number);
     available_.insert(stage.kept.begin(), stage.kept.end());
     for (const Accumulator& accumulator : accumulators) Combine(accumulator);
+  }
+
+  // A walk that folds: all lanes at a time, then what is left over; in blocks if a sum wants them.
+  void EmitFolds(int stage, const std::string& extent, std::vector<Accumulator>& accumulators) {
+    const bool has_blocks =
+        loops_.inner.size() == 1 &&
+        std::any_of(accumulators.begin(), accumulators.end(), [](const Accumulator& accumulator) {
+          return accumulator.fold.block_type != accumulator.fold.type;
+        });
+    std::string stop = extent;
+    if (has_blocks) {
+      stop = "stop";
+      text_.Open(absl::StrCat("for (long j = 0; j < ", extent, ";) {"));
+      text_.Line(absl::StrCat("const long stop = ", extent, " - j < ", kBlock, " ? ", extent,
+                              " : j + ", kBlock, ";"));
+      for (Accumulator& accumulator : accumulators) DeclareBlock(&accumulator);
+    } else {
+      text_.Open("{");
+    }
+    text_.Open("const auto step = [&](long j, int l) __attribute__((always_inline)) {");
+    Step(rows_.stages[stage], accumulators);
+    text_.Close("};");
+    if (!has_blocks) text_.Line("long j = 0;");
+    text_.Open(absl::StrCat("for (; j + ", kLanes, " <= ", stop, "; j += ", kLanes, ") {"));
+    if (stage == prefetch_.stage) Prefetch();
+    text_.Line("#pragma GCC ivdep");
+    text_.Line(absl::StrCat("for (int l = 0; l < ", kLanes, "; ++l) step(j + l, l);"));
+    text_.Close("}");
+    text_.Line(absl::StrCat("for (int l = 0; j < ", stop, "; ++j, ++l) step(j, l);"));
+    for (const Accumulator& accumulator : accumulators) {
+      if (accumulator.lanes == accumulator.name) continue;
+      const std::string lane = absl::StrCat(accumulator.name, "[l]");
+      text_.Line(absl::StrCat(
+          "for (int l = 0; l < ", kLanes, "; ++l) ", lane, " = ",
+          Substitute(accumulator.fold.combine, {lane, absl::StrCat(accumulator.lanes, "[l]")}),
+          ";"));
+    }
+    text_.Close("}");
+  }
+
+  // One line of code for each cache line that the lanes cover.
+  void Prefetch() {
+    text_.Open("if (nearby) {");
+    for (const int a : prefetch_.loads) {
+      const std::string row =
+          text_.Number(body_.addresses[a].index.CoefficientOf(loops_.outer[0].variable));
+      PrefetchLines(a, absl::StrCat(" + ", row), "");
+    }
+    for (const int a : prefetch_.stores) PrefetchLines(a, "", ", 1");
+    text_.Close("}");
+  }
+
+  void PrefetchLines(int a, const std::string& ahead, const std::string& writes) {
+    const Address& address = body_.addresses[a];
+    const int64_t step = std::max<int64_t>(
+        1, kCacheLine / ir::SizeBytes(text_.SlotType(address.slot)));  // elements in a line
+    const std::string place = absl::StrCat("a", a, " + ", LaneText(address));
+    for (int64_t at = 0; at < kLanes; at += step) {
+      const std::string more = at == 0 ? "" : absl::StrCat(" + ", at);
+      text_.Line(absl::StrCat("__builtin_prefetch(", place, ahead, more, writes, ");"));
+    }
+  }
+
+  std::string LaneText(const Address& address) {
+    return text_.IndexText(address.index, {{&loops_.inner[0], "j"}}, /*with_offset=*/true);
   }
 
   void Step(const RowStage& stage, const std::vector<Accumulator>& accumulators) {
@@ -193,7 +260,7 @@ class RowEmitter {
     for (const Accumulator& accumulator : accumulators) {
       const std::string& operand =
           text_.name(body_.expressions[accumulator.expression].arguments[0]);
-      const std::string lane = absl::StrCat(accumulator.name, "[l]");
+      const std::string lane = absl::StrCat(accumulator.lanes, "[l]");
       if (accumulator.is_index) {
         text_.Line(absl::StrCat(ArgFunction(accumulator), "(", lane, ", ", accumulator.name,
                                 "_at[l], ", operand, ", ", FlatIndex(), ");"));
@@ -211,7 +278,8 @@ class RowEmitter {
 
   Accumulator NewAccumulator(int expression) {
     const ir::Node& node = text_.graph().node(body_.expressions[expression].node);
-    Accumulator accumulator{expression, text_.NewName('c'), {}, false};
+    Accumulator accumulator{expression, text_.NewName('c'), {}, false, ""};
+    accumulator.lanes = accumulator.name;
     accumulator.is_index = node.op == ir::Op::kArgMax || node.op == ir::Op::kArgMin;
     if (!accumulator.is_index) accumulator.fold = FoldOf(node.op, node.type.dtype);
     return accumulator;
@@ -235,6 +303,13 @@ class RowEmitter {
     }
     text_.Line(absl::StrCat(accumulator.fold.type, " ", c, "[", kLanes, "];"));
     text_.Line(absl::StrCat(each, c, "[l] = ", accumulator.fold.identity, ";"));
+  }
+
+  void DeclareBlock(Accumulator* accumulator) {
+    const Fold& fold = accumulator->fold;
+    if (fold.block_type == fold.type) return;
+    accumulator->lanes = absl::StrCat(accumulator->name, "_block");
+    text_.Line(absl::StrCat(fold.block_type, " ", accumulator->lanes, "[", kLanes, "] = {};"));
   }
 
   // The lanes become one number, the reduction's.
@@ -264,6 +339,7 @@ class RowEmitter {
   const Body& body_;
   const Loops loops_;
   const RowStages rows_;
+  const RowPrefetch prefetch_;
   KernelText text_;
   absl::flat_hash_map<int, std::string> scratch_names_;  // of kept expressions
   absl::flat_hash_set<int> available_;                   // those that an earlier stage has kept

@@ -73,7 +73,8 @@ constexpr OpRow kOpRows[] = {
     {Op::kWhere, "$0 ? $1 : $2", "$0 ? $1 : $2"},
 };
 
-// Sums are exact enough in double for any length; the others lose nothing in their own type.
+// Sums are exact enough in double for any length, in their own type for a few hundred numbers;
+// products overflow in theirs. The others lose nothing.
 struct FoldRow {
   Op op;
   const char* identity_of_floats;
@@ -230,6 +231,7 @@ Fold FoldOf(Op op, DType dtype) {
     const bool widens = ir::IsFloat(dtype) && (op == Op::kSum || op == Op::kProd);
     Fold fold;
     fold.type = widens ? "double" : ComputeType(dtype);
+    fold.block_type = op == Op::kSum ? ComputeType(dtype) : fold.type;
     fold.identity = ir::IsFloat(dtype) ? row.identity_of_floats : row.identity_of_integers;
     ReplaceAll(&fold.identity, "$T", fold.type);
     fold.step = row.step;

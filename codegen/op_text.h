@@ -29,6 +29,7 @@ std::string OpText(const ir::Graph& graph, const ir::Node& node,
 // accumulator into it.
 struct Fold {
   std::string type;
+  std::string block_type;  // enough for a few hundred numbers
   std::string identity;
   std::string step;     // of accumulator $0 and number $1
   std::string combine;  // of accumulators $0 and $1
