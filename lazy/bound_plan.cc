@@ -10,6 +10,20 @@
 #include "lazy/memory.h"
 
 namespace torch_lazy::lazy {
+namespace {
+
+// A number among a call's tensors. C++ makes most of them of plain numbers, thousands in an optimizer's step: these are
+// read from their memory, since `item` goes through the dispatcher and costs as much as a recorded call's lookup.
+double NumberOf(const at::Tensor& tensor, bool integer) {
+  const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  if (impl.is_wrapped_number() && !integer && impl.dtype() == caffe2::TypeMeta::Make<double>()) {
+    return *static_cast<const double*>(impl.data());
+  }
+  const at::Scalar number = tensor.item();
+  return integer ? std::bit_cast<double>(number.toLong()) : number.toDouble();
+}
+
+}  // namespace
 
 struct BoundPlan::Memory {
   std::vector<c10::Storage> contents;  // per buffer; null until first needed
@@ -51,8 +65,7 @@ void BoundPlan::FillNumbers(const Trace& trace, std::vector<double>* numbers) co
     const c10::IValue* value = &trace.numbers[source.place];
     if (source.item >= 0) value = &value->toListRef()[source.item];
     if (value->isTensor()) {
-      const at::Scalar number = value->toTensor().item();
-      numbers->push_back(source.integer ? std::bit_cast<double>(number.toLong()) : number.toDouble());
+      numbers->push_back(NumberOf(value->toTensor(), source.integer));
     } else if (source.integer) {
       numbers->push_back(std::bit_cast<double>(value->isBool() ? static_cast<int64_t>(value->toBool()) : value->toInt()));
     } else {
