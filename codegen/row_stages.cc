@@ -9,6 +9,8 @@ namespace torch_lazy::codegen {
 namespace {
 
 constexpr size_t kMostScratch = 4;
+constexpr double kWorthKeeping = 0.1;  // nanoseconds to compute an element anew
+constexpr double kLoad = 0.02;         // from the cache
 
 bool Contains(const std::vector<int>& list, int e) {
   return std::find(list.begin(), list.end(), e) != list.end();
@@ -65,13 +67,32 @@ void FillNumbers(const Body& body, RowStages* rows) {
   }
 }
 
+// What an element of e costs in a stage that does not find it in scratch memory.
+double CostAnew(const ir::Graph& graph, const Body& body, const RowStages& rows, int e) {
+  double cost = 0;
+  std::vector<int> seen = {e};
+  for (size_t k = 0; k < seen.size(); ++k) {
+    const Expression& expression = body.expressions[seen[k]];
+    cost += expression.kind == Expression::Kind::kOp ? NanosecondsOf(graph.node(expression.node))
+                                                     : kLoad;
+    std::vector<int> inputs;
+    AddInputs(body, seen[k], &inputs);
+    for (const int input : inputs) {
+      if (body.uses_inner(input) && !Contains(rows.scratch, input) && !Contains(seen, input))
+        seen.push_back(input);
+    }
+  }
+  return cost;
+}
+
 // The costly number nearest to the results that more than one stage computes; -1 if there is none.
 int CostlyTwice(const ir::Graph& graph, const Body& body, const RowStages& rows) {
   for (int e = static_cast<int>(body.expressions.size()) - 1; e >= 0; --e) {
     const Expression& expression = body.expressions[e];
-    const bool is_costly =
-        expression.kind == Expression::Kind::kOp && IsCostly(graph.node(expression.node));
-    if (!is_costly || Contains(rows.scratch, e)) continue;
+    const bool is_costly = expression.kind == Expression::Kind::kOp && body.uses_inner(e) &&
+                           !Contains(rows.scratch, e) &&
+                           CostAnew(graph, body, rows, e) > kWorthKeeping;
+    if (!is_costly) continue;
     const auto stages =
         std::count_if(rows.stages.begin(), rows.stages.end(),
                       [e](const RowStage& stage) { return Contains(stage.numbers, e); });

@@ -3,7 +3,7 @@
 //
 // Stage k runs when k reductions in a row have been folded: it folds those that become known next,
 // and stores what is known by then. Numbers that several stages need are computed anew in each, but
-// costly ones are kept in scratch memory.
+// those that take several ops and loads, or a costly op, are kept in scratch memory.
 #pragma once
 
 #include <vector>
