@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // A row is walked once per stage (row_stages.h). Numbers of the row as a whole are constants
 // between the walks.
-//
-// A reduction has 32 accumulators side by side, which become vector registers. Sums of f32 are
-// f32 within a block and double from block to block, which makes long ones exact at half the cost.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/emit.h"
 #include "codegen/op_text.h"
+#include "codegen/row_fold.h"
 #include "codegen/row_prefetch.h"
 #include "codegen/row_stages.h"
 
 namespace torch_lazy::codegen {
 namespace {
 
-constexpr int kLanes = 32;
-constexpr int kBlock = 4096;    // elements: 128 for each lane
 constexpr int kNearby = 16384;  // a row of so many elements is still in the cache when the next
                                 // one begins
 constexpr int kCacheLine = 64;  // bytes
@@ -148,20 +144,12 @@ class RowEmitter {
                             StoreText(dtype, text_.name(store.expression)), ";"));
   }
 
-  struct Accumulator {
-    int expression;
-    std::string name;
-    Fold fold;  // not of argmax and argmin
-    bool is_index;
-    std::string lanes;  // what a step adds to: the block's, else the accumulators themselves
-  };
-
   void EmitStage(int stage_number) {
     const RowStage& stage = rows_.stages[stage_number];
     if (stage.reductions.empty() && stage.stores.empty()) return;
-    std::vector<Accumulator> accumulators;
-    for (const int reduction : stage.reductions) accumulators.push_back(NewAccumulator(reduction));
-    for (const Accumulator& accumulator : accumulators) Declare(accumulator);
+    std::vector<RowFold> folds;
+    for (const int reduction : stage.reductions) folds.emplace_back(reduction, &text_);
+    for (RowFold& fold : folds) fold.Declare();
     for (size_t k = 0; k + 1 < loops_.inner.size(); ++k) {
       const std::string j = IndexName(k);
       text_.Open(absl::StrCat("for (long ", j, " = 0; ", j, " < ",
@@ -169,39 +157,38 @@ class RowEmitter {
     }
     const std::string extent =
         loops_.inner.empty() ? "1" : text_.Number(loops_.inner.back().extent);
-    if (accumulators.empty()) {
+    if (folds.empty()) {
       text_.Line("#pragma GCC ivdep");
       text_.Open(absl::StrCat("for (long j = 0; j < ", extent, "; ++j) {"));
-      Step(stage, accumulators);
+      Step(stage, folds);
       text_.Close("}");
     } else {
-      EmitFolds(stage_number, extent, accumulators);
+      EmitFolds(stage_number, extent, folds);
     }
     for (size_t k = 0; k + 1 < loops_.inner.size(); ++k) text_.Close("}");
     for (const int number : stage.numbers) text_.Forget(number);
     available_.insert(stage.kept.begin(), stage.kept.end());
-    for (const Accumulator& accumulator : accumulators) Combine(accumulator);
+    for (RowFold& fold : folds) fold.Combine();
   }
 
   // A walk that folds: all lanes at a time, then what is left over; in blocks if a sum wants them.
-  void EmitFolds(int stage, const std::string& extent, std::vector<Accumulator>& accumulators) {
+  void EmitFolds(int stage, const std::string& extent, std::vector<RowFold>& folds) {
     const bool has_blocks =
-        loops_.inner.size() == 1 &&
-        std::any_of(accumulators.begin(), accumulators.end(), [](const Accumulator& accumulator) {
-          return accumulator.fold.block_type != accumulator.fold.type;
-        });
+        loops_.inner.size() == 1 &&  // else the inner loop may be shorter than a vector
+        std::any_of(folds.begin(), folds.end(),
+                    [](const RowFold& fold) { return fold.wants_blocks(); });
     std::string stop = extent;
     if (has_blocks) {
       stop = "stop";
       text_.Open(absl::StrCat("for (long j = 0; j < ", extent, ";) {"));
       text_.Line(absl::StrCat("const long stop = ", extent, " - j < ", kBlock, " ? ", extent,
                               " : j + ", kBlock, ";"));
-      for (Accumulator& accumulator : accumulators) DeclareBlock(&accumulator);
+      for (RowFold& fold : folds) fold.BeginBlock();
     } else {
       text_.Open("{");
     }
     text_.Open("const auto step = [&](long j, int l) __attribute__((always_inline)) {");
-    Step(rows_.stages[stage], accumulators);
+    Step(rows_.stages[stage], folds);
     text_.Close("};");
     if (!has_blocks) text_.Line("long j = 0;");
     text_.Open(absl::StrCat("for (; j + ", kLanes, " <= ", stop, "; j += ", kLanes, ") {"));
@@ -210,13 +197,8 @@ class RowEmitter {
     text_.Line(absl::StrCat("for (int l = 0; l < ", kLanes, "; ++l) step(j + l, l);"));
     text_.Close("}");
     text_.Line(absl::StrCat("for (int l = 0; j < ", stop, "; ++j, ++l) step(j, l);"));
-    for (const Accumulator& accumulator : accumulators) {
-      if (accumulator.lanes == accumulator.name) continue;
-      const std::string lane = absl::StrCat(accumulator.name, "[l]");
-      text_.Line(absl::StrCat(
-          "for (int l = 0; l < ", kLanes, "; ++l) ", lane, " = ",
-          Substitute(accumulator.fold.combine, {lane, absl::StrCat(accumulator.lanes, "[l]")}),
-          ";"));
+    for (RowFold& fold : folds) {
+      if (has_blocks) fold.EndBlock();
     }
     text_.Close("}");
   }
@@ -237,18 +219,16 @@ class RowEmitter {
     const Address& address = body_.addresses[a];
     const int64_t step = std::max<int64_t>(
         1, kCacheLine / ir::SizeBytes(text_.SlotType(address.slot)));  // elements in a line
-    const std::string place = absl::StrCat("a", a, " + ", LaneText(address));
+    const std::string lane =
+        text_.IndexText(address.index, {{&loops_.inner[0], "j"}}, /*with_offset=*/true);
+    const std::string place = absl::StrCat("a", a, " + ", lane);
     for (int64_t at = 0; at < kLanes; at += step) {
       const std::string more = at == 0 ? "" : absl::StrCat(" + ", at);
       text_.Line(absl::StrCat("__builtin_prefetch(", place, ahead, more, writes, ");"));
     }
   }
 
-  std::string LaneText(const Address& address) {
-    return text_.IndexText(address.index, {{&loops_.inner[0], "j"}}, /*with_offset=*/true);
-  }
-
-  void Step(const RowStage& stage, const std::vector<Accumulator>& accumulators) {
+  void Step(const RowStage& stage, std::vector<RowFold>& folds) {
     for (const int number : stage.numbers) {
       if (available_.contains(number)) {
         text_.DefineAs(number, absl::StrCat(scratch_names_[number], "[", FlatIndex(), "]"));
@@ -257,83 +237,12 @@ class RowEmitter {
       const int address = body_.expressions[number].address;
       text_.Define(number, address < 0 ? "" : PlaceText(address, /*along_inner=*/true));
     }
-    for (const Accumulator& accumulator : accumulators) {
-      const std::string& operand =
-          text_.name(body_.expressions[accumulator.expression].arguments[0]);
-      const std::string lane = absl::StrCat(accumulator.lanes, "[l]");
-      if (accumulator.is_index) {
-        text_.Line(absl::StrCat(ArgFunction(accumulator), "(", lane, ", ", accumulator.name,
-                                "_at[l], ", operand, ", ", FlatIndex(), ");"));
-      } else {
-        text_.Line(
-            absl::StrCat(lane, " = ", Substitute(accumulator.fold.step, {lane, operand}), ";"));
-      }
-    }
+    for (RowFold& fold : folds) fold.Step(FlatIndex());
     for (const int kept : stage.kept) {
       text_.Line(
           absl::StrCat(scratch_names_[kept], "[", FlatIndex(), "] = ", text_.name(kept), ";"));
     }
     for (const Store& store : stage.stores) WriteStore(store, /*along_inner=*/true);
-  }
-
-  Accumulator NewAccumulator(int expression) {
-    const ir::Node& node = text_.graph().node(body_.expressions[expression].node);
-    Accumulator accumulator{expression, text_.NewName('c'), {}, false, ""};
-    accumulator.lanes = accumulator.name;
-    accumulator.is_index = node.op == ir::Op::kArgMax || node.op == ir::Op::kArgMin;
-    if (!accumulator.is_index) accumulator.fold = FoldOf(node.op, node.type.dtype);
-    return accumulator;
-  }
-
-  std::string ArgFunction(const Accumulator& accumulator) const {
-    const ir::Op op = text_.graph().node(body_.expressions[accumulator.expression].node).op;
-    return op == ir::Op::kArgMax ? "lazy_arg<true>" : "lazy_arg<false>";
-  }
-
-  void Declare(const Accumulator& accumulator) {
-    const std::string each = absl::StrCat("for (int l = 0; l < ", kLanes, "; ++l) ");
-    const std::string& c = accumulator.name;
-    if (accumulator.is_index) {
-      const int operand = body_.expressions[accumulator.expression].arguments[0];
-      text_.Line(absl::StrCat(ComputeType(body_.expressions[operand].dtype), " ", c, "[", kLanes,
-                              "] = {};"));
-      text_.Line(absl::StrCat("long ", c, "_at[", kLanes, "];"));
-      text_.Line(absl::StrCat(each, c, "_at[l] = -1;"));
-      return;
-    }
-    text_.Line(absl::StrCat(accumulator.fold.type, " ", c, "[", kLanes, "];"));
-    text_.Line(absl::StrCat(each, c, "[l] = ", accumulator.fold.identity, ";"));
-  }
-
-  void DeclareBlock(Accumulator* accumulator) {
-    const Fold& fold = accumulator->fold;
-    if (fold.block_type == fold.type) return;
-    accumulator->lanes = absl::StrCat(accumulator->name, "_block");
-    text_.Line(absl::StrCat(fold.block_type, " ", accumulator->lanes, "[", kLanes, "] = {};"));
-  }
-
-  // The lanes become one number, the reduction's.
-  void Combine(const Accumulator& accumulator) {
-    const std::string& c = accumulator.name;
-    const ir::DType dtype = body_.expressions[accumulator.expression].dtype;
-    text_.Open(absl::StrCat("for (int half = ", kLanes / 2, "; half > 0; half /= 2) {"));
-    std::string line =
-        absl::StrCat(c, "[l] = ",
-                     Substitute(accumulator.fold.combine,
-                                {absl::StrCat(c, "[l]"), absl::StrCat(c, "[l + half]")}),
-                     ";");
-    if (accumulator.is_index) {
-      line = absl::StrCat(ArgFunction(accumulator), "(", c, "[l], ", c, "_at[l], ", c,
-                          "[l + half], ", c, "_at[l + half]);");
-    }
-    text_.Line(absl::StrCat("for (int l = 0; l < half; ++l) ", line));
-    text_.Close("}");
-    const std::string name = text_.NewName('v');
-    const std::string type = ComputeType(dtype);
-    const std::string result =
-        accumulator.is_index ? absl::StrCat(c, "_at[0]") : absl::StrCat("(", type, ")", c, "[0]");
-    text_.Line(absl::StrCat("const ", type, " ", name, " = ", result, ";"));
-    text_.SetName(accumulator.expression, name);
   }
 
   const Body& body_;
