@@ -66,7 +66,8 @@ const char* MustCut(Trace* trace, bool grown) {
   if (grown) at.period = trace->steps.Advance(*trace);
   if (at.closes_step || at.period != 0) {
     trace->period = at.closes_step ? 0 : at.period;
-    return "step";
+    trace->ends_step = !grown;
+    return grown ? "step" : nullptr;
   }
   if (trace->path.size() >= static_cast<size_t>(base::Number(base::Option::kMaxTraceOps))) return "length";
   if (trace->new_bytes >= base::Number(base::Option::kMaxTraceBytes)) return "bytes";

@@ -4,7 +4,8 @@
 // A step has closed when the last P calls repeat the P before, each operand being the same storage in both periods or one
 // made equally long before, and some storage is written in both. Layers, time steps and an optimizer's loop over
 // parameters do not qualify: each writes storages of its own. A trace that turns out to hold several steps runs as so
-// many; the node where a step ends is marked, and later traces that reach it are cut there.
+// many; the node where a step ends is marked, and later traces that reach it are cut there. Those are cut when the next
+// call comes, not at once: by then the last call's temporaries are dead, and what nobody can find is not stored.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,7 @@ class StepDetector {
   absl::flat_hash_map<uint64_t, size_t> last_write_;  // signature of a call -> its place
 };
 
-// The reason to cut the trace after its newest call, or null. `grown`: the call was new to the trie.
+// The reason to cut the trace after its newest call, or null; sets `ends_step`. `grown`: the call was new to the trie.
 const char* MustCut(Trace* trace, bool grown);
 
 }  // namespace torch_lazy::lazy

@@ -4,7 +4,7 @@
 namespace torch_lazy::lazy {
 
 Prediction::Prediction(const Op& op) : op_(op), lock_(DeviceLock()), trace_(ThreadTrace()), node_(trace_->at->likely) {
-  if (node_ == nullptr || node_->op != &op) {
+  if (node_ == nullptr || node_->op != &op || trace_->ends_step) {
     node_ = nullptr;
     return;
   }

@@ -90,10 +90,11 @@ enum class Recorded { kYes, kNo, kConflict };
 
 // One attempt under the lock. `shape` is needed only when the trie does not know the call; it is asked for outside the lock.
 Recorded TryRecord(const Op& op, CallDescription& call, const std::shared_ptr<const CallShape>& shape,
-                   torch::jit::Stack* stack, std::shared_ptr<Trace>* conflict, const char** full) {
+                   torch::jit::Stack* stack, std::shared_ptr<Trace>* conflict, const char** reason) {
   Locked lock(DeviceLock());
   std::shared_ptr<Trace>& trace = ThreadTrace();
-  *conflict = Conflict(call, trace.get());
+  *reason = trace->ends_step ? "step" : "another thread";
+  *conflict = trace->ends_step ? trace : Conflict(call, trace.get());
   if (*conflict != nullptr) return Recorded::kConflict;
   c10::SmallVector<int32_t, 8> slots;
   AssignSlots(call, *trace, &slots);
@@ -106,7 +107,7 @@ Recorded TryRecord(const Op& op, CallDescription& call, const std::shared_ptr<co
   TouchOperands(call.operands, slots, trace);
   for (CallNumber& number : call.numbers) trace->numbers.push_back(std::move(number.value));
   MakeResults(op, *node->shape, trace, stack);
-  *full = StepTo(node, grown, trace.get());
+  *reason = StepTo(node, grown, trace.get());
   return Recorded::kYes;
 }
 
@@ -115,13 +116,13 @@ bool Record(const Op& op, CallDescription& call, torch::jit::Stack* stack) {
   bool asked = false;
   while (true) {
     std::shared_ptr<Trace> conflict;
-    const char* full = nullptr;
-    switch (TryRecord(op, call, shape, stack, &conflict, &full)) {
+    const char* reason = nullptr;  // to cut: the conflicting trace before the call, else this one after it
+    switch (TryRecord(op, call, shape, stack, &conflict, &reason)) {
       case Recorded::kYes:
-        if (full != nullptr) CutThreadTrace(full);
+        if (reason != nullptr) CutThreadTrace(reason);
         return true;
       case Recorded::kConflict:
-        CutAndRun(conflict, "another thread");
+        CutAndRun(conflict, reason);
         break;
       case Recorded::kNo:
         if (asked) return false;

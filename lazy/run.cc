@@ -65,9 +65,13 @@ std::shared_ptr<Trace> NewTrace(const Trace* last) {
   return trace;
 }
 
+// At a step's end, all that the program might wait for there: whether it does or goes on, the entry is the same.
 std::vector<bool> LiveSlots(const Trace& trace) {
   std::vector<bool> live(trace.slots.size());
-  for (size_t s = 0; s < live.size(); ++s) live[s] = trace.slots[s].owner != nullptr && trace.slots[s].written;
+  for (size_t s = 0; s < live.size(); ++s) {
+    const bool alive = trace.ends_step ? trace.AliveAfter(s, trace.path.size()) : trace.slots[s].owner != nullptr;
+    live[s] = alive && trace.slots[s].written;
+  }
   return live;
 }
 

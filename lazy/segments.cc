@@ -29,7 +29,7 @@ class Segment {
     for (size_t s = 0; s < renumbered_.size(); ++s) {
       const int32_t slot = renumbered_[s];
       if (slot < 0) continue;
-      live[slot] = part_.slots[slot].written && (needed[s] || whole_.slots[s].calls_at_death >= end_);
+      live[slot] = part_.slots[slot].written && (needed[s] || whole_.AliveAfter(s, end_));
     }
     return live;
   }
@@ -147,7 +147,9 @@ void RunParts(Trace* trace, TrieNode* root, const std::vector<size_t>& cuts) {
       if (trace->period != 0 && cuts[i + 1] - cuts[i] == trace->period) segment->part().at->closes_step = true;
       entry = EntryFor(segment->part().at, live);
     }
-    entry->Run(&segment->part(), /*once=*/false);
+    // Inside its last call a step is cut once: when it is found to be one, which the step before it tells as well.
+    const bool inside_call = trace->period != 0 && !trace->ends_step && cuts[i + 1] == trace->path.size();
+    entry->Run(&segment->part(), /*once=*/inside_call);
     segment->TakeBack(live);
   }
 }

@@ -3,6 +3,31 @@
 
 namespace torch_lazy::lazy {
 
+namespace {
+
+bool UpdatesOlder(const TrieNode& call, const std::vector<Trace::Slot>& slots) {
+  for (const NodeOperand& operand : call.operands) {
+    if (operand.written && slots[operand.slot].external) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool Trace::AliveAfter(size_t slot, size_t end) const {
+  if (slots[slot].calls_at_death != end) return slots[slot].calls_at_death > end;
+  for (size_t k = slots[slot].first_call; k + 1 < end; ++k) {
+    if (UpdatesOlder(*path[k], slots)) return true;
+  }
+  bool is_read = false;
+  for (const NodeOperand& operand : path[end - 1]->operands) {
+    if (static_cast<size_t>(operand.slot) != slot) continue;
+    if (operand.written) return true;
+    is_read = true;
+  }
+  return !is_read;
+}
+
 const c10::IValue& Trace::Argument(const TrieNode& call, size_t arg) const {
   const int32_t place = call.PlaceOfNumber(arg);
   return place >= 0 ? numbers[place] : call.args[arg];

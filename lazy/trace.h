@@ -43,8 +43,13 @@ class Trace {
   size_t final_numbers = 0;
   StepDetector steps;
   size_t period = 0;                      // > 0: the trace ends with two steps of so many calls
+  bool ends_step = false;                 // to be cut before the next call
 
   size_t num_calls() const { return path.size(); }
+  // True if a wait after the first `end` calls may find the slot's storage alive. What died before the next call counts as
+  // found, since the program might have waited first; but not what was made after the update before the last call, which
+  // only read it: an optimizer's temporary.
+  bool AliveAfter(size_t slot, size_t end) const;
   // Argument `arg` of a call of the trace: structure, or a number of this run. Tensors of the device are None.
   const c10::IValue& Argument(const TrieNode& call, size_t arg) const;
   void ForgetOwner(int32_t slot) {
