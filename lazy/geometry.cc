@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/geometry.h"
 
+#include <c10/core/Allocator.h>
 #include <c10/core/TensorImpl.h>
 
 namespace torch_lazy::lazy {
@@ -24,6 +25,15 @@ at::Tensor Alias(const c10::Storage& content, const Geometry& geometry) {
   if (geometry.conj) impl->_set_conj(true);
   if (geometry.neg) impl->_set_neg(true);
   return alias;
+}
+
+at::Tensor MetaTensor(const Geometry& geometry) {
+  c10::Storage storage(c10::Storage::use_byte_size_t(), SizeBytes(geometry), c10::DataPtr(nullptr, c10::Device(c10::kMeta)),
+                       c10::GetAllocator(c10::kMeta), /*resizable=*/true);
+  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
+      std::move(storage), c10::DispatchKeySet(c10::DispatchKey::Meta), c10::scalarTypeToTypeMeta(geometry.dtype));
+  tensor.unsafeGetTensorImpl()->set_sizes_and_strides(geometry.sizes, geometry.strides, geometry.offset);
+  return tensor;
 }
 
 size_t SizeBytes(const Geometry& geometry) {

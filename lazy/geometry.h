@@ -27,6 +27,9 @@ Geometry GeometryOf(const at::TensorBase& tensor);
 // A CPU tensor of this geometry on `content`.
 at::Tensor Alias(const c10::Storage& content, const Geometry& geometry);
 
+// A tensor of this geometry without memory.
+at::Tensor MetaTensor(const Geometry& geometry);
+
 // Bytes a storage must have for this geometry.
 size_t SizeBytes(const Geometry& geometry);
 

@@ -29,6 +29,8 @@ enum RowFlags : uint32_t {
   kStructuralScalars = 1,
   // Never recorded: the shape or the work depends on data.
   kImmediate = 2,
+  // The result is bool whatever the operands are.
+  kBoolean = 4,
 };
 
 // How an operator runs on CPU aliases when it is not the operator itself that is called there.

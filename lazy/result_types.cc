@@ -7,13 +7,17 @@
 namespace torch_lazy::lazy {
 namespace {
 
-at::Tensor MetaTensor(const Geometry& geometry) {
-  c10::Storage storage(c10::Storage::use_byte_size_t(), SizeBytes(geometry), c10::DataPtr(nullptr, c10::Device(c10::kMeta)),
-                       c10::GetAllocator(c10::kMeta), /*resizable=*/true);
-  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
-      std::move(storage), c10::DispatchKeySet(c10::DispatchKey::Meta), c10::scalarTypeToTypeMeta(geometry.dtype));
-  tensor.unsafeGetTensorImpl()->set_sizes_and_strides(geometry.sizes, geometry.strides, geometry.offset);
-  return tensor;
+// Of tensors of one floating type, and numbers, comes that type.
+bool KeepsType(const TrieNode& call, const Trace& trace) {
+  if (call.op->row->flags & kBoolean) return false;
+  for (const NodeOperand& operand : call.operands) {
+    if (!at::isFloatingType(operand.geometry.dtype) || operand.geometry.dtype != call.operands[0].geometry.dtype) return false;
+  }
+  for (const int16_t arg : call.number_args) {
+    const c10::IValue& number = trace.Argument(call, static_cast<size_t>(arg));
+    if (!number.isDouble() && !number.isInt() && !number.isBool()) return false;
+  }
+  return true;
 }
 
 std::optional<c10::OperatorHandle> FunctionalForm(const Op& op) {
@@ -30,7 +34,7 @@ std::optional<c10::OperatorHandle> FunctionalForm(const Op& op) {
 
 std::vector<std::optional<at::ScalarType>> FunctionalDTypes(const TrieNode& call, const Trace& trace) {
   const auto functional = FunctionalForm(*call.op);
-  if (!functional) return {};
+  if (!functional || KeepsType(call, trace)) return {};
   torch::jit::Stack stack;
   for (size_t arg = 0; arg < functional->schema().arguments().size(); ++arg) stack.push_back(trace.Argument(call, arg));
   for (const NodeOperand& operand : call.operands) {

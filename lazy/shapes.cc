@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "lazy/elementwise_shape.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -32,15 +33,23 @@ Words KeyOf(const CallDescription& call) {
   return key;
 }
 
-// Elementwise on f32 and f64, which every kernel of these has: no need to see it run before its Meta kernel is believed.
-bool IsPlainArithmetic(const Op& op, const CallDescription& call) {
-  if (op.row == nullptr || op.row->lower == nullptr || !op.handle.hasTag(at::Tag::pointwise)) return false;
-  if (op.name.find("bitwise") != std::string::npos || op.name.find("shift") != std::string::npos) return false;
-  for (const CallOperand& operand : call.operands) {
-    const at::ScalarType dtype = c10::typeMetaToScalarType(operand.tensor->dtype());
-    if (dtype != at::kFloat && dtype != at::kDouble) return false;
+// Bytes of its storage that a dense tensor takes.
+std::pair<int64_t, int64_t> BytesOf(const c10::TensorImpl& tensor) {
+  const int64_t size = static_cast<int64_t>(tensor.itemsize());
+  return {tensor.storage_offset() * size, (tensor.storage_offset() + tensor.numel()) * size};
+}
+
+// Writes to some of what it reads: the user's error, which ATen raises when it sees the memory, and only of dense tensors.
+bool OverlapsPartly(const CallDescription& call) {
+  for (const CallOperand& written : call.operands) {
+    if (!written.written || !written.tensor->is_non_overlapping_and_dense()) continue;
+    for (const CallOperand& other : call.operands) {
+      if (other.storage != written.storage || !other.tensor->is_non_overlapping_and_dense()) continue;
+      const auto a = BytesOf(*written.tensor), b = BytesOf(*other.tensor);
+      if (a != b && a.first < b.second && b.first < a.second) return true;
+    }
   }
-  return true;
+  return false;
 }
 
 at::Tensor MetaTwin(const at::Tensor& tensor) {
@@ -119,6 +128,7 @@ std::vector<int64_t> ProofOf(const Op& op, const CallDescription& call) {
 
 std::shared_ptr<const CallShape> ShapeOfCall(const Op& op, const CallDescription& call, const torch::jit::Stack& stack) {
   LearnedShapes& learned = Learned();
+  if (OverlapsPartly(call)) return nullptr;
   const Words key = KeyOf(call);
   {
     std::lock_guard<std::mutex> lock(learned.lock);
@@ -127,7 +137,8 @@ std::shared_ptr<const CallShape> ShapeOfCall(const Op& op, const CallDescription
     if (!op.has_meta || !op.takes_tensors) return nullptr;
     if (!IsPlainArithmetic(op, call) && !learned.proven.contains(ProofOf(op, call))) return nullptr;
   }
-  std::shared_ptr<const CallShape> shape = AskMeta(op, stack);
+  std::shared_ptr<const CallShape> shape = ElementwiseShape(op, call, stack);
+  if (shape == nullptr) shape = AskMeta(op, stack);
   if (shape != nullptr) {
     std::lock_guard<std::mutex> lock(learned.lock);
     learned.by_call.emplace(key, shape);

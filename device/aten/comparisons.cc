@@ -71,21 +71,21 @@ bool Logical(lazy::Lowering& call) {
 }
 
 constexpr lazy::Row kRows[] = {
-    {"aten::eq.Tensor", CompareTensors<Op::kEq>},
-    {"aten::ne.Tensor", CompareTensors<Op::kNe>},
-    {"aten::lt.Tensor", CompareTensors<Op::kLt>},
-    {"aten::le.Tensor", CompareTensors<Op::kLe>},
-    {"aten::gt.Tensor", CompareTensors<Op::kGt>},
-    {"aten::ge.Tensor", CompareTensors<Op::kGe>},
-    {"aten::eq.Scalar", CompareNumber<Op::kEq>},
-    {"aten::ne.Scalar", CompareNumber<Op::kNe>},
-    {"aten::lt.Scalar", CompareNumber<Op::kLt>},
-    {"aten::le.Scalar", CompareNumber<Op::kLe>},
-    {"aten::gt.Scalar", CompareNumber<Op::kGt>},
-    {"aten::ge.Scalar", CompareNumber<Op::kGe>},
-    {"aten::logical_and", Logical<Op::kAnd>},
-    {"aten::logical_or", Logical<Op::kOr>},
-    {"aten::logical_xor", Logical<Op::kXor>},
+    {"aten::eq.Tensor", CompareTensors<Op::kEq>, lazy::kBoolean},
+    {"aten::ne.Tensor", CompareTensors<Op::kNe>, lazy::kBoolean},
+    {"aten::lt.Tensor", CompareTensors<Op::kLt>, lazy::kBoolean},
+    {"aten::le.Tensor", CompareTensors<Op::kLe>, lazy::kBoolean},
+    {"aten::gt.Tensor", CompareTensors<Op::kGt>, lazy::kBoolean},
+    {"aten::ge.Tensor", CompareTensors<Op::kGe>, lazy::kBoolean},
+    {"aten::eq.Scalar", CompareNumber<Op::kEq>, lazy::kBoolean},
+    {"aten::ne.Scalar", CompareNumber<Op::kNe>, lazy::kBoolean},
+    {"aten::lt.Scalar", CompareNumber<Op::kLt>, lazy::kBoolean},
+    {"aten::le.Scalar", CompareNumber<Op::kLe>, lazy::kBoolean},
+    {"aten::gt.Scalar", CompareNumber<Op::kGt>, lazy::kBoolean},
+    {"aten::ge.Scalar", CompareNumber<Op::kGe>, lazy::kBoolean},
+    {"aten::logical_and", Logical<Op::kAnd>, lazy::kBoolean},
+    {"aten::logical_or", Logical<Op::kOr>, lazy::kBoolean},
+    {"aten::logical_xor", Logical<Op::kXor>, lazy::kBoolean},
 };
 
 }  // namespace

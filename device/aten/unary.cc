@@ -88,10 +88,10 @@ constexpr lazy::Row kRows[] = {
     {"aten::sign", Formula<kReals, [](Tensor x) { return Sign(x); }>},
     {"aten::sgn", Formula<kReals, [](Tensor x) { return Sign(x); }>},
     {"aten::bitwise_not", Primitive1<kIntegers, Op::kNot>},
-    {"aten::logical_not", Test<[](Tensor x) { return Equal(x, 0.0); }>},
-    {"aten::isnan", Test<[](Tensor x) { return NotEqual(x, x); }>},
-    {"aten::isposinf", Test<[](Tensor x) { return IsInfinite(x, kInfinity); }>},
-    {"aten::isneginf", Test<[](Tensor x) { return IsInfinite(x, -kInfinity); }>},
+    {"aten::logical_not", Test<[](Tensor x) { return Equal(x, 0.0); }>, lazy::kBoolean},
+    {"aten::isnan", Test<[](Tensor x) { return NotEqual(x, x); }>, lazy::kBoolean},
+    {"aten::isposinf", Test<[](Tensor x) { return IsInfinite(x, kInfinity); }>, lazy::kBoolean},
+    {"aten::isneginf", Test<[](Tensor x) { return IsInfinite(x, -kInfinity); }>, lazy::kBoolean},
     {"aten::nan_to_num", NanToNum},
 };
 

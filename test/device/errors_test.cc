@@ -28,6 +28,12 @@ const Refused kRefused[] = {
     {"dtypes differ", [](at::Device d) { On(d, {2, 2}).mm(On(d, {2, 2}).to(at::kDouble)); }},
     {"in place on a smaller tensor", [](at::Device d) { On(d, {3}).add_(On(d, {2, 3})); }},
     {"overlapping write", [](at::Device d) { On(d, {1, 3}).expand({4, 3}).mul_(2); }},
+    {"write to a part of what is read",
+     [](at::Device d) {
+       On(d, {4}).narrow(0, 1, 3).add_(On(d, {4}).narrow(0, 0, 3));  // the same geometries on two storages
+       const at::Tensor x = On(d, {4});
+       x.narrow(0, 1, 3).add_(x.narrow(0, 0, 3));
+     }},
     {"sizes of cat", [](at::Device d) { at::cat({On(d, {2, 3}), On(d, {2, 4})}, 0); }},
 };
 
