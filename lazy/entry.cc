@@ -36,19 +36,27 @@ Entry::~Entry() = default;
 
 const BoundPlan* Entry::Prepare(const Trace& trace, bool once) {
   std::lock_guard<std::mutex> lock(lock_);
-  bool known = !once || lowering_tried_;
-  if (!lowering_tried_ && !once) {
+  bool known = cuts_ > 0;
+  if (!once) ++cuts_;
+  // The first steps of a program that compiles in the background are not held up for graphs that may not come again; later
+  // ones may be graphs of other sizes, whose kernels are there.
+  const base::CompileMode mode = base::Compilation();
+  const bool wanted = !once && mode != base::CompileMode::kOff && (cuts_ > 1 || HavePlans() || mode == base::CompileMode::kSync);
+  if (!lowering_tried_ && wanted) {
     lowering_tried_ = true;
     lowered_ = Lower(*this, trace);
-    known = false;
-    if (lowered_ != nullptr) planned_ = PlanOf(lowered_->graph, &known);
+    bool planned = false;
+    if (lowered_ != nullptr) planned_ = PlanOf(lowered_->graph, &planned);
+    known = known || planned;
   }
   base::Count(known ? base::Counter::kTraceHits : base::Counter::kTraceMisses);
   if (!known) {
     LAZY_LOG(1, "miss: a trace of ", calls_.size(), " calls and ", std::count(live_.begin(), live_.end(), true), " outputs was not known");
   }
   if (planned_ == nullptr) return nullptr;
-  if (bound_ == nullptr && planned_->Want(lowered_->symbols)) bound_ = std::make_unique<BoundPlan>(*this, *lowered_, *planned_);
+  if (bound_ == nullptr && planned_->Want(lowered_->symbols, cuts_ - std::exchange(told_, cuts_))) {
+    bound_ = std::make_unique<BoundPlan>(*this, *lowered_, *planned_);
+  }
   return bound_.get();
 }
 

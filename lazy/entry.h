@@ -44,6 +44,8 @@ class Entry {
   std::vector<std::atomic<int64_t>*> recorded_;  // per call: how often its operator was run by ATen in its place
 
   std::mutex lock_;  // over what follows
+  int cuts_ = 0;   // that may come again
+  int told_ = 0;   // of these, the plan knows of so many
   bool lowering_tried_ = false;
   std::unique_ptr<LoweredTrace> lowered_;  // null if it cannot be lowered
   PlannedGraph* planned_ = nullptr;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/plans.h"
 
+#include <atomic>
+
 #include "absl/container/flat_hash_map.h"
 #include "backends/registry.h"
 #include "base/flags.h"
@@ -18,6 +20,7 @@ namespace {
 int CutsBeforeCompiling(base::CompileMode mode) { return mode == base::CompileMode::kSync ? 1 : 2; }
 
 struct PlanTable {
+  std::atomic<bool> any_asked{false};
   std::mutex lock;
   absl::flat_hash_map<base::Fingerprint, std::vector<std::unique_ptr<PlannedGraph>>> by_fingerprint;
 };
@@ -29,15 +32,19 @@ PlanTable& Plans() {
 
 }  // namespace
 
-bool PlannedGraph::Want(const std::vector<int64_t>& numbers) {
+bool HavePlans() { return Plans().any_asked.load(std::memory_order_relaxed); }
+
+bool PlannedGraph::Want(const std::vector<int64_t>& numbers, int num_cuts) {
   const base::CompileMode mode = base::Compilation();
   if (mode == base::CompileMode::kOff) return false;
   const bool wait = mode == base::CompileMode::kSync;
   {
     std::unique_lock<std::mutex> lock(lock_);
     if (state_ != State::kNew) return IsReady(&lock, wait);
-    if (++cuts_ < CutsBeforeCompiling(mode)) return false;
+    cuts_ += num_cuts;
+    if (cuts_ < CutsBeforeCompiling(mode)) return false;
     state_ = State::kAsked;
+    Plans().any_asked.store(true, std::memory_order_relaxed);
   }
   base::Count(base::Counter::kCompilesPending);
   if (wait) {

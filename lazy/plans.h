@@ -18,9 +18,9 @@ class PlannedGraph {
   explicit PlannedGraph(ir::Graph graph) : graph_(std::move(graph)) {}
   const ir::Graph& graph() const { return graph_; }
 
-  // One more cut wants this graph. The second has it planned and its kernels compiled in the background; with option
+  // So many more cuts want this graph. The second has it planned and its kernels compiled in the background; with option
   // compile=sync the first does, and waits. Returns true if the graph is ready to run. `numbers`: of the graph's symbols.
-  bool Want(const std::vector<int64_t>& numbers);
+  bool Want(const std::vector<int64_t>& numbers, int num_cuts);
   const codegen::Plan& plan() const { return plan_; }
   const backends::Module& module() const { return *module_; }
 
@@ -39,6 +39,9 @@ class PlannedGraph {
   codegen::Plan plan_;
   std::shared_ptr<backends::Module> module_;
 };
+
+// False as long as no graph was wanted often enough to be planned.
+bool HavePlans();
 
 // The one PlannedGraph that equals `graph`; never freed. `*known` tells whether it was there.
 PlannedGraph* PlanOf(ir::Graph graph, bool* known);
