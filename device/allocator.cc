@@ -9,6 +9,7 @@
 #include <c10/core/CachingDeviceAllocator.h>
 
 #include "base/metrics.h"
+#include "lazy/memory.h"
 #include "lazy/storage.h"
 
 namespace torch_lazy::device {
@@ -65,6 +66,7 @@ c10::intrusive_ptr<c10::StorageImpl> MakeStorageImpl(c10::StorageImpl::use_byte_
 [[maybe_unused]] const bool registered = [] {
   c10::SetAllocator(c10::kPrivateUse1, new Allocator);
   c10::SetStorageImplCreate(c10::kPrivateUse1, &MakeStorageImpl);
+  lazy::InstallPooledResults();
   return true;
 }();
 

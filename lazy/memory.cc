@@ -2,7 +2,11 @@
 #include "lazy/memory.h"
 
 #include <cstring>
+#include <mutex>
 
+#include <c10/core/CPUAllocator.h>
+
+#include "absl/container/flat_hash_map.h"
 #include "backends/registry.h"
 
 namespace torch_lazy::lazy {
@@ -29,7 +33,61 @@ class PoolAllocator final : public c10::Allocator {
   void copy_data(void* to, const void* from, size_t size_bytes) const override { std::memcpy(to, from, size_bytes); }
 };
 
+thread_local int num_scopes = 0;
+constexpr size_t kWorthPooling = 4096;  // smaller blocks stay on malloc's own warm lists
+
+// Its pointers are their own context, as raw_allocate() wants them, so sizes are kept beside.
+class ResultAllocator final : public c10::Allocator {
+ public:
+  explicit ResultAllocator(c10::Allocator* former) : former_(former) {}
+
+  c10::DataPtr allocate(size_t size_bytes) override {
+    if (num_scopes == 0 || size_bytes < kWorthPooling) return former_->allocate(size_bytes);
+    void* memory = backends::Get().Allocate(size_bytes);
+    if (memory == nullptr) return former_->allocate(size_bytes);  // raises the error that PyTorch's users know
+    std::lock_guard<std::mutex> lock(lock_);
+    sizes_.emplace(memory, size_bytes);
+    return c10::DataPtr(memory, memory, &Free, c10::Device(c10::kCPU));
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &Free; }
+  void copy_data(void* to, const void* from, size_t size_bytes) const override { std::memcpy(to, from, size_bytes); }
+
+  static ResultAllocator*& Installed() {
+    static ResultAllocator* installed = nullptr;
+    return installed;
+  }
+
+ private:
+  static void Free(void* memory) { Installed()->FreeEither(memory); }
+
+  void FreeEither(void* memory) {
+    size_t size_bytes = 0;
+    {
+      std::lock_guard<std::mutex> lock(lock_);
+      auto found = sizes_.find(memory);
+      if (found != sizes_.end()) {
+        size_bytes = found->second;
+        sizes_.erase(found);
+      }
+    }
+    if (size_bytes > 0) backends::Get().Free(memory, size_bytes);
+    else former_->raw_deallocate(memory);
+  }
+
+  c10::Allocator* const former_;
+  std::mutex lock_;
+  absl::flat_hash_map<void*, size_t> sizes_;  // of the blocks in use
+};
+
 }  // namespace
+
+void InstallPooledResults() {
+  ResultAllocator::Installed() = new ResultAllocator(c10::GetCPUAllocator());
+  c10::SetCPUAllocator(ResultAllocator::Installed());
+}
+
+PooledResults::PooledResults() { ++num_scopes; }
+PooledResults::~PooledResults() { --num_scopes; }
 
 c10::Storage NewContent(size_t size_bytes) {
   static PoolAllocator* const allocator = new PoolAllocator;

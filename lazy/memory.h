@@ -9,4 +9,17 @@ namespace torch_lazy::lazy {
 // An uninitialised CPU storage whose memory comes from, and returns to, the pool.
 c10::Storage NewContent(size_t size_bytes);
 
+// Puts an allocator before PyTorch's for the CPU, once, at load. It hands everything on to the former one, except in a
+// PooledResults scope: ATen makes its results in fresh memory each time, and fresh pages cost more than many a kernel.
+void InstallPooledResults();
+
+// While one lives, what its thread allocates for CPU tensors comes from the pool.
+class PooledResults {
+ public:
+  PooledResults();
+  ~PooledResults();
+  PooledResults(const PooledResults&) = delete;
+  PooledResults& operator=(const PooledResults&) = delete;
+};
+
 }  // namespace torch_lazy::lazy

@@ -164,6 +164,7 @@ ResultShape ShapeOf(const at::Tensor& tensor, size_t ret, int item) {
 }  // namespace
 
 void RunOnCpu(const Op& op, torch::jit::Stack* stack) {
+  PooledResults pooled;
   at::AutoDispatchBelowADInplaceOrView below_autograd;
   c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   // A boxed kernel drops its arguments before it boxes its results: where these are a tuple of references to arguments,
