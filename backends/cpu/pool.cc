@@ -14,7 +14,8 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 constexpr size_t kHugePage = size_t{2} << 20;
-constexpr size_t kMapped = size_t{1} << 20;  // from here on blocks are mappings of their own
+constexpr size_t kMapped = kHugePage;  // from here on blocks are mappings of their own
+constexpr size_t kPage = 4096;
 constexpr size_t kAlwaysKept = size_t{256}
                                << 20;  // idle bytes that are never given back to the system
 
@@ -34,10 +35,10 @@ SizeClass ClassOf(size_t size_bytes) {
           ((size_t{1} << log) + quarter * step) * kAlignment};
 }
 
-size_t MappedBytes(size_t bytes) { return (bytes + kHugePage - 1) / kHugePage * kHugePage; }
+size_t MappedBytes(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
 // A mapping on a huge page's boundary: page faults then come 512 times less often, where the kernel
-// plays along.
+// plays along. It ends where the block does, so that no more than the block is ever cleared.
 void* Map(size_t bytes) {
   const size_t wanted = MappedBytes(bytes);
   void* mapped =
