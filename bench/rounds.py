@@ -10,6 +10,7 @@ import pathlib
 import statistics
 import subprocess
 import sys
+import time
 
 HERE = pathlib.Path(__file__).parent
 
@@ -28,7 +29,8 @@ class Process:
         self._expect("ready")
 
     def run(self, steps):
-        """Seconds for one step."""
+        """Seconds for one step. The OpenMP threads of the process before this one spin for a while: they sleep first."""
+        time.sleep(0.05)
         self.child.stdin.write(f"{steps}\n")
         self.child.stdin.flush()
         return float(self._expect()) / steps
