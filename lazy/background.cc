@@ -2,8 +2,6 @@
 #include "lazy/background.h"
 
 #include <signal.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <condition_variable>
 #include <deque>
@@ -24,13 +22,12 @@ class Worker {
   }
 
  private:
-  // Not SCHED_IDLE, as compilers are: the thread takes locks (of the allocator, of tables) that the program's threads
-  // want, and must not be left standing while it holds one.
+  // At normal priority: it takes locks (of the allocator, of tables) that the program's threads want, and what it starts,
+  // compilers among it, would inherit a lower one for good.
   void Serve() {
     sigset_t signals;
     sigfillset(&signals);
     pthread_sigmask(SIG_SETMASK, &signals, nullptr);
-    setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 10);
     while (true) {
       std::unique_lock<std::mutex> lock(lock_);
       more_.wait(lock, [this] { return !queue_.empty(); });

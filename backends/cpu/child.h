@@ -22,7 +22,8 @@ struct ChildOptions {
 // A process group of its own, with a small environment and none of our files.
 absl::StatusOr<pid_t> StartChild(const ChildOptions& options);
 
-// Ok if it exits with 0. Past the limit its group is killed.
+// Ok if it exits with 0. Soon an idle child gets its normal share; past the limit its
+// group is killed.
 absl::Status WaitForChild(pid_t child, absl::Duration limit);
 
 // An idle child, and what it started, gets its normal share; does nothing where the system forbids
