@@ -11,6 +11,7 @@ void TouchOperands(c10::ArrayRef<CallOperand> operands, c10::ArrayRef<int32_t> s
     if (static_cast<size_t>(slots[k]) == trace->slots.size()) {
       trace->slots.push_back({storage->content, storage, storage->nbytes(), /*external=*/true, /*written=*/false,
                               static_cast<uint32_t>(trace->path.size())});
+      trace->slots.back().older = static_cast<bool>(storage->content);
       storage->touches.push_back({trace, slots[k]});
     }
     if (operands[k].written && !trace->slots[slots[k]].written) {

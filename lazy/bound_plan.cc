@@ -12,8 +12,8 @@
 namespace torch_lazy::lazy {
 namespace {
 
-// A number among a call's tensors. C++ makes most of them of plain numbers, thousands in an optimizer's step: these are
-// read from their memory, since `item` goes through the dispatcher and costs as much as a recorded call's lookup.
+// A number among a call's tensors. Most are plain numbers that PyTorch has wrapped: these are read from their memory,
+// since `item` goes through the dispatcher and costs as much as recording a call.
 double NumberOf(const at::Tensor& tensor, bool integer) {
   const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
   if (impl.is_wrapped_number() && !integer && impl.dtype() == caffe2::TypeMeta::Make<double>()) {

@@ -91,17 +91,12 @@ class Segment {
 // where its last write to a storage older than itself leaves only such storages to what follows: parameters, after the
 // optimizer. The number of calls up to there; 0 or all of them if there is no such place.
 size_t EndOfUpdates(const Trace& trace) {
-  const auto is_older = [](const Trace::Slot& slot) { return slot.external && slot.content; };
-  size_t end = 0;
-  for (size_t k = 0; k < trace.path.size(); ++k) {
-    for (const NodeOperand& operand : trace.path[k]->operands) {
-      if (operand.written && is_older(trace.slots[operand.slot])) end = k + 1;
-    }
-  }
+  size_t end = trace.path.size();
+  while (end > 0 && !trace.Updates(*trace.path[end - 1])) --end;
   for (size_t k = end; k < trace.path.size(); ++k) {
     for (const NodeOperand& operand : trace.path[k]->operands) {
       const Trace::Slot& slot = trace.slots[operand.slot];
-      if (!is_older(slot) && slot.first_call < end) return 0;
+      if (!slot.older && slot.first_call < end) return 0;
     }
   }
   return end;

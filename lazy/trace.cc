@@ -3,21 +3,17 @@
 
 namespace torch_lazy::lazy {
 
-namespace {
-
-bool UpdatesOlder(const TrieNode& call, const std::vector<Trace::Slot>& slots) {
+bool Trace::Updates(const TrieNode& call) const {
   for (const NodeOperand& operand : call.operands) {
-    if (operand.written && slots[operand.slot].external) return true;
+    if (operand.written && slots[operand.slot].older) return true;
   }
   return false;
 }
 
-}  // namespace
-
 bool Trace::AliveAfter(size_t slot, size_t end) const {
   if (slots[slot].calls_at_death != end) return slots[slot].calls_at_death > end;
   for (size_t k = slots[slot].first_call; k + 1 < end; ++k) {
-    if (UpdatesOlder(*path[k], slots)) return true;
+    if (Updates(*path[k])) return true;
   }
   bool is_read = false;
   for (const NodeOperand& operand : path[end - 1]->operands) {

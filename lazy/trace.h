@@ -29,6 +29,7 @@ class Trace {
     bool written = false;
     uint32_t first_call = 0;           // the call that first touched it
     uint32_t calls_at_death = UINT32_MAX;  // calls recorded when the storage died
+    bool older = false;                // it held something before the trace touched it
   };
   enum class State { kPending, kRunning, kDone };
 
@@ -50,6 +51,8 @@ class Trace {
   // found, since the program might have waited first; but not what was made after the update before the last call, which
   // only read it: an optimizer's temporary.
   bool AliveAfter(size_t slot, size_t end) const;
+  // True if the call writes a slot that held something before the trace: an update, of a parameter say.
+  bool Updates(const TrieNode& call) const;
   // Argument `arg` of a call of the trace: structure, or a number of this run. Tensors of the device are None.
   const c10::IValue& Argument(const TrieNode& call, size_t arg) const;
   void ForgetOwner(int32_t slot) {
