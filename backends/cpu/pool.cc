@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/pool.h"
 
-#include <stdlib.h>
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <bit>
 
@@ -13,11 +10,8 @@ namespace torch_lazy::backends {
 namespace {
 
 constexpr size_t kAlignment = 64;
-constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kMapped = kHugePage;  // from here on blocks are mappings of their own
-constexpr size_t kPage = 4096;
-constexpr size_t kAlwaysKept = size_t{256}
-                               << 20;  // idle bytes that are never given back to the system
+constexpr size_t kAlwaysKept = size_t{256} << 20;  // idle bytes the system never gets back
 
 // Classes are multiples of 64 up to 256, then four to each power of two: at most a fifth is wasted.
 struct SizeClass {
@@ -35,35 +29,6 @@ SizeClass ClassOf(size_t size_bytes) {
           ((size_t{1} << log) + quarter * step) * kAlignment};
 }
 
-size_t MappedBytes(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
-
-// A mapping on a huge page's boundary: page faults then come 512 times less often, where the kernel
-// plays along. It ends where the block does, so that no more than the block is ever cleared.
-void* Map(size_t bytes) {
-  const size_t wanted = MappedBytes(bytes);
-  void* mapped =
-      mmap(nullptr, wanted + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapped == MAP_FAILED) return nullptr;
-  char* const start = static_cast<char*>(mapped);
-  const size_t before = (kHugePage - reinterpret_cast<uintptr_t>(start) % kHugePage) % kHugePage;
-  if (before > 0) munmap(start, before);
-  if (before < kHugePage) munmap(start + before + wanted, kHugePage - before);
-  madvise(start + before, wanted, MADV_HUGEPAGE);
-  return start + before;
-}
-
-void* TakeFromSystem(size_t bytes) {
-  return bytes >= kMapped ? Map(bytes) : aligned_alloc(kAlignment, bytes);
-}
-
-void GiveToSystem(void* memory, size_t bytes) {
-  if (bytes >= kMapped) {
-    munmap(memory, MappedBytes(bytes));
-  } else {
-    free(memory);
-  }
-}
-
 // The inverse of ClassOf.
 size_t BytesOfClass(int index) {
   if (index < 4) return (index + 1) * kAlignment;
@@ -71,29 +36,36 @@ size_t BytesOfClass(int index) {
   return ((size_t{1} << log) + (index % 4 + 1) * (size_t{1} << (log - 2))) * kAlignment;
 }
 
+void* Pop(std::vector<void*>* blocks) {
+  void* const block = blocks->back();
+  blocks->pop_back();
+  return block;
+}
+
 }  // namespace
 
 Pool::~Pool() {
   absl::MutexLock lock(&mutex_);
-  while (idle_bytes_ > 0) DropLargest();
+  while (DropLargest()) continue;
+}
+
+void* Pool::Take(Blocks* blocks, size_t bytes) {
+  if (!blocks->idle.empty()) {
+    idle_bytes_ -= bytes;
+    return Pop(&blocks->idle);
+  }
+  if (bytes >= kMapped) return MapHuge(bytes);
+  return blocks->empty.empty() ? slabs_.Carve(bytes) : Pop(&blocks->empty);
 }
 
 void* Pool::Allocate(size_t size_bytes) {
   const SizeClass size_class = ClassOf(size_bytes);
   absl::MutexLock lock(&mutex_);
   void* memory = nullptr;
-  if (size_class.index < static_cast<int>(idle_.size()) && !idle_[size_class.index].empty()) {
-    memory = idle_[size_class.index].back();
-    idle_[size_class.index].pop_back();
-    idle_bytes_ -= size_class.bytes;
-  } else {
-    memory = TakeFromSystem(size_class.bytes);
-    while (memory == nullptr && idle_bytes_ > 0) {
-      DropLargest();
-      memory = TakeFromSystem(size_class.bytes);
-    }
-    if (memory == nullptr) return nullptr;
-  }
+  do {
+    memory = Take(&blocks_[size_class.index], size_class.bytes);
+  } while (memory == nullptr && DropLargest());
+  if (memory == nullptr) return nullptr;
   live_bytes_ += size_class.bytes;
   peak_bytes_ = std::max(peak_bytes_, live_bytes_);
   base::Count(base::Counter::kBytesLive, static_cast<int64_t>(size_class.bytes));
@@ -106,23 +78,31 @@ void Pool::Free(void* memory, size_t size_bytes) {
   absl::MutexLock lock(&mutex_);
   live_bytes_ -= size_class.bytes;
   base::Count(base::Counter::kBytesLive, -static_cast<int64_t>(size_class.bytes));
-  if (size_class.index >= static_cast<int>(idle_.size())) idle_.resize(size_class.index + 1);
-  idle_[size_class.index].push_back(memory);
+  blocks_[size_class.index].idle.push_back(memory);
   idle_bytes_ += size_class.bytes;
   // What was never needed at once need not be kept: live and idle bytes together stay near the
   // peak.
-  while (idle_bytes_ > kAlwaysKept && idle_bytes_ + live_bytes_ > peak_bytes_ + peak_bytes_ / 4)
-    DropLargest();
+  while (idle_bytes_ > kAlwaysKept && idle_bytes_ + live_bytes_ > peak_bytes_ + peak_bytes_ / 4) {
+    if (!DropLargest()) break;
+  }
 }
 
-void Pool::DropLargest() {
-  for (int index = static_cast<int>(idle_.size()) - 1; index >= 0; --index) {
-    if (idle_[index].empty()) continue;
-    GiveToSystem(idle_[index].back(), BytesOfClass(index));
-    idle_[index].pop_back();
-    idle_bytes_ -= BytesOfClass(index);
-    return;
+bool Pool::DropLargest() {
+  for (int index = kNumClasses - 1; index >= 0; --index) {
+    Blocks& blocks = blocks_[index];
+    if (blocks.idle.empty()) continue;
+    const size_t bytes = BytesOfClass(index);
+    if (bytes >= kMapped) {
+      UnmapHuge(Pop(&blocks.idle), bytes);
+    } else if (Slabs::DropPages(blocks.idle.back(), bytes)) {
+      blocks.empty.push_back(Pop(&blocks.idle));
+    } else {
+      return false;  // the smaller ones have no page of their own either
+    }
+    idle_bytes_ -= bytes;
+    return true;
   }
+  return false;
 }
 
 size_t Pool::idle_bytes() const {

@@ -6,11 +6,13 @@
 // first.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "backends/cpu/slab.h"
 
 namespace torch_lazy::backends {
 
@@ -27,10 +29,20 @@ class Pool {
   size_t idle_bytes() const;  // kept, and not in use
 
  private:
-  void DropLargest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static constexpr int kNumClasses = 256;
+
+  // The free blocks of a size class.
+  struct Blocks {
+    std::vector<void*> idle;
+    std::vector<void*> empty;  // carved ones whose pages the system has back
+  };
+
+  void* Take(Blocks* blocks, size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool DropLargest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable absl::Mutex mutex_;
-  std::vector<std::vector<void*>> idle_ ABSL_GUARDED_BY(mutex_);  // by size class
+  Slabs slabs_ ABSL_GUARDED_BY(mutex_);
+  std::array<Blocks, kNumClasses> blocks_ ABSL_GUARDED_BY(mutex_);
   size_t idle_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t live_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t peak_bytes_ ABSL_GUARDED_BY(mutex_) = 0;

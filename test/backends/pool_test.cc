@@ -2,6 +2,7 @@
 #include "backends/cpu/pool.h"
 
 #include <cstring>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -54,6 +55,56 @@ TEST(Pool, DoesNotKeepMoreThanWasEverNeededAtOnce) {
   for (size_t size = kBlock; size < 40 * kBlock; size += kBlock)
     pool.Free(pool.Allocate(size), size);
   EXPECT_LE(pool.idle_bytes(), size_t{40} * kBlock * 5 / 4);
+}
+
+TEST(Pool, DropsThePagesOfSmallBlocksAndGivesTheBlocksAgain) {
+  Pool pool;
+  constexpr size_t kBlock = size_t{1} << 20;
+  constexpr int kCount = 300;
+  std::vector<void*> blocks;
+  for (int k = 0; k < kCount; ++k) {
+    blocks.push_back(pool.Allocate(kBlock));
+    std::memset(blocks.back(), 1, kBlock);
+  }
+  for (void* block : blocks) pool.Free(block, kBlock);
+  // Half of the peak is in use again, under another size: less of the rest is kept.
+  std::vector<void*> others;
+  for (int k = 0; k < kCount; ++k) others.push_back(pool.Allocate(kBlock / 2 + 1));
+  for (void* other : others) pool.Free(other, kBlock / 2 + 1);
+  EXPECT_LE(pool.idle_bytes(), kCount * kBlock * 5 / 4);
+  std::set<void*> again;
+  for (int k = 0; k < kCount; ++k) again.insert(pool.Allocate(kBlock));
+  EXPECT_EQ(again, std::set<void*>(blocks.begin(), blocks.end()));
+  for (void* block : again) {
+    std::memset(block, 2, kBlock);
+    pool.Free(block, kBlock);
+  }
+}
+
+TEST(Slabs, BlocksDoNotOverlapAndOutliveASlab) {
+  Slabs slabs;
+  constexpr size_t kBlock = (size_t{3} << 19) + 64;  // does not divide a slab
+  std::vector<char*> blocks;
+  for (int k = 0; k < 50; ++k) {
+    blocks.push_back(static_cast<char*>(slabs.Carve(kBlock)));
+    std::memset(blocks.back(), k, kBlock);
+  }
+  for (int k = 0; k < 50; ++k) {
+    EXPECT_EQ(blocks[k][0], k);
+    EXPECT_EQ(blocks[k][kBlock - 1], k);
+  }
+}
+
+TEST(Slabs, DropsWholePagesOnly) {
+  Slabs slabs;
+  auto* const small = static_cast<char*>(slabs.Carve(64));
+  EXPECT_FALSE(Slabs::DropPages(small, 64));
+  auto* const large = static_cast<char*>(slabs.Carve(1 << 20));
+  std::memset(small, 7, 64);
+  std::memset(large, 7, 1 << 20);
+  EXPECT_TRUE(Slabs::DropPages(large, 1 << 20));
+  EXPECT_EQ(large[1 << 19], 0);  // a fresh page
+  EXPECT_EQ(small[63], 7);
 }
 
 TEST(Pool, ServesThreads) {
