@@ -25,7 +25,7 @@ void TouchOperands(c10::ArrayRef<CallOperand> operands, c10::ArrayRef<int32_t> s
 // A tensor that the trace will write.
 at::Tensor NewResult(const ResultShape& shape, const std::shared_ptr<Trace>& trace);
 
-// The call of this node is recorded. Returns the reason to cut now, or null.
-const char* StepTo(TrieNode* node, bool grown, Trace* trace);
+// The call is recorded. Returns the reason to cut now, or null.
+const char* StepTo(Expected* call, bool grown, Trace* trace);
 
 }  // namespace torch_lazy::lazy

@@ -25,9 +25,44 @@ double NumberOf(const at::Tensor& tensor, bool integer) {
 
 }  // namespace
 
-struct BoundPlan::Memory {
-  std::vector<c10::Storage> contents;  // per buffer; null until first needed
-  std::vector<double> numbers;         // per scalar of the graph
+// The contents of the trace's slots move in, and what is no output moves back at the end, be it an exception.
+class BoundPlan::Memory {
+ public:
+  Memory(const BoundPlan& plan, Trace* trace) : plan_(plan), trace_(*trace), contents_(plan.plan_.buffers.size()) {
+    ForEachParam([](c10::Storage* slot, c10::Storage* content) { *content = std::move(*slot); });
+  }
+  ~Memory() {
+    ForEachParam([](c10::Storage* slot, c10::Storage* content) {
+      if (!*slot) *slot = std::move(*content);
+    });
+  }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  c10::Storage& Content(int32_t buffer) {
+    c10::Storage& content = contents_[buffer];
+    if (!content) content = NewContent(plan_.size_bytes_[buffer]);
+    return content;
+  }
+  void* Address(int32_t buffer) { return Content(buffer).unsafeGetStorageImpl()->_mutable_data_ptr_no_checks().get(); }
+  void Set(int32_t buffer, c10::Storage content) { contents_[buffer] = std::move(content); }
+  void Free(int32_t buffer) { contents_[buffer] = c10::Storage(); }
+
+  std::vector<double> numbers;  // per scalar of the graph
+
+ private:
+  template <typename Do>
+  void ForEachParam(const Do& run) {
+    const std::vector<codegen::BufferSpec>& buffers = plan_.plan_.buffers;
+    for (size_t b = 0; b < buffers.size(); ++b) {
+      if (buffers[b].kind != codegen::BufferSpec::Kind::kParam) continue;
+      run(&trace_.slots[plan_.lowered_.param_slots[buffers[b].index]].content, &contents_[b]);
+    }
+  }
+
+  const BoundPlan& plan_;
+  Trace& trace_;
+  std::vector<c10::Storage> contents_;  // null until first needed
 };
 
 BoundPlan::BoundPlan(const Entry& entry, const LoweredTrace& lowered, const PlannedGraph& planned)
@@ -36,26 +71,24 @@ BoundPlan::BoundPlan(const Entry& entry, const LoweredTrace& lowered, const Plan
   for (const codegen::BufferSpec& buffer : plan_.buffers) {
     size_bytes_.push_back(static_cast<size_t>(ir::SizeBytes(buffer.type, symbols)));
   }
-  launches_.resize(plan_.steps.size());
-  for (size_t s = 0; s < plan_.steps.size(); ++s) {
-    int32_t buffers = 0, scalars = 0;
-    for (const codegen::Instance& instance : plan_.steps[s].instances) {
-      Launch launch;
-      launch.first_buffer = buffers;
-      launch.num_buffers = static_cast<int32_t>(instance.buffers.size());
-      launch.first_scalar = scalars;
-      launch.num_scalars = static_cast<int32_t>(instance.scalars.size());
-      buffers += launch.num_buffers;
-      scalars += launch.num_scalars;
+  for (const codegen::Step& step : plan_.steps) {
+    Launch& launch = launches_.emplace_back();
+    for (const codegen::Instance& instance : step.instances) {
+      const int64_t iterations = ir::NumElements(instance.range, symbols);
+      if (iterations == 0) continue;
+      launch.buffers.insert(launch.buffers.end(), instance.buffers.begin(), instance.buffers.end());
+      launch.scalars.insert(launch.scalars.end(), instance.scalars.begin(), instance.scalars.end());
       for (const ir::Extent extent : instance.extents) launch.extents.push_back(extent.Value(symbols));
-      launch.instance.function = planned.module().Function(instance.kernel);
-      launch.instance.iterations = ir::NumElements(instance.range, symbols);
-      launch.instance.grain = instance.grain;
-      launch.instance.cost_per_iteration = instance.cost_per_iteration;
-      launch.instance.scratch_bytes = codegen::ScratchBytes(instance, symbols);
-      launches_[s].push_back(std::move(launch));
+      backends::BoundInstance& bound = launch.instances.emplace_back();
+      bound.function = planned.module().Function(instance.kernel);
+      bound.buffers = absl::MakeConstSpan(static_cast<void* const*>(nullptr), instance.buffers.size());
+      bound.scalars = absl::MakeConstSpan(static_cast<const double*>(nullptr), instance.scalars.size());
+      bound.extents = absl::MakeConstSpan(static_cast<const int64_t*>(nullptr), instance.extents.size());
+      bound.iterations = iterations;
+      bound.grain = instance.grain;
+      bound.cost_per_iteration = instance.cost_per_iteration;
+      bound.scratch_bytes = codegen::ScratchBytes(instance, symbols);
     }
-    for (Launch& launch : launches_[s]) launch.instance.extents = launch.extents;
   }
 }
 
@@ -74,26 +107,25 @@ void BoundPlan::FillNumbers(const Trace& trace, std::vector<double>* numbers) co
   }
 }
 
-void BoundPlan::RunLaunch(size_t step, Memory* memory) const {
-  std::vector<void*> pointers;
-  std::vector<double> scalars;
-  std::vector<backends::BoundInstance> instances;
-  for (const codegen::Instance& instance : plan_.steps[step].instances) {
-    for (const int32_t buffer : instance.buffers) {
-      c10::Storage& content = memory->contents[buffer];
-      if (!content) content = NewContent(size_bytes_[buffer]);
-      pointers.push_back(content.unsafeGetStorageImpl()->_mutable_data_ptr_no_checks().get());
-    }
-    for (const int32_t scalar : instance.scalars) scalars.push_back(memory->numbers[scalar]);
+void BoundPlan::RunLaunch(const Launch& launch, Memory* memory) const {
+  if (launch.instances.empty()) return;
+  std::vector<void*> pointers(launch.buffers.size());
+  for (size_t i = 0; i < pointers.size(); ++i) pointers[i] = memory->Address(launch.buffers[i]);
+  std::vector<double> scalars(launch.scalars.size());
+  for (size_t i = 0; i < scalars.size(); ++i) scalars[i] = memory->numbers[launch.scalars[i]];
+  std::vector<backends::BoundInstance> instances = launch.instances;
+  void* const* pointer = pointers.data();
+  const double* scalar = scalars.data();
+  const int64_t* extent = launch.extents.data();
+  for (backends::BoundInstance& instance : instances) {
+    instance.buffers = {pointer, instance.buffers.size()};
+    instance.scalars = {scalar, instance.scalars.size()};
+    instance.extents = {extent, instance.extents.size()};
+    pointer += instance.buffers.size();
+    scalar += instance.scalars.size();
+    extent += instance.extents.size();
   }
-  instances.reserve(launches_[step].size());
-  for (const Launch& launch : launches_[step]) {
-    if (launch.instance.iterations == 0) continue;
-    instances.push_back(launch.instance);
-    instances.back().buffers = absl::MakeConstSpan(pointers).subspan(launch.first_buffer, launch.num_buffers);
-    instances.back().scalars = absl::MakeConstSpan(scalars).subspan(launch.first_scalar, launch.num_scalars);
-  }
-  if (!instances.empty()) backends::Get().Launch(instances);
+  backends::Get().Launch(instances);
 }
 
 void BoundPlan::RunCall(size_t step, Trace* trace, Memory* memory) const {
@@ -108,9 +140,7 @@ void BoundPlan::RunCall(size_t step, Trace* trace, Memory* memory) const {
   LAZY_CHECK(slots.size() == plan_step.operands.size(), call.op->name, ": ", plan_step.operands.size(), " buffers for ",
              slots.size(), " slots");
   for (size_t i = 0; i < slots.size(); ++i) {
-    c10::Storage& content = memory->contents[plan_step.operands[i]];
-    if (!content) content = NewContent(size_bytes_[plan_step.operands[i]]);
-    trace->slots[slots[i]].content = content;
+    trace->slots[slots[i]].content = memory->Content(plan_step.operands[i]);
   }
   InterpretCall(call, trace);
   base::Count(base::Counter::kLibraryCalls);
@@ -119,34 +149,25 @@ void BoundPlan::RunCall(size_t step, Trace* trace, Memory* memory) const {
   int32_t slot = call.first_result_slot;
   for (; r < plan_step.results.size(); ++r, ++slot) {
     const int32_t buffer = plan_step.results[r];  // -1: nobody reads this result
-    if (buffer >= 0) memory->contents[buffer] = trace->slots[slot].content;
-    trace->slots[slot].content = c10::Storage();
+    c10::Storage content = std::move(trace->slots[slot].content);
+    if (buffer >= 0) memory->Set(buffer, std::move(content));
   }
   for (const int32_t used : slots) trace->slots[used].content = c10::Storage();
 }
 
 void BoundPlan::Run(Trace* trace) const {
-  Memory memory;
-  memory.contents.resize(plan_.buffers.size());
+  Memory memory(*this, trace);
   FillNumbers(*trace, &memory.numbers);
-  for (size_t b = 0; b < plan_.buffers.size(); ++b) {
-    if (plan_.buffers[b].kind != codegen::BufferSpec::Kind::kParam) continue;
-    c10::Storage& content = trace->slots[lowered_.param_slots[plan_.buffers[b].index]].content;
-    if (!content) content = NewContent(size_bytes_[b]);
-    memory.contents[b] = content;
-  }
   for (size_t s = 0; s < plan_.steps.size(); ++s) {
     if (plan_.steps[s].kind == codegen::Step::Kind::kLaunch) {
-      RunLaunch(s, &memory);
+      RunLaunch(launches_[s], &memory);
     } else {
       RunCall(s, trace, &memory);
     }
-    for (const int32_t buffer : plan_.steps[s].frees) memory.contents[buffer] = c10::Storage();
+    for (const int32_t buffer : plan_.steps[s].frees) memory.Free(buffer);
   }
   for (size_t k = 0; k < plan_.outputs.size(); ++k) {
-    c10::Storage& content = memory.contents[plan_.outputs[k]];
-    if (!content) content = NewContent(size_bytes_[plan_.outputs[k]]);
-    trace->slots[lowered_.output_slots[k]].content = content;
+    trace->slots[lowered_.output_slots[k]].content = memory.Content(plan_.outputs[k]);
   }
 }
 

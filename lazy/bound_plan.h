@@ -19,22 +19,22 @@ class BoundPlan {
   void Run(Trace* trace) const;
 
  private:
+  // The instances of a launch; their pointers stand one after the other.
   struct Launch {
-    int32_t first_buffer, num_buffers;  // into the step's pointers
-    int32_t first_scalar, num_scalars;
-    backends::BoundInstance instance;   // all but its pointers
+    std::vector<int32_t> buffers, scalars;
     std::vector<int64_t> extents;
+    std::vector<backends::BoundInstance> instances;  // all but the pointers
   };
-  struct Memory;  // what the buffers of one run are
-  void RunLaunch(size_t step, Memory* memory) const;
+  class Memory;  // what the buffers of one run are
+  void RunLaunch(const Launch& launch, Memory* memory) const;
   void RunCall(size_t step, Trace* trace, Memory* memory) const;
   void FillNumbers(const Trace& trace, std::vector<double>* numbers) const;
 
   const Entry& entry_;
   const LoweredTrace& lowered_;
   const codegen::Plan& plan_;
-  std::vector<size_t> size_bytes_;              // per buffer
-  std::vector<std::vector<Launch>> launches_;   // per step
+  std::vector<size_t> size_bytes_;  // per buffer
+  std::vector<Launch> launches_;    // per step
 };
 
 }  // namespace torch_lazy::lazy

@@ -26,7 +26,7 @@ bool StepDetector::Repeats(const Trace& trace, size_t period) {
   for (size_t k = end - period; k < end; ++k) {
     const TrieNode& now = *trace.path[k];
     const TrieNode& before = *trace.path[k - period];
-    if (now.op != before.op || now.words != before.words) return false;
+    if (now.op != before.op || now.words() != before.words()) return false;
     for (size_t i = 0; i < now.operands.size(); ++i) {
       const int32_t slot = now.operands[i].slot;
       const int32_t slot_before = before.operands[i].slot;
@@ -61,9 +61,9 @@ size_t StepDetector::Advance(const Trace& trace) {
 }
 
 const char* MustCut(Trace* trace, bool grown) {
-  TrieNode& at = *trace->at;
+  Expected& at = *trace->at;
   // A trace on a known path need not look again: where it held several steps is written at the node.
-  if (grown) at.period = trace->steps.Advance(*trace);
+  if (grown) at.period = static_cast<uint32_t>(trace->steps.Advance(*trace));
   if (at.closes_step || at.period != 0) {
     trace->period = at.closes_step ? 0 : at.period;
     trace->ends_step = !grown;

@@ -3,18 +3,18 @@
 
 namespace torch_lazy::lazy {
 
-Prediction::Prediction(const Op& op) : op_(op), lock_(DeviceLock()), trace_(ThreadTrace()), node_(trace_->at->likely) {
-  if (node_ == nullptr || node_->op != &op || trace_->ends_step) {
-    node_ = nullptr;
+Prediction::Prediction(const Op& op) : op_(op), lock_(DeviceLock()), trace_(ThreadTrace()), call_(trace_->at->likely) {
+  if (call_ == nullptr || call_->op != &op || trace_->ends_step) {
+    call_ = nullptr;
     return;
   }
-  next_word_ = node_->words.data() + 1;  // the first names the operator
-  next_slot_ = node_->operand_slots.data();
+  next_word_ = call_->words() + 1;  // the first names the operator
+  next_slot_ = call_->slots();
 }
 
 bool Prediction::Operand(const CallOperand& operand) {
   LazyStorageImpl* storage = operand.storage;
-  if (storage->writer != nullptr && storage->writer.get() != trace_.get()) return false;
+  if (storage->writer != nullptr && storage->writer != trace_.get()) return false;
   int32_t slot = -1;
   for (const LazyStorageImpl::Touch& touch : storage->touches) {
     if (touch.trace.get() == trace_.get()) slot = touch.slot;
@@ -24,10 +24,10 @@ bool Prediction::Operand(const CallOperand& operand) {
     slot = static_cast<int32_t>(trace_->slots.size());
     for (size_t j = 0; j < operands_.size(); ++j) {
       if (operands_[j].storage == storage) {
-        slot = node_->operand_slots[j];
+        slot = call_->slots()[j];
         break;
       }
-      slot = std::max(slot, node_->operand_slots[j] + 1);
+      slot = std::max(slot, call_->slots()[j] + 1);
     }
   }
   operands_.push_back(operand);
@@ -36,7 +36,7 @@ bool Prediction::Operand(const CallOperand& operand) {
 
 void Prediction::Take() {
   base::Count(base::Counter::kCallsTotal);
-  TouchOperands(operands_, node_->operand_slots, trace_);
+  TouchOperands(operands_, {call_->slots(), call_->num_slots}, trace_);
 }
 
 }  // namespace torch_lazy::lazy

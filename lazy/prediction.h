@@ -29,7 +29,7 @@ class Prediction {
 
   template <typename... Args>
   bool Holds(const Args&... args) {
-    if (node_ == nullptr) return false;
+    if (call_ == nullptr) return false;
     Describer<Prediction> describer(op_, this);
     size_t arg = 0;
     return held_ = (... && describer.Argument(arg++, args));
@@ -46,7 +46,7 @@ class Prediction {
   }
 
   ~Prediction() {
-    if (!held_ && node_ != nullptr) trace_->numbers.resize(node_->first_number);
+    if (!held_ && call_ != nullptr) trace_->numbers.resize(call_->first_number);
   }
 
   // --- as the sink of a description ---
@@ -61,7 +61,7 @@ class Prediction {
  private:
   // The call's own effect; the new results must be made next, in order.
   void Take();
-  at::Tensor NewResult(size_t r) { return lazy::NewResult(node_->shape->results[r], trace_); }
+  at::Tensor NewResult(size_t r) { return lazy::NewResult(call_->shape->results[r], trace_); }
   template <size_t... r>
   auto NewResults(std::index_sequence<r...>) {
     return std::tuple{NewResult(r)...};  // braces: from left to right
@@ -70,7 +70,7 @@ class Prediction {
   const Op& op_;
   std::unique_lock<std::recursive_mutex> lock_;
   const std::shared_ptr<Trace>& trace_;
-  TrieNode* node_;                     // null: nothing is known to come next
+  Expected* call_;                     // null: nothing is known to come next
   const int64_t* next_word_ = nullptr;
   const int32_t* next_slot_ = nullptr;
   c10::SmallVector<CallOperand, 8> operands_;
@@ -88,21 +88,21 @@ R Prediction::Result() {
   Take();
   if constexpr (std::is_same_v<R, at::Tensor>) {
     at::Tensor result = NewResult(0);
-    full_ = StepTo(node_, /*grown=*/false, trace_.get());
+    full_ = StepTo(call_, /*grown=*/false, trace_.get());
     return result;
   } else if constexpr (IsTuple<R>::value) {
     R results = NewResults(std::make_index_sequence<std::tuple_size_v<R>>());
-    full_ = StepTo(node_, /*grown=*/false, trace_.get());
+    full_ = StepTo(call_, /*grown=*/false, trace_.get());
     return results;
   } else if constexpr (std::is_same_v<R, std::vector<at::Tensor>>) {
     R results;
-    results.reserve(node_->shape->results.size());
-    for (size_t r = 0; r < node_->shape->results.size(); ++r) results.push_back(NewResult(r));
-    full_ = StepTo(node_, /*grown=*/false, trace_.get());
+    results.reserve(call_->shape->results.size());
+    for (size_t r = 0; r < call_->shape->results.size(); ++r) results.push_back(NewResult(r));
+    full_ = StepTo(call_, /*grown=*/false, trace_.get());
     return results;
   } else {
     static_assert(std::is_void_v<R>);
-    full_ = StepTo(node_, /*grown=*/false, trace_.get());
+    full_ = StepTo(call_, /*grown=*/false, trace_.get());
   }
 }
 

@@ -15,11 +15,9 @@ namespace {
 // A trace of another thread that must run before this call can be recorded on `own`; null if there is none.
 std::shared_ptr<Trace> Conflict(const CallDescription& call, const Trace* own) {
   for (const CallOperand& operand : call.operands) {
-    LazyStorageImpl* storage = operand.storage;
-    if (storage->writer != nullptr && storage->writer.get() != own) return storage->writer;
-    if (!operand.written) continue;
-    for (const LazyStorageImpl::Touch& touch : storage->touches) {
-      if (touch.trace.get() != own) return touch.trace;
+    for (const LazyStorageImpl::Touch& touch : operand.storage->touches) {
+      if (touch.trace.get() == own) continue;
+      if (operand.written || touch.trace.get() == operand.storage->writer) return touch.trace;
     }
   }
   return nullptr;
@@ -50,12 +48,10 @@ c10::IValue Structure(const c10::IValue& value, const Arg& arg) {
 
 TrieNode* GrowNode(const Op& op, const CallDescription& call, const torch::jit::Stack& stack, c10::ArrayRef<int32_t> slots,
                    std::shared_ptr<const CallShape> shape, const Trace& trace) {
-  TrieNode* node = trace.at->Grow(op, call.words, slots);
+  TrieNode* node = trace.at->node->Grow(op, call.words, slots, std::move(shape), trace.numbers.size());
   const c10::IValue* args = stack.data() + stack.size() - op.args.size();
   for (size_t i = 0; i < op.args.size(); ++i) node->args.push_back(Structure(args[i], op.args[i]));
   for (const CallNumber& number : call.numbers) node->number_args.push_back(number.arg);
-  node->first_number = static_cast<uint32_t>(trace.numbers.size());
-  node->shape = std::move(shape);
   node->first_result_slot = static_cast<int32_t>(trace.slots.size());
   for (const int32_t slot : slots) node->first_result_slot = std::max(node->first_result_slot, slot + 1);
   for (size_t k = 0; k < call.operands.size(); ++k) {
@@ -98,7 +94,7 @@ Recorded TryRecord(const Op& op, CallDescription& call, const std::shared_ptr<co
   if (*conflict != nullptr) return Recorded::kConflict;
   c10::SmallVector<int32_t, 8> slots;
   AssignSlots(call, *trace, &slots);
-  TrieNode* node = trace->at->Find(call.words, slots);
+  TrieNode* node = trace->at->node->Find(call.words, slots);
   const bool grown = node == nullptr;
   if (grown) {
     if (shape == nullptr) return Recorded::kNo;
@@ -107,7 +103,7 @@ Recorded TryRecord(const Op& op, CallDescription& call, const std::shared_ptr<co
   TouchOperands(call.operands, slots, trace);
   for (CallNumber& number : call.numbers) trace->numbers.push_back(std::move(number.value));
   MakeResults(op, *node->shape, trace, stack);
-  *reason = StepTo(node, grown, trace.get());
+  *reason = StepTo(node->expected, grown, trace.get());
   return Recorded::kYes;
 }
 

@@ -53,7 +53,7 @@ void PrepareThread() {
 std::shared_ptr<Trace> NewTrace(const Trace* last) {
   PrepareThread();
   auto trace = std::make_shared<Trace>();
-  trace->at = Root();
+  trace->at = Root()->expected;
   if (last != nullptr && last->state == Trace::State::kDone) {
     trace->slots.reserve(last->final_slots);
     trace->path.reserve(last->path.size());
@@ -81,13 +81,13 @@ void Finish(const std::shared_ptr<Trace>& trace) {
   std::vector<c10::IValue> numbers;
   {
     Locked lock(DeviceLock());
-    for (const Trace::Slot& slot : trace->slots) {
+    for (Trace::Slot& slot : trace->slots) {
       if (slot.owner == nullptr) continue;
       auto& touches = slot.owner->touches;
       touches.erase(std::remove_if(touches.begin(), touches.end(), [&](const auto& t) { return t.trace == trace; }),
                     touches.end());
       if (!slot.written) continue;
-      slot.owner->content = slot.content;
+      slot.owner->content = std::move(slot.content);
       slot.owner->writer = nullptr;
     }
     trace->state = Trace::State::kDone;
@@ -118,7 +118,7 @@ void CutAndRun(const std::shared_ptr<Trace>& trace, const char* reason) {
     if (trace->state == Trace::State::kDone) return;
     trace->state = Trace::State::kRunning;
     cuts = reason == kUnknownShape ? std::vector<size_t>{0, trace->path.size()} : PartsOf(*trace);
-    if (cuts.size() == 2) entry = EntryFor(trace->at, LiveSlots(*trace));
+    if (cuts.size() == 2) entry = EntryFor(trace->at->node, LiveSlots(*trace));
   }
   base::Count(base::Tally::kCuts, reason);
   LAZY_LOG(1, "cut: ", reason, ", ", trace->num_calls(), " calls");
@@ -150,8 +150,9 @@ c10::Storage Sync(LazyStorageImpl* storage, const char* reason, bool writes) {
     std::shared_ptr<Trace> trace;
     {
       Locked lock(DeviceLock());
-      trace = storage->writer;
-      if (trace == nullptr && writes && !storage->touches.empty()) trace = storage->touches[0].trace;
+      for (const LazyStorageImpl::Touch& touch : storage->touches) {
+        if (touch.trace.get() == storage->writer || (writes && storage->writer == nullptr)) trace = touch.trace;
+      }
       if (trace == nullptr) {
         if (!storage->content) storage->content = NewContent(storage->nbytes());
         return storage->content;

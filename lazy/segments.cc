@@ -12,7 +12,7 @@ namespace {
 class Segment {
  public:
   Segment(Trace* whole, TrieNode* root, size_t begin, size_t end) : whole_(*whole), end_(end) {
-    part_.at = root;
+    part_.at = root->expected;
     renumbered_.assign(whole->slots.size(), -1);
     for (size_t k = begin; k < end; ++k) Replay(*whole->path[k]);
   }
@@ -56,14 +56,12 @@ class Segment {
       slots.push_back(SlotOf(operand.slot));
       if (operand.written) part_.slots[slots.back()].written = true;
     }
-    TrieNode* node = part_.at->Find(call.words, slots);
+    TrieNode* node = part_.at->node->Find(call.words(), slots);
     if (node == nullptr) {
-      node = part_.at->Grow(*call.op, call.words, slots);
-      node->shape = call.shape;
+      node = part_.at->node->Grow(*call.op, call.words(), slots, call.shape, part_.numbers.size());
       node->operands = call.operands;
       node->args = call.args;
       node->number_args = call.number_args;
-      node->first_number = static_cast<uint32_t>(part_.numbers.size());
       for (size_t i = 0; i < slots.size(); ++i) node->operands[i].slot = slots[i];
       node->first_result_slot = static_cast<int32_t>(part_.slots.size());
     }
@@ -73,10 +71,10 @@ class Segment {
       renumbered_[result_slot++] = static_cast<int32_t>(part_.slots.size());
       part_.slots.push_back({c10::Storage(), nullptr, result.size_bytes, /*external=*/false, /*written=*/true});
     }
-    part_.at = node;
+    part_.at = node->expected;
     part_.path.push_back(node);
     for (size_t i = 0; i < call.number_args.size(); ++i) {
-      part_.numbers.push_back(std::move(whole_.numbers[call.first_number + i]));
+      part_.numbers.push_back(std::move(whole_.numbers[call.expected->first_number + i]));
     }
   }
 
@@ -140,7 +138,7 @@ void RunParts(Trace* trace, TrieNode* root, const std::vector<size_t>& cuts) {
       segment = std::make_unique<Segment>(trace, root, cuts[i], cuts[i + 1]);
       live = segment->Live();
       if (trace->period != 0 && cuts[i + 1] - cuts[i] == trace->period) segment->part().at->closes_step = true;
-      entry = EntryFor(segment->part().at, live);
+      entry = EntryFor(segment->part().at->node, live);
     }
     // Inside its last call a step is cut once: when it is found to be one, which the step before it tells as well.
     const bool inside_call = trace->period != 0 && !trace->ends_step && cuts[i + 1] == trace->path.size();

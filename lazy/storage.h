@@ -44,7 +44,7 @@ class LazyStorageImpl final : public c10::StorageImpl, public StorageAllocator {
   };
   c10::Storage content;                     // CPU; null if nothing was ever stored
   c10::SmallVector<Touch, 1> touches;       // traces that read or write this storage
-  std::shared_ptr<Trace> writer;            // the trace whose pending calls write it
+  Trace* writer = nullptr;                  // the one of them whose pending calls write it
 
  private:
   void LeaveTraces();

@@ -35,7 +35,7 @@ class Trace {
 
   // --- guarded by the device lock ---
   State state = State::kPending;
-  TrieNode* at = nullptr;
+  Expected* at = nullptr;                 // the newest call; the root before the first
   std::vector<Slot> slots;
   std::vector<c10::IValue> numbers;       // run-time numbers of all calls in order
   std::vector<TrieNode*> path;            // per call

@@ -1,19 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/trie.h"
 
-#include <cstring>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
 
 #include "absl/hash/hash.h"
 #include "absl/types/span.h"
+#include "base/check.h"
 #include "lazy/entry.h"
 
 namespace torch_lazy::lazy {
 namespace {
 
+// Memory for the parts that predictions read, in one stream. It stays as long as the trie does: for ever.
+void* FromStream(size_t size_bytes) {
+  constexpr size_t kChunk = size_t{1} << 18;
+  static char* next = nullptr;
+  static char* end = nullptr;
+  size_bytes = (size_bytes + alignof(Expected) - 1) / alignof(Expected) * alignof(Expected);
+  if (static_cast<size_t>(end - next) < size_bytes) {
+    const size_t chunk = std::max(kChunk, size_bytes);
+    next = static_cast<char*>(::operator new(chunk));
+    end = next + chunk;
+  }
+  return std::exchange(next, next + size_bytes);
+}
+
+Expected* NewExpected(c10::ArrayRef<int64_t> words, c10::ArrayRef<int32_t> slots) {
+  static_assert(std::is_trivially_destructible_v<Expected>);
+  LAZY_CHECK(slots.size() <= UINT16_MAX, "a call with ", slots.size(), " operands");
+  char* memory = static_cast<char*>(
+      FromStream(sizeof(Expected) + words.size() * sizeof(int64_t) + slots.size() * sizeof(int32_t)));
+  Expected* expected = new (memory) Expected;
+  expected->num_words = static_cast<uint32_t>(words.size());
+  expected->num_slots = static_cast<uint16_t>(slots.size());
+  memory += sizeof(Expected);
+  std::uninitialized_copy(words.begin(), words.end(), reinterpret_cast<int64_t*>(memory));
+  memory += words.size() * sizeof(int64_t);
+  std::uninitialized_copy(slots.begin(), slots.end(), reinterpret_cast<int32_t*>(memory));
+  return expected;
+}
+
 bool Matches(const TrieNode& node, c10::ArrayRef<int64_t> words, c10::ArrayRef<int32_t> slots) {
-  return node.words.size() == words.size() && node.operand_slots.size() == slots.size() &&
-         std::memcmp(node.words.data(), words.data(), words.size() * sizeof(int64_t)) == 0 &&
-         std::memcmp(node.operand_slots.data(), slots.data(), slots.size() * sizeof(int32_t)) == 0;
+  return node.words() == words && node.operand_slots() == slots;
 }
 
 uint64_t HashOf(c10::ArrayRef<int64_t> words, c10::ArrayRef<int32_t> slots) {
@@ -22,7 +53,9 @@ uint64_t HashOf(c10::ArrayRef<int64_t> words, c10::ArrayRef<int32_t> slots) {
 
 }  // namespace
 
-TrieNode::TrieNode() = default;
+TrieNode::TrieNode(Expected* of) : expected(of) { of->node = this; }
+
+TrieNode::TrieNode() : TrieNode(NewExpected({}, {})) {}
 
 TrieNode::~TrieNode() {
   for (auto& [hash, nodes] : children) {
@@ -32,31 +65,36 @@ TrieNode::~TrieNode() {
 
 int32_t TrieNode::PlaceOfNumber(size_t arg) const {
   for (size_t i = 0; i < number_args.size(); ++i) {
-    if (static_cast<size_t>(number_args[i]) == arg) return static_cast<int32_t>(first_number + i);
+    if (static_cast<size_t>(number_args[i]) == arg) return static_cast<int32_t>(expected->first_number + i);
   }
   return -1;
 }
 
 TrieNode* TrieNode::Find(c10::ArrayRef<int64_t> call_words, c10::ArrayRef<int32_t> slots) {
-  if (likely != nullptr && Matches(*likely, call_words, slots)) return likely;
+  if (expected->likely != nullptr && Matches(*expected->likely->node, call_words, slots)) return expected->likely->node;
   auto found = children.find(HashOf(call_words, slots));
   if (found == children.end()) return nullptr;
   for (TrieNode* node : found->second) {
-    if (Matches(*node, call_words, slots)) return likely = node;
+    if (!Matches(*node, call_words, slots)) continue;
+    expected->likely = node->expected;
+    return node;
   }
   return nullptr;
 }
 
-TrieNode* TrieNode::Grow(const Op& child_op, c10::ArrayRef<int64_t> call_words, c10::ArrayRef<int32_t> slots) {
-  TrieNode* node = new TrieNode;
+TrieNode* TrieNode::Grow(const Op& child_op, c10::ArrayRef<int64_t> call_words, c10::ArrayRef<int32_t> slots,
+                         std::shared_ptr<const CallShape> child_shape, size_t first_number) {
+  TrieNode* node = new TrieNode(NewExpected(call_words, slots));
   node->parent = this;
-  node->op = &child_op;
-  node->words.assign(call_words.begin(), call_words.end());
-  node->words_hash = absl::HashOf(absl::MakeConstSpan(node->words));
-  node->operand_slots.assign(slots.begin(), slots.end());
+  node->op = node->expected->op = &child_op;
+  node->shape = std::move(child_shape);
+  node->expected->shape = node->shape.get();
+  node->expected->first_number = static_cast<uint32_t>(first_number);
+  node->words_hash = absl::HashOf(absl::MakeConstSpan(call_words.data(), call_words.size()));
   node->depth = depth + 1;
   children[HashOf(call_words, slots)].push_back(node);
-  return likely = node;
+  expected->likely = node->expected;
+  return node;
 }
 
 }  // namespace torch_lazy::lazy

@@ -18,6 +18,7 @@
 namespace torch_lazy::lazy {
 
 class Entry;
+struct TrieNode;
 
 // One returned tensor of a call.
 struct ResultShape {
@@ -43,19 +44,29 @@ struct NodeOperand {
   Geometry geometry;
 };
 
-struct alignas(64) TrieNode {
-  // --- what a prediction reads comes first ---
-  const Op* op = nullptr;                      // null at the root
-  TrieNode* likely = nullptr;                  // the child taken last
-  const TrieNode* ahead = nullptr;             // what came some calls later the last time: to be fetched early
-  std::vector<int64_t> words;
-  std::vector<int32_t> operand_slots;
-  std::shared_ptr<const CallShape> shape;
-  uint32_t first_number = 0;                   // run-time numbers take consecutive places of the trace's from here
-  int32_t first_result_slot = 0;               // new results take consecutive slots from here
-  size_t period = 0;                           // > 0: a trace up to here ends with two steps of so many calls
-  bool closes_step = false;                    // a repeated step was seen to end here
+// The part of a node that recording a known call reads. A step's kernels leave little of the trie in the caches; these
+// parts lie one after the other in the order in which calls were first made, so that a repeated step reads them as a stream.
+struct Expected {
+  const Op* op = nullptr;            // null at the root
+  TrieNode* node = nullptr;
+  Expected* likely = nullptr;        // of the child taken last
+  const CallShape* shape = nullptr;  // the node's
+  uint32_t period = 0;               // > 0: a trace up to here ends with two steps of so many calls
+  uint32_t first_number = 0;         // run-time numbers take consecutive places of the trace's from here
+  uint32_t num_words = 0;
+  uint16_t num_slots = 0;
+  bool closes_step = false;          // a repeated step was seen to end here
 
+  // The words, then the operands' slots, follow in memory.
+  const int64_t* words() const { return reinterpret_cast<const int64_t*>(this + 1); }
+  const int32_t* slots() const { return reinterpret_cast<const int32_t*>(words() + num_words); }
+};
+
+struct TrieNode {
+  const Op* op = nullptr;                      // null at the root
+  Expected* expected;                          // never null
+  std::shared_ptr<const CallShape> shape;
+  int32_t first_result_slot = 0;               // new results take consecutive slots from here
   int32_t update_end = -1;                     // where a trace cut here is run in two parts (segments.h); -1: not asked yet
   int32_t depth = 0;                           // calls from the root
   TrieNode* parent = nullptr;
@@ -67,12 +78,19 @@ struct alignas(64) TrieNode {
   absl::flat_hash_map<uint64_t, c10::SmallVector<TrieNode*, 1>> children;  // by hash of words and slots
   std::vector<std::unique_ptr<Entry>> entries;
 
-  TrieNode();
+  TrieNode();  // a root
   ~TrieNode();
+  c10::ArrayRef<int64_t> words() const { return {expected->words(), expected->num_words}; }
+  c10::ArrayRef<int32_t> operand_slots() const { return {expected->slots(), expected->num_slots}; }
   // Where the trace's numbers hold argument `arg`; -1 if it is no run-time number.
   int32_t PlaceOfNumber(size_t arg) const;
   TrieNode* Find(c10::ArrayRef<int64_t> words, c10::ArrayRef<int32_t> slots);
-  TrieNode* Grow(const Op& op, c10::ArrayRef<int64_t> words, c10::ArrayRef<int32_t> slots);
+  // A new child. `first_number`: what the trace holds of them before the call.
+  TrieNode* Grow(const Op& op, c10::ArrayRef<int64_t> words, c10::ArrayRef<int32_t> slots,
+                 std::shared_ptr<const CallShape> shape, size_t first_number);
+
+ private:
+  explicit TrieNode(Expected* of);
 };
 
 }  // namespace torch_lazy::lazy
