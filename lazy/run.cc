@@ -10,6 +10,7 @@
 #include "base/metrics.h"
 #include "lazy/entry.h"
 #include "lazy/geometry.h"
+#include "lazy/gil.h"
 #include "lazy/memory.h"
 #include "lazy/segments.h"
 #include "lazy/storage.h"
@@ -108,6 +109,7 @@ std::shared_ptr<Trace>& ThreadTrace() {
 }
 
 void CutAndRun(const std::shared_ptr<Trace>& trace, const char* reason) {
+  ReleaseGil release;
   Entry* entry = nullptr;
   std::vector<size_t> cuts;
   {
