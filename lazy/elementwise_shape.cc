@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/elementwise_shape.h"
 
+#include <algorithm>
+
 #include <ATen/TensorIterator.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/ops/empty.h>
 
 namespace torch_lazy::lazy {
 namespace {
@@ -20,8 +24,12 @@ bool HasOnlyTensorsAndNumbers(const Op& op, const torch::jit::Stack& stack) {
   return true;
 }
 
+// Its result is dense, whatever the exponents' strides are.
+bool IsPowerOfNumber(const Op& op) { return op.name == "aten::pow.Scalar"; }
+
 bool IsAsPlain(const Op& op, const CallDescription& call, const torch::jit::Stack& stack) {
   if (!IsPlainArithmetic(op, call) || op.return_alias.size() != 1 || op.return_alias[0] > 0 || call.operands.empty()) return false;
+  if (IsPowerOfNumber(op)) return false;
   for (const CallOperand& operand : call.operands) {
     if (operand.tensor->dtype() != call.operands[0].tensor->dtype() || operand.item >= 0) return false;
     if (operand.written != (operand.arg == op.return_alias[0])) return false;
@@ -33,6 +41,32 @@ bool IsAsPlain(const Op& op, const CallDescription& call, const torch::jit::Stac
 at::Tensor MetaOf(const CallOperand& operand) {
   return MetaTensor(GeometryOf(at::TensorBase(
       c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(operand.tensor))));
+}
+
+// How many numbers eager hands to its iterator as tensors without dimensions, which decides on the order of strides where
+// a dimension has one element: those that are tensors already, and those of an overload that calls the one for tensors.
+int NumWrapped(const Op& op, const CallDescription& call) {
+  const c10::OperatorName& name = op.handle.operator_name();
+  const bool wraps = name.overload_name == "Scalar" && !name.name.starts_with("aten::lerp") &&
+                     c10::Dispatcher::singleton().findSchema({name.name, "Tensor"}).has_value();
+  return static_cast<int>(std::count_if(call.numbers.begin(), call.numbers.end(), [&](const CallNumber& number) {
+    return number.value.isTensor() || (wraps && number.arg == 1);
+  }));
+}
+
+// What TensorIterator makes of the operands, of the first one's dtype.
+at::Tensor IteratorOutput(const Op& op, const CallDescription& call, bool in_place) {
+  std::vector<at::Tensor> tensors;
+  for (const CallOperand& operand : call.operands) tensors.push_back(MetaOf(operand));
+  for (int k = NumWrapped(op, call); k > 0; --k) tensors.push_back(at::empty({}, tensors[0].options()));
+  at::TensorIteratorConfig config;
+  config.check_all_same_dtype(false);
+  const at::Tensor undefined;
+  config.add_output(in_place ? tensors[0] : undefined);
+  for (const at::Tensor& tensor : tensors) config.add_const_input(tensor);
+  if (!in_place) config.declare_static_dtype_and_device(tensors[0].scalar_type(), c10::kMeta);
+  at::TensorIterator iterator = config.build();
+  return iterator.output();
 }
 
 }  // namespace
@@ -49,14 +83,8 @@ bool IsPlainArithmetic(const Op& op, const CallDescription& call) {
 
 std::shared_ptr<const CallShape> ElementwiseShape(const Op& op, const CallDescription& call, const torch::jit::Stack& stack) {
   if (!IsAsPlain(op, call, stack)) return nullptr;
-  std::vector<at::Tensor> tensors;
-  for (const CallOperand& operand : call.operands) tensors.push_back(MetaOf(operand));
   const bool in_place = op.return_alias[0] == 0;
-  at::Tensor undefined;
-  at::TensorIteratorConfig config;
-  config.add_output(in_place ? tensors[0] : undefined);
-  for (const at::Tensor& tensor : tensors) config.add_const_input(tensor);
-  at::TensorIterator iterator = config.build();
+  const at::Tensor output = IteratorOutput(op, call, in_place);
   auto shape = std::make_shared<CallShape>();
   shape->list_sizes.push_back(-1);
   ResultShape& result = shape->results.emplace_back();
@@ -64,10 +92,18 @@ std::shared_ptr<const CallShape> ElementwiseShape(const Op& op, const CallDescri
     result.arg = 0;
     return shape;
   }
-  result.geometry = GeometryOf(iterator.output());
+  result.geometry = GeometryOf(output);
   if ((op.row->flags & kBoolean) != 0) result.geometry.dtype = at::kBool;
   result.size_bytes = SizeBytes(result.geometry);
   return shape;
+}
+
+void CorrectStrides(const Op& op, const CallDescription& call, CallShape* shape) {
+  if (!op.handle.hasTag(at::Tag::pointwise) || shape->results.size() != 1 || shape->results[0].arg >= 0) return;
+  Geometry& geometry = shape->results[0].geometry;
+  const at::Tensor output = IsPowerOfNumber(op) ? at::empty(geometry.sizes, at::TensorOptions(c10::kMeta))
+                                                : IteratorOutput(op, call, /*in_place=*/false);
+  geometry.strides = GeometryOf(output).strides;
 }
 
 }  // namespace torch_lazy::lazy

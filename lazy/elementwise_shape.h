@@ -20,4 +20,8 @@ bool IsPlainArithmetic(const Op& op, const CallDescription& call);
 // Null for a call that is not as plain as that. Throws the user's errors as eager does.
 std::shared_ptr<const CallShape> ElementwiseShape(const Op& op, const CallDescription& call, const torch::jit::Stack& stack);
 
+// Gives an elementwise result the strides that the CPU's would have. Where a dimension has one element, those of Meta
+// kernels from Python differ.
+void CorrectStrides(const Op& op, const CallDescription& call, CallShape* shape);
+
 }  // namespace torch_lazy::lazy

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/shapes.h"
 
+#include <algorithm>
 #include <mutex>
 
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -46,10 +47,34 @@ bool OverlapsPartly(const CallDescription& call) {
     for (const CallOperand& other : call.operands) {
       if (other.storage != written.storage || !other.tensor->is_non_overlapping_and_dense()) continue;
       const auto a = BytesOf(*written.tensor), b = BytesOf(*other.tensor);
-      if (a != b && a.first < b.second && b.first < a.second) return true;
+      const bool is_same = a == b && written.tensor->strides() == other.tensor->strides();
+      if (!is_same && a.first < b.second && b.first < a.second) return true;
     }
   }
   return false;
+}
+
+// Bool, integer, floating, complex.
+int Category(at::ScalarType type) {
+  return c10::isComplexType(type) ? 3 : c10::isFloatingType(type) ? 2 : type == at::kBool ? 0 : 1;
+}
+
+int CategoryOf(const c10::IValue& number) {
+  if (number.isTensor()) return number.toTensor().defined() ? Category(number.toTensor().scalar_type()) : 0;
+  if (!number.isList()) return Category(number.toScalar().type());
+  int highest = 0;
+  for (const c10::IValue& item : number.toListRef()) highest = std::max(highest, CategoryOf(item));
+  return highest;
+}
+
+// A floating number among integers, say. Kernels of eager's may refuse it (`x.mul_(0.5)`); Meta kernels from Python do not.
+bool HasNumberAboveTensors(const CallDescription& call) {
+  int tensors = 0;
+  for (const CallOperand& operand : call.operands) {
+    tensors = std::max(tensors, Category(c10::typeMetaToScalarType(operand.tensor->dtype())));
+  }
+  return std::any_of(call.numbers.begin(), call.numbers.end(),
+                     [&](const CallNumber& number) { return CategoryOf(number.value) > tensors; });
 }
 
 at::Tensor MetaTwin(const at::Tensor& tensor) {
@@ -79,7 +104,7 @@ c10::IValue MetaTwin(const c10::IValue& value) {
 }
 
 // What the Meta kernel says; null if it has something else to say than new dense results.
-std::shared_ptr<const CallShape> AskMeta(const Op& op, const torch::jit::Stack& stack) {
+std::shared_ptr<const CallShape> AskMeta(const Op& op, const CallDescription& call, const torch::jit::Stack& stack) {
   torch::jit::Stack meta;
   meta.reserve(op.args.size());
   for (auto it = stack.end() - static_cast<ptrdiff_t>(op.args.size()); it != stack.end(); ++it) meta.push_back(MetaTwin(*it));
@@ -112,6 +137,7 @@ std::shared_ptr<const CallShape> AskMeta(const Op& op, const torch::jit::Stack& 
     }
     shape->results.push_back(std::move(result));
   }
+  CorrectStrides(op, call, shape.get());
   return shape;
 }
 
@@ -134,11 +160,11 @@ std::shared_ptr<const CallShape> ShapeOfCall(const Op& op, const CallDescription
     std::lock_guard<std::mutex> lock(learned.lock);
     auto found = learned.by_call.find(key);
     if (found != learned.by_call.end()) return found->second;
-    if (!op.has_meta || !op.takes_tensors) return nullptr;
+    if (!op.has_meta || !op.takes_tensors || HasNumberAboveTensors(call)) return nullptr;
     if (!IsPlainArithmetic(op, call) && !learned.proven.contains(ProofOf(op, call))) return nullptr;
   }
   std::shared_ptr<const CallShape> shape = ElementwiseShape(op, call, stack);
-  if (shape == nullptr) shape = AskMeta(op, stack);
+  if (shape == nullptr) shape = AskMeta(op, call, stack);
   if (shape != nullptr) {
     std::lock_guard<std::mutex> lock(learned.lock);
     learned.by_call.emplace(key, shape);

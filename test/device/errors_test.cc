@@ -5,6 +5,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/mm.h>
+#include <ATen/ops/ones.h>
 
 #include "test/device/tensors.h"
 
@@ -25,9 +26,26 @@ const Refused kRefused[] = {
     {"dimension out of range", [](at::Device d) { On(d, {2, 3}).sum(2); }},
     {"negative size", [](at::Device d) { On(d, {2, 3}).view({-2, 3}); }},
     {"result type cannot be cast", [](at::Device d) { On(d, {2}).to(at::kInt).add_(On(d, {2})); }},
+    {"floating factor of integers", [](at::Device d) { On(d, {2}).to(at::kInt).mul_(2).mul_(0.5); }},
+    {"floating host tensor, integers", [](at::Device d) { On(d, {2}).to(at::kInt).mul_(2).mul_(at::ones({})); }},
+    {"floating alpha, integers",
+     [](at::Device d) {
+       const at::Tensor x = On(d, {2}).to(at::kInt);
+       x.add(x).add(x, 0.5);
+     }},
     {"dtypes differ", [](at::Device d) { On(d, {2, 2}).mm(On(d, {2, 2}).to(at::kDouble)); }},
     {"in place on a smaller tensor", [](at::Device d) { On(d, {3}).add_(On(d, {2, 3})); }},
     {"overlapping write", [](at::Device d) { On(d, {1, 3}).expand({4, 3}).mul_(2); }},
+    {"write over its own transpose",
+     [](at::Device d) {
+       at::Tensor x = On(d, {3, 3});
+       x.add_(x.t());
+     }},
+    {"write over its own element",
+     [](at::Device d) {
+       at::Tensor x = On(d, {1});
+       x.add_(x[0]);
+     }},
     {"write to a part of what is read",
      [](at::Device d) {
        On(d, {4}).narrow(0, 1, 3).add_(On(d, {4}).narrow(0, 0, 3));  // the same geometries on two storages
