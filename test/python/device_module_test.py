@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The module torch.lazy and the package's own functions, as PyTorch and programs call them."""
+import copy
 import os
 
 import pytest
@@ -117,3 +118,13 @@ def test_empty_results_have_eagers_strides():
         return torch.ones(0, 1, device=device) * torch.ones(1, 1, device=device)
 
     assert product("lazy").stride() == product("cpu").stride()
+
+
+def test_deepcopy_keeps_what_tensors_share():
+    whole = torch.arange(12.0, device="lazy")
+    part = whole[2:8:2]
+    whole_copy, part_copy = copy.deepcopy([whole, part])
+    assert part_copy.stride() == (2,) and part_copy.storage_offset() == 2
+    whole_copy += 1
+    assert part_copy.tolist() == [3.0, 5.0, 7.0]
+    assert part.tolist() == [2.0, 4.0, 6.0]
