@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/unboxed.h"
 
+#include <tuple>
 #include <type_traits>
 
 #include <ATen/Operators.h>
@@ -36,6 +37,9 @@ struct Unboxed<Operator, R(Args...)> {
         if constexpr (std::is_reference_v<R> || std::is_void_v<R>) {
           prediction.Result<void>();
           prediction.End();
+          if constexpr (std::is_void_v<R>) {
+            if (op.updates_list) lazy::CountWrites(std::get<0>(std::tie(args...)));
+          }
           if constexpr (std::is_reference_v<R>) return Written(args...);
           else return;
         } else {

@@ -120,6 +120,8 @@ Op::Op(c10::OperatorHandle h) : handle(h), name(Key(h.operator_name())) {
     return_alias.push_back(alias);
     tensor_results = tensor_results && IsTensorType(*result.type());
   }
+  updates_list = handle.operator_name().name.starts_with("aten::_foreach_") && writes && schema.returns().empty() &&
+                 args[0].written;
   random = handle.hasTag(at::Tag::nondeterministic_seeded) && !IsTaggedRandomOnly(name);
   immediate = random || handle.hasTag(at::Tag::dynamic_output_shape) || handle.hasTag(at::Tag::data_dependent_output) ||
               handle.hasTag(at::Tag::inplace_view) || !tensor_results || handle.operator_name().name.rfind("aten::", 0) != 0;
@@ -152,6 +154,12 @@ const Op& OpOf(const c10::OperatorHandle& handle) {
     if (runner != tables.runners.end()) op->runner = runner->second;
   }
   return *op;
+}
+
+void CountWrites(at::TensorList updated) {
+  for (const at::Tensor& tensor : updated) {
+    if (!tensor.is_inference()) tensor.unsafeGetTensorImpl()->bump_version();
+  }
 }
 
 const Op* FindOp(const std::string& name) {

@@ -59,6 +59,7 @@ struct Op {
   bool tensor_results = true;        // all returns are tensors or lists of tensors
   bool writes = false;               // some argument is written
   bool takes_tensors = false;        // some argument, `out=` aside, is a tensor or a list of tensors
+  bool updates_list = false;         // `_foreach_*_`: writes each tensor of its first argument
   bool structural_numbers = false;   // the values of its numbers are part of the path
 };
 
@@ -71,6 +72,10 @@ const Op* FindOp(const std::string& name);
 // Called by device/ before the first call: rows and runners by overload name.
 void RegisterRow(const Row& row);
 void RegisterRunner(const char* name, Runner runner);
+
+// Eager takes `_foreach_*_` apart, and each in-place call counts its tensor's version up, which is how autograd knows of
+// writes to what it has saved. The operator itself has no kernel that does.
+void CountWrites(at::TensorList updated);
 
 // Runs the call on the stack for device lazy: records it, or runs it at once. This is the boxed kernel of every operator.
 void Call(const Op& op, torch::jit::Stack* stack);

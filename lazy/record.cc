@@ -62,8 +62,10 @@ TrieNode* GrowNode(const Op& op, const CallDescription& call, const torch::jit::
   return node;
 }
 
-// Replaces the arguments on the stack by the results.
-void MakeResults(const Op& op, const CallShape& shape, const std::shared_ptr<Trace>& trace, torch::jit::Stack* stack) {
+// Replaces the arguments on the stack by the results. `made`: the new ones among them, in order. The device lock is not held:
+// arguments end here (gil.h).
+void ReturnResults(const Op& op, const CallShape& shape, std::vector<at::Tensor> made, torch::jit::Stack* stack) {
+  size_t next = 0;
   const size_t first = stack->size() - op.args.size();
   c10::SmallVector<c10::IValue, 4> results(op.return_alias.size());
   for (size_t r = 0; r < results.size(); ++r) {
@@ -73,9 +75,9 @@ void MakeResults(const Op& op, const CallShape& shape, const std::shared_ptr<Tra
     if (result.arg >= 0) {
       results[result.ret] = (*stack)[first + result.arg];
     } else if (result.item >= 0) {
-      results[result.ret].toTensorList().push_back(NewResult(result, trace));
+      results[result.ret].toTensorList().push_back(std::move(made[next++]));
     } else {
-      results[result.ret] = NewResult(result, trace);
+      results[result.ret] = std::move(made[next++]);
     }
   }
   stack->resize(first);
@@ -84,9 +86,15 @@ void MakeResults(const Op& op, const CallShape& shape, const std::shared_ptr<Tra
 
 enum class Recorded { kYes, kNo, kConflict };
 
+// What a recorded call returns.
+struct Results {
+  const CallShape* shape = nullptr;
+  std::vector<at::Tensor> made;  // the new ones
+};
+
 // One attempt under the lock. `shape` is needed only when the trie does not know the call; it is asked for outside the lock.
 Recorded TryRecord(const Op& op, CallDescription& call, const std::shared_ptr<const CallShape>& shape,
-                   torch::jit::Stack* stack, std::shared_ptr<Trace>* conflict, const char** reason) {
+                   const torch::jit::Stack& stack, Results* results, std::shared_ptr<Trace>* conflict, const char** reason) {
   Locked lock(DeviceLock());
   std::shared_ptr<Trace>& trace = ThreadTrace();
   *reason = trace->ends_step ? "step" : "another thread";
@@ -98,11 +106,14 @@ Recorded TryRecord(const Op& op, CallDescription& call, const std::shared_ptr<co
   const bool grown = node == nullptr;
   if (grown) {
     if (shape == nullptr) return Recorded::kNo;
-    node = GrowNode(op, call, *stack, slots, shape, *trace);
+    node = GrowNode(op, call, stack, slots, shape, *trace);
   }
   TouchOperands(call.operands, slots, trace);
   for (CallNumber& number : call.numbers) trace->numbers.push_back(std::move(number.value));
-  MakeResults(op, *node->shape, trace, stack);
+  results->shape = node->shape.get();
+  for (const ResultShape& result : node->shape->results) {
+    if (result.arg < 0) results->made.push_back(NewResult(result, trace));
+  }
   *reason = StepTo(node->expected, grown, trace.get());
   return Recorded::kYes;
 }
@@ -111,10 +122,12 @@ bool Record(const Op& op, CallDescription& call, torch::jit::Stack* stack) {
   std::shared_ptr<const CallShape> shape;
   bool asked = false;
   while (true) {
+    Results results;
     std::shared_ptr<Trace> conflict;
     const char* reason = nullptr;  // to cut: the conflicting trace before the call, else this one after it
-    switch (TryRecord(op, call, shape, stack, &conflict, &reason)) {
+    switch (TryRecord(op, call, shape, *stack, &results, &conflict, &reason)) {
       case Recorded::kYes:
+        ReturnResults(op, *results.shape, std::move(results.made), stack);
         if (reason != nullptr) CutThreadTrace(reason);
         return true;
       case Recorded::kConflict:
@@ -130,9 +143,7 @@ bool Record(const Op& op, CallDescription& call, torch::jit::Stack* stack) {
   }
 }
 
-}  // namespace
-
-void Call(const Op& op, torch::jit::Stack* stack) {
+void RecordOrRun(const Op& op, torch::jit::Stack* stack) {
   base::Count(base::Counter::kCallsTotal);
   CallDescription call;
   if (!op.immediate) {
@@ -147,6 +158,15 @@ void Call(const Op& op, torch::jit::Stack* stack) {
   if (learn) proof = ProofOf(op, call);  // before the run, which gives the operands away
   std::shared_ptr<const CallShape> shape = RunNow(op, stack, learn ? kUnknownShape : "immediate");
   if (learn) Learn(call, std::move(proof), std::move(shape));
+}
+
+}  // namespace
+
+void Call(const Op& op, torch::jit::Stack* stack) {
+  std::vector<at::Tensor> updated;
+  if (op.updates_list) updated = (*stack)[stack->size() - op.args.size()].toTensorVector();
+  RecordOrRun(op, stack);
+  CountWrites(updated);
 }
 
 }  // namespace torch_lazy::lazy

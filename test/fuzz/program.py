@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random programs: what a line is, and running them on a device."""
+
+import copy
+import re
+import weakref
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch.utils.checkpoint import checkpoint
+
+from grammar import KINDS
+
+
+@dataclass(frozen=True)
+class Line:
+    kind: str
+    text: str
+
+    @property
+    def names(self):
+        return set(re.findall(r"\b[tn]\d+\b", self.text))
+
+
+class Invalid(Exception):
+    """A program that this tester has nothing to say about."""
+
+
+class Machine:
+    """Variables on a device. `errors`: per line that has run, the type of its exception, or None."""
+
+    def __init__(self, device):
+        self.errors = []
+        self.born = {}  # name -> the tensor and its version when it got the name
+        self.variables = {}
+        self.globals = {
+            "torch": torch, "F": F, "copy": copy, "checkpoint": checkpoint, "device": device,
+            "sync": torch.ops.torch_lazy.sync if device == "lazy" else lambda: None,
+        }
+
+    def run(self, line):
+        try:
+            exec(line.text, self.globals, self.variables)
+            self.errors.append(None)
+        except Exception as error:
+            self.errors.append(type(error).__name__)
+        for name in line.names:
+            tensor = self.variables.get(name)
+            if isinstance(tensor, torch.Tensor) and self._named(name) is not tensor:
+                self.born[name] = weakref.ref(tensor), tensor._version
+
+    def _named(self, name):
+        return self.born[name][0]() if name in self.born else None
+
+    def writes(self, name):
+        """How often the tensor was written since it got the name. A fresh result may have been written before."""
+        return self.variables[name]._version - self.born[name][1]
+
+    def tensors(self):
+        """Name -> tensor, gradients included."""
+        tensors = {name: value for name, value in self.variables.items() if isinstance(value, torch.Tensor)}
+        grads = {f"{name}.grad": value.grad for name, value in tensors.items() if value.is_leaf and value.grad is not None}
+        return tensors | grads
+
+
+class Watch:
+    """Follows a program on the CPU, to know which numbers are exact and which have been rounded, and how often.
+
+    Raises Invalid where rounding would decide something, or grow.
+    """
+
+    MAX_ROUNDINGS = 3
+    MAX_EXACT = 128  # multiples of a quarter up to here: products of two, summed 32 times, are exact in float32
+    MAX_ROUNDED = 1e3
+
+    def __init__(self, machine):
+        self.machine = machine
+        self.roundings = {}  # of a storage
+
+    def of(self, tensor):
+        return self.roundings.get(tensor.untyped_storage()._cdata, 0)
+
+    def allows(self, line):
+        tensors = self.machine.tensors()
+        level = max((self.of(tensor) for tensor in self._read(line, tensors)), default=0)
+        kind = KINDS[line.kind]
+        return level + kind.rounds <= self.MAX_ROUNDINGS and (kind.smooth or level == 0)
+
+    def run(self, line):
+        """Runs the line on the machine."""
+        if not self.allows(line):
+            raise Invalid
+        before = self.machine.tensors()
+        versions = {name: tensor._version for name, tensor in before.items()}
+        level = max((self.of(tensor) for tensor in self._read(line, before)), default=0) + KINDS[line.kind].rounds
+        self.machine.run(line)
+        if self.machine.errors[-1] is not None and "_foreach_" in line.text:
+            raise Invalid  # eager has written the tensors before the one that raises
+        try:
+            after = self.machine.tensors()
+        except RuntimeError:
+            raise Invalid from None  # a view that autograd no longer lets anybody look at
+        roundings = {}
+        for name, tensor in after.items():
+            key = tensor.untyped_storage()._cdata
+            is_touched = name not in before or before[name] is not tensor or versions[name] != tensor._version
+            now = max(roundings.get(key, 0), self.of(tensor), level if is_touched else 0)
+            roundings[key] = max(now, 0 if self._is_exact(tensor) else 1)
+        self.roundings = roundings
+        for tensor in after.values():
+            self._check_size(tensor)
+
+    def _read(self, line, tensors):
+        """A backward pass reads what its graph has kept, which may be anything."""
+        if line.kind == "gradient":
+            return list(tensors.values())
+        return [tensor for name, tensor in tensors.items() if name.split(".")[0] in line.names]
+
+    def _is_exact(self, tensor):
+        if not tensor.is_floating_point():
+            return True
+        values = tensor.detach().double() * 4
+        return bool((values == values.round()).all()) and bool((values.abs() <= 4 * self.MAX_EXACT).all())
+
+    def _check_size(self, tensor):
+        if tensor.numel() > 4000 or tensor.untyped_storage().nbytes() > 64000:
+            raise Invalid
+        values = tensor.detach().double()
+        if not bool(values.isfinite().all()) or (self.of(tensor) and bool((values.abs() > self.MAX_ROUNDED).any())):
+            raise Invalid
+
+
+def run(lines, device):
+    torch.manual_seed(0)
+    machine = Machine(device)
+    for line in lines:
+        machine.run(line)
+    return machine
+
+
+def rounded(lines):
+    """The names of the tensors that are not exact at the program's end. May raise Invalid."""
+    torch.manual_seed(0)
+    watch = Watch(Machine("cpu"))
+    for line in lines:
+        watch.run(line)
+    return {name for name, tensor in watch.machine.tensors().items() if watch.of(tensor) > 0}

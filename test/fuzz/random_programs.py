@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random programs on device lazy, against eager execution on the CPU.
+
+    random_programs.py [--mode interpreted|compiled] [--programs 1000] [--seed 0] [--lines 40] [--jobs 2] [--limit SECONDS]
+
+Each program runs three times, then in two threads at once; tensors, values, errors and aliases must be eager's after each.
+Prints a failing program, made as small as it gets, as a script, and "N of M passed"; exits with 1 unless all have passed.
+"""
+
+import argparse
+import pathlib
+import sys
+import threading
+import time
+import warnings
+
+import torch
+
+sys.path.append(str(pathlib.Path(__file__).parent.parent / "ops"))
+import pool  # noqa: E402
+from difference import difference  # noqa: E402
+from generate import Generator  # noqa: E402
+from program import Invalid, rounded, run  # noqa: E402
+from shrink import shrink  # noqa: E402
+
+COMPILE_OPTION = {"interpreted": "off", "compiled": "sync"}
+RUNS = 3
+IN_THREADS = 0.2  # of the programs; these draw no random numbers, since threads share the generator
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--mode", choices=COMPILE_OPTION, default="interpreted")
+    parser.add_argument("--programs", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0, help="of the first program; the others count on from there")
+    parser.add_argument("--lines", type=int, default=40)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--limit", type=float, default=120, help="seconds a batch of programs may take")
+    return parser.parse_args()
+
+
+def start_worker(mode):
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    import torch_lazy  # noqa: F401
+
+    torch.ops.torch_lazy.set_option("compile", COMPILE_OPTION[mode])
+
+
+def in_threads(seed):
+    return seed % round(1 / IN_THREADS) == 0
+
+
+def program_of(seed, num_lines):
+    return Generator(seed, num_lines=num_lines, without=["random", "random rounding"] if in_threads(seed) else []).program()
+
+
+def failure_of(lines, threads):
+    """What is unlike eager execution, or None."""
+    try:
+        names = rounded(lines)
+    except Invalid:
+        return None
+    expected = run(lines, "cpu")  # not the one that was watched: looking at a tensor may change what autograd does next
+    for _ in range(RUNS):
+        text = difference(run(lines, "lazy"), expected, names)
+        if text is not None:
+            return text
+    if not threads:
+        return None
+    machines = [None, None]
+    team = [threading.Thread(target=lambda k=k: machines.__setitem__(k, run(lines, "lazy"))) for k in range(2)]
+    for thread in team:
+        thread.start()
+    for thread in team:
+        thread.join()
+    return next((f"in threads: {text}" for machine in machines if (text := difference(machine, expected, names))), None)
+
+
+def first_failure(seeds, num_lines):
+    """(seed, failure) of the first that fails, or None."""
+    for seed in seeds:
+        text = failure_of(program_of(seed, num_lines), in_threads(seed))
+        if text is not None:
+            return seed, text
+    return False
+
+
+def verdict(lines, threads, arguments):
+    """The failure of one program in a process of its own, crashes and hangs included."""
+    ((_, result, crash, _),) = pool.run(
+        [lines], start=lambda: start_worker(arguments.mode), work=lambda job: failure_of(job, threads) or "",
+        num_workers=1, limit_s=30)
+    return crash or result
+
+
+def report(seed, text, arguments):
+    lines = program_of(seed, arguments.lines)
+    small = shrink(lines, lambda part: bool(verdict(part, in_threads(seed), arguments)))
+    print(f"FAILED seed {seed}: {text}\n  as small as it gets: {verdict(small, in_threads(seed), arguments)}")
+    print("\n".join(f"    {line.text}" for line in small), flush=True)
+
+
+def main():
+    arguments = parse_arguments()
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    started = time.monotonic()
+    batch = 20
+    jobs = [range(seed, min(seed + batch, arguments.seed + arguments.programs))
+            for seed in range(arguments.seed, arguments.seed + arguments.programs, batch)]
+    passed = 0
+    failures = []
+    # A batch that fails is gone through one by one.
+    def work(seeds):
+        return first_failure(seeds, arguments.lines)
+
+    while jobs:
+        again = []
+        for seeds, result, crash, _ in pool.run(jobs, start=lambda: start_worker(arguments.mode), work=work,
+                                                num_workers=arguments.jobs, limit_s=arguments.limit):
+            if crash is None and not result:
+                passed += len(seeds)
+            elif len(seeds) > 1:
+                again += [range(seed, seed + 1) for seed in seeds]
+            else:
+                failures.append((seeds[0], crash or result[1]))
+        jobs = again
+    for seed, text in failures[:10]:
+        report(seed, text, arguments)
+    print(f"random programs {arguments.mode}: {passed} of {arguments.programs} passed "
+          f"({time.monotonic() - started:.0f} s)")
+    sys.exit(bool(failures))
+
+
+if __name__ == "__main__":
+    main()
