@@ -50,6 +50,8 @@ class Backend {
   // never for size 0.
   virtual void* Allocate(size_t size_bytes) = 0;
   virtual void Free(void* memory, size_t size_bytes) = 0;
+  // The program repeats itself: memory may be put where it is fast. Takes a while; from any thread.
+  virtual void Settle() {}
 };
 
 }  // namespace torch_lazy::backends

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 
+#include "backends/registry.h"
 #include "base/flags.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "lazy/background.h"
 #include "lazy/bound_plan.h"
 #include "lazy/compare.h"
 #include "lazy/interpreter.h"
@@ -13,6 +15,11 @@
 #include "lazy/plans.h"
 
 namespace torch_lazy::lazy {
+namespace {
+
+constexpr int kSettled = 8;  // runs of an entry after which it is taken for a loop's
+
+}  // namespace
 
 Entry::Entry(const TrieNode* end, std::vector<bool> live) : live_(std::move(live)) {
   for (const TrieNode* node = end; node->op != nullptr; node = node->parent) calls_.push_back(node);
@@ -37,7 +44,7 @@ Entry::~Entry() = default;
 const BoundPlan* Entry::Prepare(const Trace& trace, bool once) {
   std::lock_guard<std::mutex> lock(lock_);
   bool known = cuts_ > 0;
-  if (!once) ++cuts_;
+  if (!once && ++cuts_ == kSettled) InBackground([] { backends::Get().Settle(); });
   // The first steps of a program that compiles in the background are not held up for graphs that may not come again; later
   // ones may be graphs of other sizes, whose kernels are there.
   const base::CompileMode mode = base::Compilation();

@@ -105,6 +105,15 @@ bool Pool::DropLargest() {
   return false;
 }
 
+void Pool::Settle() {
+  std::vector<void*> carved;
+  {
+    absl::MutexLock lock(&mutex_);
+    carved = slabs_.TakeCarved();
+  }
+  for (void* memory : carved) Slabs::Collapse(memory);
+}
+
 size_t Pool::idle_bytes() const {
   absl::MutexLock lock(&mutex_);
   return idle_bytes_;

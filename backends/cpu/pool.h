@@ -26,6 +26,9 @@ class Pool {
   void* Allocate(size_t size_bytes);
   void Free(void* memory, size_t size_bytes);
 
+  // The program repeats itself: moves what it has to huge pages. Takes a while; from any thread.
+  void Settle();
+
   size_t idle_bytes() const;  // kept, and not in use
 
  private:

@@ -11,11 +11,14 @@ namespace {
 constexpr size_t kPage = 4096;
 constexpr size_t kSlab = size_t{32} << 20;  // untouched pages cost nothing; its end wastes 6 % at most
 
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25  // since Linux 6.1; refused before
+#endif
+
 size_t WholePages(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
-}  // namespace
-
-void* MapHuge(size_t bytes) {
+// Starts at a huge page's boundary.
+char* Map(size_t bytes) {
   const size_t wanted = WholePages(bytes);
   void* mapped =
       mmap(nullptr, wanted + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -24,8 +27,15 @@ void* MapHuge(size_t bytes) {
   const size_t before = (kHugePage - reinterpret_cast<uintptr_t>(start) % kHugePage) % kHugePage;
   if (before > 0) munmap(start, before);
   munmap(start + before + wanted, kHugePage - before);
-  madvise(start + before, wanted, MADV_HUGEPAGE);
   return start + before;
+}
+
+}  // namespace
+
+void* MapHuge(size_t bytes) {
+  void* const memory = Map(bytes);
+  if (memory != nullptr) madvise(memory, WholePages(bytes), MADV_HUGEPAGE);
+  return memory;
 }
 
 void UnmapHuge(void* memory, size_t bytes) { munmap(memory, WholePages(bytes)); }
@@ -36,7 +46,7 @@ Slabs::~Slabs() {
 
 void* Slabs::Carve(size_t bytes) {
   if (slabs_.empty() || used_bytes_ + bytes > kSlab) {
-    auto* const slab = static_cast<char*>(MapHuge(kSlab));
+    char* const slab = Map(kSlab);
     if (slab == nullptr) return nullptr;
     slabs_.push_back(slab);
     used_bytes_ = 0;
@@ -45,6 +55,17 @@ void* Slabs::Carve(size_t bytes) {
   used_bytes_ += bytes;
   return block;
 }
+
+std::vector<void*> Slabs::TakeCarved() {
+  std::vector<void*> carved;
+  const size_t end = slabs_.empty() ? 0 : (slabs_.size() - 1) * kSlab + used_bytes_;
+  for (; taken_bytes_ + kHugePage <= end; taken_bytes_ += kHugePage) {
+    carved.push_back(slabs_[taken_bytes_ / kSlab] + taken_bytes_ % kSlab);
+  }
+  return carved;
+}
+
+void Slabs::Collapse(void* memory) { madvise(memory, kHugePage, MADV_COLLAPSE); }
 
 bool Slabs::DropPages(void* block, size_t bytes) {
   const auto begin = (reinterpret_cast<uintptr_t>(block) + kPage - 1) / kPage * kPage;

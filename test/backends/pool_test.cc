@@ -81,6 +81,31 @@ TEST(Pool, DropsThePagesOfSmallBlocksAndGivesTheBlocksAgain) {
   }
 }
 
+TEST(Pool, SettlingKeepsWhatBlocksHold) {
+  Pool pool;
+  constexpr size_t kBlock = size_t{1} << 20;
+  std::vector<char*> blocks;
+  for (int k = 0; k < 9; ++k) {
+    blocks.push_back(static_cast<char*>(pool.Allocate(kBlock)));
+    std::memset(blocks.back(), k, kBlock);
+    if (k % 4 == 3) pool.Settle();
+  }
+  for (int k = 0; k < 9; ++k) {
+    for (size_t i = 0; i < kBlock; i += 4096) ASSERT_EQ(blocks[k][i], k);
+    pool.Free(blocks[k], kBlock);
+  }
+}
+
+TEST(Slabs, TakesEachHugePageOnce) {
+  Slabs slabs;
+  EXPECT_TRUE(slabs.TakeCarved().empty());
+  char* const first = static_cast<char*>(slabs.Carve(kHugePage));
+  slabs.Carve(kHugePage / 2);
+  EXPECT_EQ(slabs.TakeCarved(), std::vector<void*>{first});
+  slabs.Carve(kHugePage / 2);
+  EXPECT_EQ(slabs.TakeCarved(), std::vector<void*>{first + kHugePage});
+}
+
 TEST(Slabs, BlocksDoNotOverlapAndOutliveASlab) {
   Slabs slabs;
   constexpr size_t kBlock = (size_t{3} << 19) + 64;  // does not divide a slab
