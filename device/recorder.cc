@@ -39,14 +39,16 @@ class Recorder final : public c10::OperatorKernel {
 
 // Recorded whole although PyTorch could take them apart (or, for the cells and convolutions, has no CPU kernel): one
 // record instead of several, and what runs on the CPU is what eager runs there.
+// conj_physical_ has one kernel for all devices, which asks for the device's own loop.
 // `abs` and the logical functions would otherwise write into an empty tensor and resize it, which is never recorded.
-constexpr std::array<std::string_view, 19> kWhole = {
+constexpr std::array<std::string_view, 20> kWhole = {
     "aten::_native_batch_norm_legit_no_training",
     "aten::_thnn_fused_gru_cell",
     "aten::_thnn_fused_gru_cell_backward",
     "aten::_thnn_fused_lstm_cell",
     "aten::_thnn_fused_lstm_cell_backward_impl",
     "aten::abs",
+    "aten::conj_physical_",
     "aten::convolution",
     "aten::convolution_backward",
     "aten::convolution_backward_overrideable",

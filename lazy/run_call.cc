@@ -31,9 +31,9 @@ class CpuCall {
     for (size_t i = 0; i < originals_.size(); ++i) (*stack)[first + i] = Convert(originals_[i], op.args[i].written);
   }
 
-  // After the run: sizes of written arguments that were resized. True if any was.
-  bool TakeBackResizes() {
-    bool resized = false;
+  // After the run: geometry of written arguments that were resized, or marked as conjugate. True if any was.
+  bool TakeBackGeometry() {
+    bool changed = false;
     for (const auto& [original, alias] : written_) {
       if (original.layout() != at::kStrided) {
         SetMembers(original, alias, [this](const at::Tensor& member) { return Wrap(member); });
@@ -45,16 +45,20 @@ class CpuCall {
       }
       if (storage != nullptr && storage->nbytes() != alias.storage().nbytes()) {
         storage->set_nbytes(alias.storage().nbytes());
-        resized = true;
+        changed = true;
       }
       if (original.sizes() == alias.sizes() && original.strides() == alias.strides() &&
-          original.storage_offset() == alias.storage_offset()) {
+          original.storage_offset() == alias.storage_offset() && original.is_conj() == alias.is_conj() &&
+          original.is_neg() == alias.is_neg()) {
         continue;
       }
-      original.unsafeGetTensorImpl()->set_sizes_and_strides(alias.sizes(), alias.strides(), alias.storage_offset());
-      resized = true;
+      c10::TensorImpl* impl = original.unsafeGetTensorImpl();
+      impl->set_sizes_and_strides(alias.sizes(), alias.strides(), alias.storage_offset());
+      impl->_set_conj(alias.is_conj());
+      impl->_set_neg(alias.is_neg());
+      changed = true;
     }
-    return resized;
+    return changed;
   }
 
   const c10::IValue& original(int arg) const { return originals_[arg]; }
@@ -181,7 +185,7 @@ void RunOnCpu(const Op& op, torch::jit::Stack* stack) {
 std::shared_ptr<const CallShape> RunNow(const Op& op, torch::jit::Stack* stack, const char* reason) {
   CpuCall call(op, stack, reason);
   RunOnCpu(op, stack);
-  bool learnable = !call.TakeBackResizes();
+  bool learnable = !call.TakeBackGeometry();
   auto shape = std::make_shared<CallShape>();
   const size_t first = stack->size() - op.return_alias.size();
   for (size_t r = 0; r < op.return_alias.size(); ++r) {

@@ -17,7 +17,7 @@ FORMS = ["function", "inplace", "out"]
 def check(op, *, dtype, device, mode, forms, max_samples):
     """The number of calls compared; raises Mismatch for the first one that is not like eager's."""
     torch.manual_seed(0)
-    samples = op.sample_inputs("cpu", dtype, requires_grad=op.supports_autograd and dtype.is_floating_point)
+    samples = op.sample_inputs("cpu", dtype, requires_grad=op.supports_autograd and dtype in op.supported_backward_dtypes("cpu"))
     cases = []
     # As a list first, since a generator may change a sample that it has handed out.
     for index, sample in enumerate(list(itertools.islice(samples, max_samples))):
