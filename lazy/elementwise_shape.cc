@@ -99,7 +99,10 @@ std::shared_ptr<const CallShape> ElementwiseShape(const Op& op, const CallDescri
 }
 
 void CorrectStrides(const Op& op, const CallDescription& call, CallShape* shape) {
-  if (!op.handle.hasTag(at::Tag::pointwise) || shape->results.size() != 1 || shape->results[0].arg >= 0) return;
+  if (!op.handle.hasTag(at::Tag::pointwise) || call.operands.empty() || shape->results.size() != 1 ||
+      shape->results[0].arg >= 0) {
+    return;
+  }
   Geometry& geometry = shape->results[0].geometry;
   const at::Tensor output = IsPowerOfNumber(op) ? at::empty(geometry.sizes, at::TensorOptions(c10::kMeta))
                                                 : IteratorOutput(op, call, /*in_place=*/false);
