@@ -96,8 +96,12 @@ def verdict(lines, threads, arguments):
 
 def report(seed, text, arguments):
     lines = program_of(seed, arguments.lines)
+    print(f"FAILED seed {seed}: {text}")
+    if not verdict(lines, in_threads(seed), arguments):
+        print("  passes alone: it takes what other programs of its batch have left", flush=True)
+        return
     small = shrink(lines, lambda part: bool(verdict(part, in_threads(seed), arguments)))
-    print(f"FAILED seed {seed}: {text}\n  as small as it gets: {verdict(small, in_threads(seed), arguments)}")
+    print(f"  as small as it gets: {verdict(small, in_threads(seed), arguments)}")
     print("\n".join(f"    {line.text}" for line in small), flush=True)
 
 
@@ -111,20 +115,24 @@ def main():
             for seed in range(arguments.seed, arguments.seed + arguments.programs, batch)]
     passed = 0
     failures = []
-    # A batch that fails is gone through one by one.
+
     def work(seeds):
         return first_failure(seeds, arguments.lines)
 
+    # What follows a failure in its batch is run as a batch of its own. A batch that crashes or hangs counts as one failure.
     while jobs:
         again = []
         for seeds, result, crash, _ in pool.run(jobs, start=lambda: start_worker(arguments.mode), work=work,
                                                 num_workers=arguments.jobs, limit_s=arguments.limit):
-            if crash is None and not result:
-                passed += len(seeds)
-            elif len(seeds) > 1:
-                again += [range(seed, seed + 1) for seed in seeds]
+            if crash is not None:
+                failures.append((seeds[0], f"its batch of {len(seeds)}: {crash}"))
+            elif result:
+                failures.append(result)
+                passed += result[0] - seeds[0]
+                if result[0] + 1 < seeds.stop:
+                    again.append(range(result[0] + 1, seeds.stop))
             else:
-                failures.append((seeds[0], crash or result[1]))
+                passed += len(seeds)
         jobs = again
     for seed, text in failures[:10]:
         report(seed, text, arguments)
