@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/run_call.h"
 
+#include <map>
+
 #include <ATen/autocast_mode.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
@@ -21,14 +23,18 @@ bool TakesHostIndices(const Op& op) {
          op.name.rfind("aten::_unsafe_index", 0) == 0;
 }
 
-// The arguments of one call replaced by CPU tensors on the same memory, one alias storage per lazy storage, so that
-// aliasing among arguments survives; and the way back.
+// The arguments of one call replaced by CPU tensors on the same memory, one alias per tensor and one alias storage per
+// lazy storage, so that identity and aliasing among arguments survive; and the way back.
 class CpuCall {
  public:
   CpuCall(const Op& op, torch::jit::Stack* stack, const char* reason) : op_(op), stack_(*stack), reason_(reason) {
     const size_t first = stack->size() - op.args.size();
     originals_.assign(stack->begin() + static_cast<ptrdiff_t>(first), stack->end());
-    for (size_t i = 0; i < originals_.size(); ++i) (*stack)[first + i] = Convert(originals_[i], op.args[i].written);
+    for (const bool written : {true, false}) {  // in this order, since a tensor's one alias is written if any use is
+      for (size_t i = 0; i < originals_.size(); ++i) {
+        if (op.args[i].written == written) (*stack)[first + i] = Convert(originals_[i], written);
+      }
+    }
   }
 
   // After the run: geometry of written arguments that were resized, or marked as conjugate. True if any was.
@@ -117,7 +123,9 @@ class CpuCall {
                   tensor.device(), "!");
       return tensor;
     }
-    const at::Tensor alias = tensor.layout() == at::kStrided ? DenseAlias(tensor, written) : SparseAlias(tensor, written);
+    at::Tensor& alias = aliases_[tensor.unsafeGetTensorImpl()];
+    if (alias.defined()) return alias;
+    alias = tensor.layout() == at::kStrided ? DenseAlias(tensor, written) : SparseAlias(tensor, written);
     if (written) written_.emplace_back(tensor, alias);
     // Sparse products keep what their gradient needs only if somebody asks for one.
     if (tensor.requires_grad()) alias.unsafeGetTensorImpl()->set_requires_grad(true);
@@ -150,6 +158,7 @@ class CpuCall {
   torch::jit::Stack& stack_;
   const char* reason_;
   std::vector<c10::IValue> originals_;
+  std::map<c10::TensorImpl*, at::Tensor> aliases_;  // a map, since the alias of a sparse tensor makes those of its members
   std::vector<std::pair<c10::StorageImpl*, c10::Storage>> storages_;
   std::vector<std::pair<at::Tensor, at::Tensor>> written_;
 };

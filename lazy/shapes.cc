@@ -77,37 +77,50 @@ bool HasNumberAboveTensors(const CallDescription& call) {
                      [&](const CallNumber& number) { return CategoryOf(number.value) > tensors; });
 }
 
-at::Tensor MetaTwin(const at::Tensor& tensor) {
-  if (!tensor.defined() || !tensor.is_privateuseone()) return tensor;
-  c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
-  c10::Storage storage(c10::Storage::use_byte_size_t(), impl->unsafe_storage().nbytes(),
-                       c10::DataPtr(nullptr, c10::Device(c10::kMeta)), c10::GetAllocator(c10::kMeta), true);
-  at::Tensor twin = at::detail::make_tensor<c10::TensorImpl>(std::move(storage), c10::DispatchKeySet(c10::DispatchKey::Meta),
-                                                             impl->dtype());
-  twin.unsafeGetTensorImpl()->set_sizes_and_strides(impl->sizes(), impl->strides(), impl->storage_offset());
-  if (impl->is_wrapped_number()) twin.unsafeGetTensorImpl()->set_wrapped_number(true);
-  return twin;
-}
-
-c10::IValue MetaTwin(const c10::IValue& value) {
-  if (value.isTensor()) return MetaTwin(value.toTensor());
-  if (value.isDevice() && value.toDevice().is_privateuseone()) return c10::Device(c10::kMeta);
-  if (value.isTensorList()) {
-    c10::List<at::Tensor> list;
-    for (const c10::IValue& item : value.toListRef()) list.push_back(MetaTwin(item.toTensor()));
+// Meta tensors in the place of lazy ones: one for each, so that a kernel sees which arguments are one tensor.
+class MetaTwins {
+ public:
+  c10::IValue Of(const c10::IValue& value) {
+    if (value.isTensor()) return Of(value.toTensor());
+    if (value.isDevice() && value.toDevice().is_privateuseone()) return c10::Device(c10::kMeta);
+    if (value.isTensorList()) {
+      c10::List<at::Tensor> list;
+      for (const c10::IValue& item : value.toListRef()) list.push_back(Of(item.toTensor()));
+      return list;
+    }
+    if (!value.isList() || value.toListRef().empty()) return value;
+    c10::List<c10::IValue> list(value.toList().elementType());
+    for (const c10::IValue& item : value.toListRef()) list.push_back(item.isTensor() ? c10::IValue(Of(item.toTensor())) : item);
     return list;
   }
-  if (!value.isList() || value.toListRef().empty()) return value;
-  c10::List<c10::IValue> list(value.toList().elementType());
-  for (const c10::IValue& item : value.toListRef()) list.push_back(item.isTensor() ? c10::IValue(MetaTwin(item.toTensor())) : item);
-  return list;
-}
+
+ private:
+  at::Tensor Of(const at::Tensor& tensor) {
+    if (!tensor.defined() || !tensor.is_privateuseone()) return tensor;
+    at::Tensor& twin = twins_[tensor.unsafeGetTensorImpl()];
+    if (!twin.defined()) twin = Make(*tensor.unsafeGetTensorImpl());
+    return twin;
+  }
+
+  static at::Tensor Make(const c10::TensorImpl& impl) {
+    c10::Storage storage(c10::Storage::use_byte_size_t(), impl.unsafe_storage().nbytes(),
+                         c10::DataPtr(nullptr, c10::Device(c10::kMeta)), c10::GetAllocator(c10::kMeta), true);
+    at::Tensor twin = at::detail::make_tensor<c10::TensorImpl>(std::move(storage),
+                                                               c10::DispatchKeySet(c10::DispatchKey::Meta), impl.dtype());
+    twin.unsafeGetTensorImpl()->set_sizes_and_strides(impl.sizes(), impl.strides(), impl.storage_offset());
+    if (impl.is_wrapped_number()) twin.unsafeGetTensorImpl()->set_wrapped_number(true);
+    return twin;
+  }
+
+  absl::flat_hash_map<const c10::TensorImpl*, at::Tensor> twins_;
+};
 
 // What the Meta kernel says; null if it has something else to say than new dense results.
 std::shared_ptr<const CallShape> AskMeta(const Op& op, const CallDescription& call, const torch::jit::Stack& stack) {
   torch::jit::Stack meta;
+  MetaTwins twin;
   meta.reserve(op.args.size());
-  for (auto it = stack.end() - static_cast<ptrdiff_t>(op.args.size()); it != stack.end(); ++it) meta.push_back(MetaTwin(*it));
+  for (auto it = stack.end() - static_cast<ptrdiff_t>(op.args.size()); it != stack.end(); ++it) meta.push_back(twin.Of(*it));
   const torch::jit::Stack twins = meta;
   {
     at::AutoDispatchBelowADInplaceOrView below_autograd;

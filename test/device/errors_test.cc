@@ -2,6 +2,7 @@
 // What eager refuses is refused at the call, with eager's type, and the device goes on.
 #include <functional>
 
+#include <ATen/ops/add.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/mm.h>
@@ -51,6 +52,11 @@ const Refused kRefused[] = {
        On(d, {4}).narrow(0, 1, 3).add_(On(d, {4}).narrow(0, 0, 3));  // the same geometries on two storages
        const at::Tensor x = On(d, {4});
        x.narrow(0, 1, 3).add_(x.narrow(0, 0, 3));
+     }},
+    {"output that is an input and too small",
+     [](at::Device d) {
+       at::Tensor x = On(d, {3});
+       at::add_out(x, x, On(d, {2, 3}));
      }},
     {"sizes of cat", [](at::Device d) { at::cat({On(d, {2, 3}), On(d, {2, 4})}, 0); }},
 };
