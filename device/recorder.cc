@@ -92,10 +92,10 @@ bool IsFactory(const c10::FunctionSchema& schema) { return schema.argumentIndexW
 bool IsRecorded(const c10::OperatorHandle& handle) {
   if (handle.hasKernelForDispatchKey(DispatchKey::PrivateUse1)) return false;
   if (IsWhole(handle.operator_name())) return true;
-  if (handle.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd) || IsView(handle.schema())) return false;
-  return handle.hasKernelForDispatchKey(DispatchKey::CPU) ||
-         (handle.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutogradNonFunctional) &&
-          !IsFactory(handle.schema()));
+  if (IsView(handle.schema())) return false;
+  if (handle.hasKernelForDispatchKey(DispatchKey::CPU)) return true;  // beside a composite form too: eager's runs it
+  if (handle.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd)) return false;
+  return handle.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutogradNonFunctional) && !IsFactory(handle.schema());
 }
 
 // The `_` fallback has one kernel for all operators, so it looks them up.

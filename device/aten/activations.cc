@@ -58,6 +58,7 @@ constexpr lazy::Row kRows[] = {
     {"aten::silu", Of1<formula::Silu>},
     {"aten::silu_backward", Of2<formula::SiluBackward>},
     {"aten::mish", Of1<formula::Mish>},
+    {"aten::mish_backward", Of2<formula::MishBackward>},
     {"aten::hardswish", Of1<formula::Hardswish>},
     {"aten::hardswish_backward", Of2<formula::HardswishBackward>},
     {"aten::hardsigmoid", Of1<formula::Hardsigmoid>},

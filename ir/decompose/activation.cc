@@ -144,6 +144,12 @@ Value Mish(Builder& b, Value input) {
   return x * Tanh(Log1p(Exp(x)));
 }
 
+Value MishBackward(Builder& b, Value grad, Value input) {
+  const Expression g(b, grad), x(b, input);
+  const Expression t = Tanh(Log1p(Exp(x)));
+  return g * (t + x * SigmoidOf(x) * (1.0 - t * t));
+}
+
 Value Hardswish(Builder& b, Value input) {
   const Expression x(b, input);
   return x * Min(Max(x + 3.0, 0.0), 6.0) / 6.0;

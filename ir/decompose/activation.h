@@ -37,6 +37,7 @@ Value EluBackward(Builder& b, Value grad, Value alpha, Value scale, Value input_
 Value Softplus(Builder& b, Value x, Value beta, Value threshold);
 Value SoftplusBackward(Builder& b, Value grad, Value x, Value beta, Value threshold);
 Value Mish(Builder& b, Value x);
+Value MishBackward(Builder& b, Value grad, Value x);
 Value Hardswish(Builder& b, Value x);
 Value HardswishBackward(Builder& b, Value grad, Value x);
 Value Hardsigmoid(Builder& b, Value x);

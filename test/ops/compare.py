@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares what an op returned on a device with what eager execution on the CPU returned."""
 
-import math
-
 import torch
 from torch.testing._internal.common_device_type import toleranceOverride
 from torch.testing._internal.opinfo.core import DecorateInfo
@@ -42,24 +40,36 @@ def compare(actual, expected, *, device, tolerance, values=True):
             raise Mismatch("values: " + " ".join(str(error).split())) from None
 
 
-def relative_error(outcome, precise, tolerance):
-    """The largest error of an outcome of the tested dtype, relative to what double precision gives; `atol` is free."""
-    leaves, precise_leaves = pytree.tree_leaves(outcome), pytree.tree_leaves(precise)
-    if len(leaves) != len(precise_leaves) or isinstance(precise, Exception):
-        return math.inf
-    return max((_leaf_error(a, p, tolerance) for a, p in zip(leaves, precise_leaves, strict=True)), default=0.0)
+def is_as_precise(actual, expected, precise, tolerance):
+    """Whether each number is within tolerance of eager's, or of what double precision gives; or differs from one of them
+    by no more than twice eager's worst error in the same tensor and the tolerance of the call's largest number."""
+    leaves = [pytree.tree_leaves(outcome) for outcome in (actual, expected, precise)]
+    if len({len(each) for each in leaves}) > 1:
+        return False
+    scale = max((_largest(leaf) for leaf in leaves[2]), default=0.0)
+    return all(_leaf_is_as_precise(*each, scale, tolerance) for each in zip(*leaves, strict=True))
 
 
-def _leaf_error(actual, precise, tolerance):
+def _leaf_is_as_precise(actual, expected, precise, scale, tolerance):
     if not isinstance(actual, torch.Tensor):
-        return 0.0 if actual == precise else math.inf
-    actual = actual.detach().cpu()
+        return actual == precise
+    actual, expected, precise = actual.detach().cpu(), expected.detach(), precise.detach()
     if actual.dtype != tolerance.dtype:
-        return 0.0 if torch.equal(actual, precise) else math.inf
-    actual, precise = actual.double(), precise.detach()
-    error = ((actual - precise).abs() - tolerance.arguments["atol"]).clamp(min=0) / precise.abs()
-    same = (actual == precise) | (actual.isnan() & precise.isnan())
-    return error.nan_to_num(math.inf).masked_fill(same, 0).max().item() if error.numel() else 0.0
+        return torch.equal(actual, precise)
+    actual, expected = actual.to(precise.dtype), expected.to(precise.dtype)
+    limit = min(2 * _largest(expected - precise), tolerance.arguments["rtol"] * scale)
+    good = torch.zeros_like(actual, dtype=torch.bool)
+    for reference in (expected, precise):
+        good |= torch.isclose(actual, reference, equal_nan=True, **tolerance.arguments)
+        good |= (actual - reference).abs() <= limit
+    return bool(good.all())
+
+
+def _largest(leaf):
+    if not isinstance(leaf, torch.Tensor) or not (leaf.is_floating_point() or leaf.is_complex()):
+        return 0.0
+    finite = leaf.detach().abs().nan_to_num(0, 0, 0)
+    return finite.max().item() if finite.numel() else 0.0
 
 
 def _compare_errors(actual, expected):

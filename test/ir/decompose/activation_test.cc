@@ -74,7 +74,7 @@ const Activation kActivations[] = {
      [](double x) { return x < -3  ? 0
                            : x > 3 ? 1
                                    : (x + 3) / 6; }},
-    {"mish", Mish, nullptr, [](double x) { return x * std::tanh(std::log(1 + std::exp(x))); }},
+    {"mish", Mish, MishBackward, [](double x) { return x * std::tanh(std::log(1 + std::exp(x))); }},
 };
 
 class Activations : public testing::TestWithParam<Activation> {};
