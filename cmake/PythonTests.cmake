@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# The Python package in the build tree, and lazy_pytest(name file): one ctest test per file, run with the package.
+# The Python package in the build tree, and tests that run with it: lazy_pytest(name file), one ctest test per file, and
+# lazy_check(name [FULL] file argument...) for a program of its own that keeps two processors busy. What is FULL runs in
+# `make test-full` alone.
 set(LAZY_PYTHON ${PROJECT_SOURCE_DIR}/.venv/bin/python)
 if(NOT EXISTS ${LAZY_PYTHON})
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
@@ -15,4 +17,17 @@ function(lazy_pytest name file)
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES TIMEOUT 600 ENVIRONMENT
     "PYTHONPATH=${PROJECT_BINARY_DIR}/python;PYTHONDONTWRITEBYTECODE=1;LAZY_BUILD_DIR=${PROJECT_BINARY_DIR}")
+endfunction()
+
+function(lazy_check name)
+  cmake_parse_arguments(PARSE_ARGV 1 check FULL "" "")
+  list(POP_FRONT check_UNPARSED_ARGUMENTS file)
+  add_test(NAME ${name} COMMAND ${LAZY_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/${file} ${check_UNPARSED_ARGUMENTS})
+  set_tests_properties(${name} PROPERTIES PROCESSORS 2 ENVIRONMENT
+    "PYTHONPATH=${PROJECT_BINARY_DIR}/python;PYTHONDONTWRITEBYTECODE=1")
+  if(check_FULL)
+    set_tests_properties(${name} PROPERTIES LABELS full TIMEOUT 20000)
+  else()
+    set_tests_properties(${name} PROPERTIES TIMEOUT 1200)
+  endif()
 endfunction()

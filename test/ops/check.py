@@ -9,32 +9,37 @@ from torch.utils import _pytree as pytree
 
 from compare import Mismatch, Tolerance, compare, is_as_precise
 from exclusions import BROKEN_OUT, HOST_ARGUMENTS, compares_values
+from inputs import INPUTS
 from replicate import Replica, names_device
 
 FORMS = ["function", "inplace", "out"]
 
 
-def check(op, *, dtype, device, mode, forms, max_samples):
-    """The number of calls compared; raises Mismatch for the first one that is not like eager's."""
+def check(op, *, dtype, device, mode, forms, inputs, max_samples):
+    """The number of calls compared, and for "forward" and, where calls have gradients, "backward" the first Mismatch or
+    None."""
     torch.manual_seed(0)
     samples = op.sample_inputs("cpu", dtype, requires_grad=op.supports_autograd and dtype in op.supported_backward_dtypes("cpu"))
     cases = []
     # As a list first, since a generator may change a sample that it has handed out.
     for index, sample in enumerate(list(itertools.islice(samples, max_samples))):
+        sample = INPUTS[inputs](sample)
         for form in forms:
             if _has_form(op, sample, form):
                 expected = _outcome(op, sample, form, "cpu")
-                if form == "function" or not isinstance(expected, Exception):
+                if form == "function" or not isinstance(expected["forward"], Exception):
                     cases.append((index, sample, form, expected))
     actual = _run_all(op, cases, device, mode)
+    first = dict.fromkeys(phase for *_, expected in cases for phase in expected)
     for (index, sample, form, expected), outcome in zip(cases, actual, strict=True):
         settings = {"device": _device_of_results(sample, device), "tolerance": Tolerance(op, dtype)}
-        try:
-            compare(outcome, expected, values=compares_values(op), **settings)
-        except Mismatch as mismatch:
-            if not _is_precise(outcome, expected, op, sample, form, **settings):
-                raise Mismatch(f"{form}, sample {index}: {mismatch}") from None
-    return len(cases)
+        for phase in expected:
+            try:
+                compare(outcome.get(phase), expected[phase], values=compares_values(op), **settings)
+            except Mismatch as mismatch:
+                if not _is_precise(outcome, expected, op, sample, form, **settings):
+                    first[phase] = first[phase] or Mismatch(f"{form}, {inputs} sample {index}, {phase}: {mismatch}")
+    return {"calls": len(cases), **first}
 
 
 def _is_precise(outcome, expected, op, sample, form, *, device, tolerance):
@@ -47,7 +52,7 @@ def _is_precise(outcome, expected, op, sample, form, *, device, tolerance):
         compare(outcome, expected, device=device, tolerance=tolerance, values=False)
     except Mismatch:
         return False
-    return not isinstance(precise, Exception) and is_as_precise(outcome, expected, precise, tolerance)
+    return is_as_precise(outcome, expected, precise, tolerance)
 
 
 def _to_double(leaf, dtype):
@@ -95,21 +100,26 @@ def _has_form(op, sample, form):
 
 
 def _outcome(op, sample, form, device):
-    """What the call returns, with gradients, or the error it raises."""
+    """What the call returns, forward and backward, or the errors it raises."""
     torch.manual_seed(1)
     replica = Replica(device)
     tensor, keywords = replica.of(sample.input), replica.of(sample.kwargs)
     arguments = sample.args if op.name in HOST_ARGUMENTS else replica.of(sample.args)
     try:
         if form == "out":
-            return _call_out(op, tensor, arguments, keywords)
+            return {"forward": _call_out(op, tensor, arguments, keywords)}
         if form == "inplace":
             result = op.inplace_variant(tensor.clone(), *arguments, **keywords)
         else:
             result = op(tensor, *arguments, **keywords)
-        return result, _gradients(sample.output_process_fn_grad(result), replica)
     except Exception as error:
-        return error
+        return {"forward": error}
+    if not replica.leaves:
+        return {"forward": result}
+    try:
+        return {"forward": result, "backward": _gradients(sample.output_process_fn_grad(result), replica)}
+    except Exception as error:
+        return {"forward": result, "backward": error}
 
 
 def _call_out(op, tensor, arguments, keywords):
@@ -122,7 +132,7 @@ def _call_out(op, tensor, arguments, keywords):
 def _gradients(result, replica):
     """Gradients of the leaves, for random cotangents that are the same on every device."""
     outputs = [leaf for leaf in pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
-    if not outputs or not replica.leaves:
+    if not outputs:
         return []
     generator = torch.Generator().manual_seed(2)
     cotangents = [_cotangent(out, generator) for out in outputs]

@@ -2,9 +2,10 @@
 """PyTorch's own op database on device lazy, against eager execution on the CPU.
 
     op_db.py [--mode interpreted|compiled] [--ops add,nn.functional.*] [--dtype float32] [--jobs 2]
-             [--samples N] [--forms function,inplace,out] [--limit SECONDS] [--json FILE] [--device lazy]
+             [--inputs plain|noncontiguous|conjugate|negative] [--samples N] [--forms function,inplace,out]
+             [--limit SECONDS] [--json FILE] [--device lazy]
 
-Prints the failures and "N of M passed"; exits with 1 unless all have passed. A crash or a hang fails its op only.
+Prints the failures and, of forward and backward, "N of M ops passed"; exits with 1 unless all have passed. A crash or a hang fails its op only.
 """
 
 import argparse
@@ -21,8 +22,8 @@ from torch.testing._internal.common_methods_invocations import op_db
 
 import pool
 from check import FORMS, check
-from compare import Mismatch
 from exclusions import reason_to_exclude
+from inputs import INPUTS
 
 COMPILE_OPTION = {"interpreted": "off", "compiled": "sync"}
 
@@ -32,6 +33,7 @@ def parse_arguments():
     parser.add_argument("--mode", choices=COMPILE_OPTION, default="interpreted")
     parser.add_argument("--ops", type=lambda text: text.split(","), default=["*"], help="names or patterns")
     parser.add_argument("--dtype", type=lambda name: getattr(torch, name), default=torch.float32)
+    parser.add_argument("--inputs", choices=INPUTS, default="plain", help="the form of the samples' tensors")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--samples", type=int, default=None, help="at most so many samples an op")
     parser.add_argument("--forms", type=lambda text: text.split(","), default=FORMS)
@@ -58,12 +60,11 @@ def start_worker(arguments):
 
 def run_op(op, arguments):
     try:
-        return {"calls": check(op, dtype=arguments.dtype, device=arguments.device, mode=arguments.mode,
-                               forms=arguments.forms, max_samples=arguments.samples)}
-    except Mismatch as mismatch:
-        return {"failure": str(mismatch)}
+        result = check(op, dtype=arguments.dtype, device=arguments.device, mode=arguments.mode, forms=arguments.forms,
+                       inputs=arguments.inputs, max_samples=arguments.samples)
+        return {key: str(value) if isinstance(value, Exception) else value for key, value in result.items()}
     except Exception as error:
-        return {"failure": f"{type(error).__name__}: {' '.join(str(error).split())}"}
+        return {"forward": f"{type(error).__name__}: {' '.join(str(error).split())}"}
 
 
 def main():
@@ -79,20 +80,30 @@ def main():
         names, start=lambda: start_worker(arguments), work=lambda name: run_op(ops[name], arguments),
         num_workers=arguments.jobs, limit_s=arguments.limit,
     ):
-        results[name] = {**(result or {"failure": failure}), "seconds": round(seconds, 3)}
-        if "failure" in results[name]:
-            print(f"FAILED {name}: {results[name]['failure'][:300]}", flush=True)
+        results[name] = {**(result or {"forward": failure}), "seconds": round(seconds, 3)}
+        for reason in failures(results[name]):
+            print(f"FAILED {name}: {reason[:300]}", flush=True)
     report(results, excluded, ops, arguments, time.monotonic() - started)
-    sys.exit(any("failure" in result for result in results.values()) or not results)
+    sys.exit(any(failures(result) for result in results.values()) or not results)
+
+
+def failures(result):
+    return [result[phase] for phase in ("forward", "backward") if result.get(phase) is not None]
+
+
+def passed(results, phase):
+    """Of the ops that have the phase; those that did not get so far have not passed."""
+    outcomes = [result[phase] for result in results.values() if phase in result]
+    return f"{outcomes.count(None)} of {len(outcomes)}"
 
 
 def report(results, excluded, ops, arguments, seconds):
     for name in excluded:
         print(f"excluded {name}: {reason_to_exclude(ops[name])}")
-    passed = sum("failure" not in result for result in results.values())
     calls = sum(result.get("calls", 0) for result in results.values())
-    print(f"op_db {arguments.dtype} {arguments.mode}: {passed} of {len(results)} passed, {len(excluded)} excluded "
-          f"({calls} calls, {seconds:.0f} s)")
+    inputs = "" if arguments.inputs == "plain" else f", {arguments.inputs} inputs"
+    print(f"op_db {arguments.dtype} {arguments.mode}{inputs}: forward {passed(results, 'forward')} ops passed, backward "
+          f"{passed(results, 'backward')}, {len(excluded)} excluded ({calls} calls, {seconds:.0f} s)")
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=1, sort_keys=True))
 
