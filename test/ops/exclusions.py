@@ -10,10 +10,6 @@ EXCLUDED = {
     "jiterator": "torch.cuda.jiterator compiles for tensors of device cuda by name; eager on the CPU raises as well",
 }
 
-# Eager leaves `out` unwritten when one dimension is transformed, on every device: the result is conjugated lazily
-# and the copy into `out` is missing.
-BROKEN_OUT = {"fft.ihfft2", "fft.ihfftn"}
-
 # Their tensor arguments after the first must be on the CPU, on every device.
 HOST_ARGUMENTS = {"tensor_split"}
 

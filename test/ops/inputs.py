@@ -2,6 +2,7 @@
 """Other forms of a sample's tensors, of the same values."""
 
 import torch
+from torch.testing._internal.common_utils import noncontiguous_like
 
 
 def _conjugate(tensor):
@@ -23,7 +24,7 @@ def _of_each_tensor(change):
 
 INPUTS = {
     "plain": lambda sample: sample,
-    "noncontiguous": lambda sample: sample.noncontiguous(),
+    "noncontiguous": _of_each_tensor(noncontiguous_like),
     "conjugate": _of_each_tensor(_conjugate),
     "negative": _of_each_tensor(_negative),
 }
