@@ -20,6 +20,7 @@ struct LearnedShapes {
   std::mutex lock;
   absl::flat_hash_map<Words, std::shared_ptr<const CallShape>> by_call;
   absl::flat_hash_set<Words> proven;
+  absl::flat_hash_set<int> without_meta;  // operators whose Meta kernel asks for one that only Python brings
 };
 
 LearnedShapes& Learned() {
@@ -173,11 +174,18 @@ std::shared_ptr<const CallShape> ShapeOfCall(const Op& op, const CallDescription
     std::lock_guard<std::mutex> lock(learned.lock);
     auto found = learned.by_call.find(key);
     if (found != learned.by_call.end()) return found->second;
-    if (!op.has_meta || !op.takes_tensors || HasNumberAboveTensors(call)) return nullptr;
+    if (!op.has_meta || learned.without_meta.contains(op.id) || !op.takes_tensors || HasNumberAboveTensors(call)) return nullptr;
     if (!IsPlainArithmetic(op, call) && !learned.proven.contains(ProofOf(op, call))) return nullptr;
   }
   std::shared_ptr<const CallShape> shape = ElementwiseShape(op, call, stack);
-  if (shape == nullptr) shape = AskMeta(op, call, stack);
+  if (shape == nullptr) {
+    try {
+      shape = AskMeta(op, call, stack);
+    } catch (const c10::NotImplementedError&) {  // or eager's own, which the call's run will raise
+      std::lock_guard<std::mutex> lock(learned.lock);
+      learned.without_meta.insert(op.id);
+    }
+  }
   if (shape != nullptr) {
     std::lock_guard<std::mutex> lock(learned.lock);
     learned.by_call.emplace(key, shape);

@@ -35,6 +35,14 @@ TEST(Recorder, ListsAreOneCall) {
   ExpectSame(at::_foreach_add(lazy, lazy)[0], Iota({2}).add(1).mul(2));
 }
 
+// Its Meta kernel calls another, which PyTorch has in Python alone.
+TEST(Recorder, LogicalAndNeedsNoPython) {
+  for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{2, 3}, {3, 2}, {4, 1}}) {
+    const at::Tensor x = Iota(sizes).to(at::kDouble), y = Iota(sizes).sub(1);
+    ExpectSame(ToLazy(x).logical_and(ToLazy(y)), x.logical_and(y));
+  }
+}
+
 TEST(Recorder, LayerNormIsEagers) {
   const at::Tensor x = at::randn({4, 8}), w = at::randn({8}), b = at::randn({8});
   const auto cpu = at::native_layer_norm(x, {8}, w, b, 1e-5);
