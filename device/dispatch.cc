@@ -15,10 +15,15 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, aten) {
   RegisterCopies(aten);
   RegisterAttention(aten);
   RegisterComposites(aten);
+  RegisterDropout(aten);
   RecordTheRest(aten);  // last: it leaves out what has a kernel by now
   RegisterLinearRunners();
   RegisterConvolutionRunners();
   RegisterRecurrentRunners();
+}
+
+TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, aten) {
+  RegisterDropout(aten);
 }
 
 TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, aten) { RunSparseAtOnce(aten, c10::DispatchKey::SparseCPU); }

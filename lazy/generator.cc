@@ -52,7 +52,9 @@ const at::Generator& DefaultGenerator() {
 at::Generator NewGenerator() { return at::make_generator<LazyGenerator>(at::detail::createCPUGenerator()); }
 
 at::Generator CpuGeneratorOf(const at::Generator& generator) {
-  if (!generator.defined() || generator.device().type() != c10::kPrivateUse1) return generator;
+  if (!generator.defined()) return generator;
+  TORCH_CHECK(generator.device().type() == c10::kPrivateUse1, "Expected a 'lazy' device type for generator but found '",
+              generator.device().type(), "'");
   return static_cast<LazyGenerator*>(generator.unsafeGetGeneratorImpl())->cpu();
 }
 

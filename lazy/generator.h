@@ -12,7 +12,7 @@ namespace torch_lazy::lazy {
 const at::Generator& DefaultGenerator();
 at::Generator NewGenerator();
 
-// The generator that draws for `generator` when a call is run on the CPU. Others' generators are returned as they are.
+// The generator that draws for `generator` when a call is run on the CPU. Throws for another device's.
 at::Generator CpuGeneratorOf(const at::Generator& generator);
 
 }  // namespace torch_lazy::lazy

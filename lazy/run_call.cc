@@ -103,7 +103,11 @@ class CpuCall {
   c10::IValue Convert(const c10::IValue& value, bool written) {
     if (value.isTensor()) return Alias(value.toTensor(), written);
     if (value.isDevice() && value.toDevice().is_privateuseone()) return c10::Device(c10::kCPU);
-    if (value.isGenerator()) return CpuGeneratorOf(value.toGenerator());
+    if (value.isGenerator()) {
+      // A call on the host's tensors comes here if its generator is the device's.
+      TORCH_CHECK(!AllOnHost(), "Expected a 'cpu' device type for generator but found 'lazy'");
+      return CpuGeneratorOf(value.toGenerator());
+    }
     if (value.isTensorList()) {
       c10::List<at::Tensor> list;
       for (const c10::IValue& item : value.toListRef()) list.push_back(Alias(item.toTensor(), written));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that are said by others, so that the recorder sees what they write and need not cut for them.
+#include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/_native_batch_norm_legit.h>
 #include <ATen/ops/_native_batch_norm_legit_no_training.h>
@@ -8,6 +9,7 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/ones_like.h>
+#include <ATen/ops/zeros.h>
 
 #include "device/kernels/kernels.h"
 
@@ -42,6 +44,14 @@ std::tuple<at::Tensor, at::Tensor> NativeDropout(const at::Tensor& input, double
   return {output, mask};
 }
 
+// The products that eager takes on the CPU; of other devices PyTorch asks native_dropout, which rounds otherwise.
+at::Tensor Dropout(const at::Tensor& input, double p, bool train) {
+  TORCH_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
+  if (p == 0 || !train || input.numel() == 0) return input;
+  if (p == 1) return input.mul(at::zeros({}, input.options()));
+  return input * at::empty_like(input).bernoulli_(1 - p).div_(1 - p);
+}
+
 // The length is what eager computes; the numbers are filled in by a recorded call, where ATen would resize an empty tensor.
 at::Tensor ArangeStep(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step, std::optional<at::ScalarType> dtype,
                       std::optional<at::Layout> layout, std::optional<at::Device> device, std::optional<bool> pin_memory) {
@@ -61,6 +71,8 @@ at::Tensor Arange(const at::Scalar& end, std::optional<at::ScalarType> dtype, st
 }
 
 }  // namespace
+
+void RegisterDropout(torch::Library& aten) { aten.impl("dropout", &Dropout); }
 
 void RegisterComposites(torch::Library& aten) {
   aten.impl("arange", &Arange);

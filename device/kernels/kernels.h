@@ -15,6 +15,9 @@ void RegisterCopies(torch::Library& aten);
 void RegisterAttention(torch::Library& aten);
 void RegisterComposites(torch::Library& aten);
 
+// At PrivateUse1 and at AutogradPrivateUse1, since its parts have their own derivatives.
+void RegisterDropout(torch::Library& aten);
+
 // Runners (lazy/op.h) of operators that have no kernel of their own on the CPU.
 void RegisterLinearRunners();
 void RegisterConvolutionRunners();

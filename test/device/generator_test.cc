@@ -52,6 +52,11 @@ TEST(Generator, OnesOwnIsIndependent) {
   EXPECT_TRUE(drawn.cpu().equal(expected));
 }
 
+TEST(Generator, OfAnotherDeviceIsRefused) {
+  EXPECT_THROW(at::empty({4}, at::device(Lazy())).normal_(0, 1, Make(at::Device("cpu"), 1)), c10::Error);
+  EXPECT_THROW(at::empty({4}).normal_(0, 1, Make(Lazy(), 1)), c10::Error);
+}
+
 TEST(Generator, StateGoesBackAndForth) {
   at::Generator generator = Make(Lazy(), 5);
   EXPECT_EQ(generator.device(), at::Device("lazy:0"));
