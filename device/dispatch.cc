@@ -24,6 +24,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, aten) {
 
 TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, aten) {
   RegisterDropout(aten);
+  RegisterLinearAutograd(aten);
+  RegisterRecurrentAutograd(aten);
 }
 
 TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, aten) { RunSparseAtOnce(aten, c10::DispatchKey::SparseCPU); }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <c10/core/AutogradState.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include "base/log.h"
 #include "base/metrics.h"
@@ -110,6 +111,8 @@ std::shared_ptr<Trace>& ThreadTrace() {
 
 void CutAndRun(const std::shared_ptr<Trace>& trace, const char* reason) {
   ReleaseGil release;
+  // Modes of the program (of Python's dispatch, of function transforms) saw these calls when they were recorded.
+  const c10::impl::ForceDispatchKeyGuard no_modes{c10::impl::LocalDispatchKeySet(c10::impl::PODLocalDispatchKeySet{})};
   Entry* entry = nullptr;
   std::vector<size_t> cuts;
   {

@@ -18,6 +18,10 @@ void RegisterComposites(torch::Library& aten);
 // At PrivateUse1 and at AutogradPrivateUse1, since its parts have their own derivatives.
 void RegisterDropout(torch::Library& aten);
 
+// At AutogradPrivateUse1, after the kernels.
+void RegisterLinearAutograd(torch::Library& aten);
+void RegisterRecurrentAutograd(torch::Library& aten);
+
 // Runners (lazy/op.h) of operators that have no kernel of their own on the CPU.
 void RegisterLinearRunners();
 void RegisterConvolutionRunners();

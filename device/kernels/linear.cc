@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backward of `linear`, which is recorded whole and has no kernel on the CPU.
+// `linear` is recorded whole; its backward has no kernel on the CPU.
 #include <array>
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/linear_native.h>
 
 #include "device/kernels/kernels.h"
 #include "device/kernels/runner.h"
+#include "device/kernels/whole_or_parts.h"
 #include "lazy/op.h"
 
 namespace torch_lazy::device {
@@ -23,7 +25,13 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> LinearBackward(at::Tensor input, 
   return {grad_input, grad_weight, grad_bias};
 }
 
+at::Tensor Linear(at::Tensor input, at::Tensor weight, std::optional<at::Tensor> bias) {
+  return at::native::linear(input, weight, bias);
+}
+
 }  // namespace
+
+void RegisterLinearAutograd(torch::Library& aten) { RegisterWholeOrParts(aten, "aten::linear", &Runner<Linear>); }
 
 void RegisterLinearRunners() { lazy::RegisterRunner("aten::linear_backward", &Runner<LinearBackward>); }
 

@@ -14,6 +14,7 @@
 
 #include "device/kernels/kernels.h"
 #include "device/kernels/runner.h"
+#include "device/kernels/whole_or_parts.h"
 #include "lazy/op.h"
 
 namespace torch_lazy::device {
@@ -85,6 +86,11 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> GruCellBa
 }
 
 }  // namespace
+
+void RegisterRecurrentAutograd(torch::Library& aten) {
+  RegisterWholeOrParts(aten, "aten::_thnn_fused_lstm_cell", &Runner<LstmCell>);
+  RegisterWholeOrParts(aten, "aten::_thnn_fused_gru_cell", &Runner<GruCell>);
+}
 
 void RegisterRecurrentRunners() {
   lazy::RegisterRunner("aten::_thnn_fused_lstm_cell", &Runner<LstmCell>);

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that autograd meets whole here, and in parts on the CPU.
+//
+// Autograd's formula for the whole knows less than those of the parts: `linear` refuses complex numbers, and neither it nor
+// the GRU cell has a derivative in forward mode. Calls that may need one are taken apart, as eager does with all.
+#pragma once
+
+#include <torch/library.h>
+
+#include "lazy/op.h"
+
+namespace torch_lazy::device {
+
+// Registers, in the library of `aten` at AutogradPrivateUse1, the choice between autograd's kernel of the operator and
+// `parts`, which says the operator by others. Called after the operator has its kernel at PrivateUse1.
+void RegisterWholeOrParts(torch::Library& aten, const char* name, lazy::Runner parts);
+
+}  // namespace torch_lazy::device
