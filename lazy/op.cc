@@ -93,6 +93,11 @@ bool IsTaggedRandomOnly(const std::string& name) {
   return name.rfind("aten::_scaled_dot_product_flash_attention_for_cpu", 0) == 0;
 }
 
+// Tells the size of its result by values, which its tags do not say.
+bool HasUntaggedDynamicShape(const std::string& name) {
+  return name == "aten::_unique" || name == "aten::_padded_dense_to_jagged_forward";
+}
+
 bool IsPlainProduct(const std::string& name) {
   return name == "aten::mm" || name == "aten::addmm" || name == "aten::bmm" || name == "aten::baddbmm";
 }
@@ -123,8 +128,9 @@ Op::Op(c10::OperatorHandle h) : handle(h), name(Key(h.operator_name())) {
   updates_list = handle.operator_name().name.starts_with("aten::_foreach_") && writes && schema.returns().empty() &&
                  args[0].written;
   random = handle.hasTag(at::Tag::nondeterministic_seeded) && !IsTaggedRandomOnly(name);
-  immediate = random || handle.hasTag(at::Tag::dynamic_output_shape) || handle.hasTag(at::Tag::data_dependent_output) ||
-              handle.hasTag(at::Tag::inplace_view) || !tensor_results || handle.operator_name().name.rfind("aten::", 0) != 0;
+  immediate = random || handle.hasTag(at::Tag::dynamic_output_shape) || HasUntaggedDynamicShape(name) ||
+              handle.hasTag(at::Tag::data_dependent_output) || handle.hasTag(at::Tag::inplace_view) || !tensor_results ||
+              handle.operator_name().name.rfind("aten::", 0) != 0;
   // Structured operators only: their Meta kernel is the code that eager runs. Others have Meta kernels from Python, which
   // need not agree with the CPU; nor need those that Python puts in the place of a structured one (linalg). What has one
   // kernel for all devices, which only calls structured ones, is as good.
@@ -149,7 +155,6 @@ const Op& OpOf(const c10::OperatorHandle& handle) {
     op->row = FindRow(tables.rows, handle);
     // A call without tensors to read has no other word that tells the size of its result: its numbers do.
     op->structural_numbers = !op->takes_tensors || (op->row != nullptr && (op->row->flags & kStructuralScalars) != 0);
-    op->immediate |= op->row != nullptr && (op->row->flags & kImmediate) != 0;
     auto runner = tables.runners.find(key);
     if (runner != tables.runners.end()) op->runner = runner->second;
   }

@@ -27,10 +27,8 @@ enum RowFlags : uint32_t {
   kPlain = 0,
   // The values of number arguments are structure (part of the trace's path), not run-time arguments: pow's exponent.
   kStructuralScalars = 1,
-  // Never recorded: the shape or the work depends on data.
-  kImmediate = 2,
   // The result is bool whatever the operands are.
-  kBoolean = 4,
+  kBoolean = 2,
 };
 
 // How an operator runs on CPU aliases when it is not the operator itself that is called there.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which operators reach the recorder.
 #include <ATen/ops/_foreach_add.h>
+#include <ATen/ops/_unique.h>
 #include <ATen/ops/native_layer_norm.h>
 #include <torch/library.h>
 
@@ -49,6 +50,13 @@ TEST(Recorder, LayerNormIsEagers) {
   const auto lazy = at::native_layer_norm(ToLazy(x), {8}, ToLazy(w), ToLazy(b), 1e-5);
   ExpectSame(std::get<0>(lazy), std::get<0>(cpu));
   ExpectSame(std::get<2>(lazy), std::get<2>(cpu));
+}
+
+TEST(Recorder, LearnsNoShapeThatValuesDecide) {
+  const at::Tensor few = Iota({6}).remainder(2), many = Iota({6});
+  for (const at::Tensor& x : {few, many, few}) {
+    EXPECT_EQ(std::get<0>(at::_unique(ToLazy(x))).sizes(), std::get<0>(at::_unique(x)).sizes());
+  }
 }
 
 at::Tensor Twice(const at::Tensor& x) { return x.add(x); }
