@@ -28,10 +28,15 @@ TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, aten) {
   RegisterRecurrentAutograd(aten);
 }
 
-TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, aten) { RunSparseAtOnce(aten, c10::DispatchKey::SparseCPU); }
-TORCH_LIBRARY_IMPL(aten, SparseCsrPrivateUse1, aten) { RunSparseAtOnce(aten, c10::DispatchKey::SparseCsrCPU); }
+TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, aten) { RunMembersAtOnce(aten, c10::DispatchKey::SparseCPU); }
+TORCH_LIBRARY_IMPL(aten, SparseCsrPrivateUse1, aten) { RunMembersAtOnce(aten, c10::DispatchKey::SparseCsrCPU); }
+TORCH_LIBRARY_IMPL(aten, NestedTensorPrivateUse1, aten) {
+  RegisterNested(aten);
+  RunMembersAtOnce(aten, c10::DispatchKey::NestedTensorCPU);  // last, as above
+}
 
 TORCH_LIBRARY_IMPL(_, PrivateUse1, fallback) { RecordOthers(fallback); }
+TORCH_LIBRARY_IMPL(_, QuantizedPrivateUse1, fallback) { RefuseQuantized(fallback); }
 
 }  // namespace
 }  // namespace torch_lazy::device

@@ -106,6 +106,10 @@ void RecordOther(const c10::OperatorHandle& handle, torch::jit::Stack* stack) {
   lazy::Call(lazy::OpOf(handle), stack);
 }
 
+void RefuseCall(const c10::OperatorHandle& handle, torch::jit::Stack*) {
+  TORCH_CHECK_NOT_IMPLEMENTED(false, handle.operator_name(), ": quantized tensors are not supported on device lazy");
+}
+
 std::vector<c10::OperatorHandle>& RecordedOperators() {
   static auto* const operators = new std::vector<c10::OperatorHandle>;
   return *operators;
@@ -131,8 +135,11 @@ std::vector<c10::OperatorHandle> RegisterRecorder(torch::Library& aten, Predicat
 
 void RecordTheRest(torch::Library& aten) { RecordedOperators() = RegisterRecorder(aten, IsRecorded); }
 
-void RunSparseAtOnce(torch::Library& aten, DispatchKey cpu_key) {
-  RegisterRecorder(aten, [cpu_key](const c10::OperatorHandle& handle) { return handle.hasKernelForDispatchKey(cpu_key); });
+void RunMembersAtOnce(torch::Library& aten, DispatchKey cpu_key) {
+  const DispatchKey our_key = c10::toRuntimePerBackendFunctionalityKey(c10::toFunctionalityKey(cpu_key), c10::BackendComponent::PrivateUse1Bit);
+  RegisterRecorder(aten, [=](const c10::OperatorHandle& handle) {
+    return handle.hasKernelForDispatchKey(cpu_key) && !handle.hasKernelForDispatchKey(our_key);
+  });
 }
 
 std::string OperatorClasses() {
@@ -147,6 +154,10 @@ std::string OperatorClasses() {
 
 void RecordOthers(torch::Library& fallback) {
   fallback.fallback(torch::CppFunction::makeFromBoxedFunction<&RecordOther>());
+}
+
+void RefuseQuantized(torch::Library& fallback) {
+  fallback.fallback(torch::CppFunction::makeFromBoxedFunction<&RefuseCall>());
 }
 
 }  // namespace torch_lazy::device

@@ -26,6 +26,7 @@
 #include <c10/util/OptionalArrayRef.h>
 
 #include "lazy/call.h"
+#include "lazy/members.h"
 
 namespace torch_lazy::lazy {
 
@@ -134,7 +135,7 @@ class Describer {
       *host = true;
       return HostTensor(tensor);
     }
-    LazyStorageImpl* storage = tensor.layout() == at::kStrided ? LazyStorageImpl::Of(tensor) : nullptr;
+    LazyStorageImpl* storage = IsDense(tensor) ? LazyStorageImpl::Of(tensor) : nullptr;
     if (storage == nullptr) return sink_.Unrecordable();
     const int64_t flags = (tensor.is_conj() ? 1 : 0) | (tensor.is_neg() ? 2 : 0) | (impl->is_wrapped_number() ? 4 : 0);
     return Push(kLazy, static_cast<int64_t>(tensor.scalar_type()) | (flags << 8) | (impl->dim() << 16)) &&
@@ -144,7 +145,7 @@ class Describer {
 
   // Eager devices take a number that lives on the host as an operand; anything else there is handled at once.
   bool HostTensor(const at::Tensor& tensor) {
-    if (tensor.dim() != 0 || tensor.layout() != at::kStrided || !tensor.is_cpu() || tensor.is_conj() || tensor.is_neg()) {
+    if (tensor.dim() != 0 || !IsDense(tensor) || !tensor.is_cpu() || tensor.is_conj() || tensor.is_neg()) {
       return sink_.Unrecordable();
     }
     const bool wrapped = tensor.unsafeGetTensorImpl()->is_wrapped_number();

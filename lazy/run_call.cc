@@ -10,17 +10,17 @@
 #include "base/metrics.h"
 #include "lazy/generator.h"
 #include "lazy/geometry.h"
+#include "lazy/members.h"
 #include "lazy/memory.h"
-#include "lazy/sparse.h"
 #include "lazy/storage.h"
 
 namespace torch_lazy::lazy {
 namespace {
 
 // Operators whose index tensors may be on the host, as on every eager device.
-bool TakesHostIndices(const Op& op) {
+bool TakesHostTensors(const Op& op) {
   return op.name.rfind("aten::index", 0) == 0 || op.name.rfind("aten::_index_put", 0) == 0 ||
-         op.name.rfind("aten::_unsafe_index", 0) == 0;
+         op.name.rfind("aten::_unsafe_index", 0) == 0 || op.name.rfind("aten::_nested", 0) == 0;
 }
 
 // The arguments of one call replaced by CPU tensors on the same memory, one alias per tensor and one alias storage per
@@ -41,7 +41,7 @@ class CpuCall {
   bool TakeBackGeometry() {
     bool changed = false;
     for (const auto& [original, alias] : written_) {
-      if (original.layout() != at::kStrided) {
+      if (!IsDense(original)) {
         SetMembers(original, alias, [this](const at::Tensor& member) { return Wrap(member); });
         continue;
       }
@@ -72,9 +72,10 @@ class CpuCall {
   // A lazy tensor for a CPU result; `*fresh` is cleared if it is not a dense one with memory of its own.
   at::Tensor Wrap(const at::Tensor& result, bool* fresh) {
     if (!result.defined() || !result.device().is_cpu()) return result;
-    if (result.layout() != at::kStrided) {
+    TORCH_CHECK_NOT_IMPLEMENTED(!result.is_quantized(), op_.name, ": quantized tensors are not supported on device lazy");
+    if (!IsDense(result)) {
       *fresh = false;
-      return MakeSparse(result, at::Device(at::kPrivateUse1, 0), [this](const at::Tensor& member) { return Wrap(member); });
+      return MakeOfMembers(result, at::Device(at::kPrivateUse1, 0), [this](const at::Tensor& member) { return Wrap(member); });
     }
     c10::Storage storage;
     for (const auto& [content, lazy_storage] : storages_) {
@@ -122,14 +123,14 @@ class CpuCall {
   at::Tensor Alias(const at::Tensor& tensor, bool written) {
     if (!tensor.defined()) return tensor;
     if (!tensor.is_privateuseone()) {
-      TORCH_CHECK(tensor.dim() == 0 || TakesHostIndices(op_) || !op_.takes_tensors || AllOnHost(),
+      TORCH_CHECK(tensor.dim() == 0 || TakesHostTensors(op_) || !op_.takes_tensors || AllOnHost(),
                   "Expected all tensors to be on the same device, but found at least two devices, lazy:0 and ",
                   tensor.device(), "!");
       return tensor;
     }
     at::Tensor& alias = aliases_[tensor.unsafeGetTensorImpl()];
     if (alias.defined()) return alias;
-    alias = tensor.layout() == at::kStrided ? DenseAlias(tensor, written) : SparseAlias(tensor, written);
+    alias = IsDense(tensor) ? DenseAlias(tensor, written) : AliasOfMembers(tensor, written);
     if (written) written_.emplace_back(tensor, alias);
     // Sparse products keep what their gradient needs only if somebody asks for one.
     if (tensor.requires_grad()) alias.unsafeGetTensorImpl()->set_requires_grad(true);
@@ -143,8 +144,8 @@ class CpuCall {
     return alias;
   }
 
-  at::Tensor SparseAlias(const at::Tensor& tensor, bool written) {
-    return MakeSparse(tensor, at::kCPU, [&](const at::Tensor& member) { return Alias(member, written); });
+  at::Tensor AliasOfMembers(const at::Tensor& tensor, bool written) {
+    return MakeOfMembers(tensor, at::kCPU, [&](const at::Tensor& member) { return Alias(member, written); });
   }
 
   bool AllOnHost() const {
@@ -171,7 +172,7 @@ ResultShape ShapeOf(const at::Tensor& tensor, size_t ret, int item) {
   ResultShape shape;
   shape.ret = static_cast<int16_t>(ret);
   shape.item = static_cast<int16_t>(item);
-  shape.defined = tensor.defined() && tensor.layout() == at::kStrided;
+  shape.defined = tensor.defined() && IsDense(tensor);
   if (!shape.defined) return shape;
   shape.geometry = GeometryOf(tensor);
   shape.size_bytes = SizeBytes(shape.geometry);  // ATen's own storage may be larger, where it shrank the result

@@ -14,6 +14,7 @@ void RegisterResizing(torch::Library& aten);
 void RegisterCopies(torch::Library& aten);
 void RegisterAttention(torch::Library& aten);
 void RegisterComposites(torch::Library& aten);
+void RegisterNested(torch::Library& aten);  // at NestedTensorPrivateUse1
 
 // At PrivateUse1 and at AutogradPrivateUse1, since its parts have their own derivatives.
 void RegisterDropout(torch::Library& aten);
