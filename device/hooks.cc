@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What PyTorch's device-independent code asks an accelerator.
 #include <ATen/detail/PrivateUse1HooksInterface.h>
-#include <c10/core/CPUAllocator.h>
 
 #include "device/fork.h"
 #include "device/kernels/resize.h"
+#include "device/pinned.h"
 #include "lazy/generator.h"
 
 namespace torch_lazy::device {
@@ -37,9 +37,8 @@ class Hooks final : public at::PrivateUse1HooksInterface {
   }
 
   at::Device getDeviceFromPtr(void*) const override { return at::Device(at::kPrivateUse1, 0); }
-  // Host memory is as near to the CPU as it gets, pinned or not.
-  bool isPinnedPtr(const void*) const override { return false; }
-  at::Allocator* getPinnedMemoryAllocator() const override { return c10::GetCPUAllocator(); }
+  bool isPinnedPtr(const void* pointer) const override { return IsPinned(pointer); }
+  at::Allocator* getPinnedMemoryAllocator() const override { return PinnedAllocator(); }
   void resizePrivateUse1Bytes(const c10::Storage& storage, size_t size_bytes) const override {
     ResizeStorage(storage.unsafeGetStorageImpl(), size_bytes);
   }

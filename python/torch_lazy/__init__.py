@@ -12,13 +12,14 @@ from . import _library
 
 _library.load()
 
-from . import _compatibility, device  # noqa: E402  (both need the library)
+from . import _compatibility, _sharing, device  # noqa: E402  (they need the library)
 from .control import explain, metrics, reset_metrics, set_option, sync  # noqa: E402
 
 torch.utils.rename_privateuse1_backend("lazy")
 torch._register_device_module("lazy", device)
 torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
 _compatibility.apply()
+_sharing.enable()
 
 # For CMake: -DCMAKE_PREFIX_PATH=`python -c "import torch_lazy; print(torch_lazy.cmake_prefix_path)"`
 cmake_prefix_path = _library.cmake_prefix_path()
