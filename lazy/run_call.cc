@@ -128,8 +128,9 @@ class CpuCall {
                   tensor.device(), "!");
       return tensor;
     }
-    at::Tensor& alias = aliases_[tensor.unsafeGetTensorImpl()];
+    auto& [original, alias] = aliases_[tensor.unsafeGetTensorImpl()];
     if (alias.defined()) return alias;
+    original = tensor;
     alias = IsDense(tensor) ? DenseAlias(tensor, written) : AliasOfMembers(tensor, written);
     if (written) written_.emplace_back(tensor, alias);
     // Sparse products keep what their gradient needs only if somebody asks for one.
@@ -163,7 +164,8 @@ class CpuCall {
   torch::jit::Stack& stack_;
   const char* reason_;
   std::vector<c10::IValue> originals_;
-  std::map<c10::TensorImpl*, at::Tensor> aliases_;  // a map, since the alias of a sparse tensor makes those of its members
+  // Tensor and alias: a member may live no longer than it is asked for. A map, since aliases make those of their members.
+  std::map<c10::TensorImpl*, std::pair<at::Tensor, at::Tensor>> aliases_;
   std::vector<std::pair<c10::StorageImpl*, c10::Storage>> storages_;
   std::vector<std::pair<at::Tensor, at::Tensor>> written_;
 };

@@ -78,7 +78,7 @@ def test_memory_of_others_is_not_shared_silently():
     {},
     {"num_workers": 2},
     {"num_workers": 1, "pin_memory": True},
-    {"pin_memory": True, "generator": torch.Generator("lazy")},
+    {"pin_memory": True},
 ])
 def test_loaders_of_host_data(options):
     rows = torch.arange(8.0).view(4, 2)
