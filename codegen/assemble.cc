@@ -46,8 +46,10 @@ class Assembler {
     Instance instance = std::move(written.instance);
     instance.kernel = known->second;
     instance.cost_per_iteration = cost;
-    for (const Slot& slot : written.slots)
+    for (const Slot& slot : written.slots) {
       instance.buffers.push_back(storage_.buffer_of[slot.value]);
+      if (slot.written) instance.written.push_back(instance.buffers.back());
+    }
     instances_.push_back(std::move(instance));
   }
 

@@ -41,6 +41,7 @@ struct Kernel {
 struct Instance {
   int32_t kernel = -1;
   std::vector<int32_t> buffers;     // indices of BufferSpec, in the order of the kernel's pointers
+  std::vector<int32_t> written;     // of these, what the kernel writes
   std::vector<ir::Extent> extents;  // numbers handed to the kernel
   std::vector<int32_t> scalars;     // indices of the graph's scalars
   ir::Dims range;                   // the iteration space is the product of these

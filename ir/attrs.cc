@@ -31,7 +31,7 @@ uint16_t UsedAttrs(Op op, DType dtype) {
   if (op == Op::kExtentOf) return Set(Attr::kExtent);
   if (op == Op::kPermute) return Set(Attr::kDims);
   if (op == Op::kSlice) return Set(Attr::kStarts, Attr::kSteps);
-  if (op == Op::kCall) return Set(Attr::kCallee, Attr::kIndex, Attr::kInout);
+  if (op == Op::kCall) return Set(Attr::kCallee, Attr::kIndex, Attr::kInout, Attr::kMayFail);
   if (op == Op::kParam || op == Op::kScalar || op == Op::kResult) return Set(Attr::kIndex);
   return 0;
 }

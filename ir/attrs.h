@@ -23,6 +23,7 @@ enum class Attr : uint16_t {
   kInteger = 1 << 8,
   kCallee = 1 << 9,
   kInout = 1 << 10,
+  kMayFail = 1 << 11,
 };
 
 // Calls visit(Attr, name, &Attrs::field) for each field, in the order in which they are printed.
@@ -39,6 +40,7 @@ void VisitAttrs(Visitor&& visit) {
   visit(Attr::kFloat, "value", &Attrs::f);
   visit(Attr::kInteger, "value", &Attrs::i);
   visit(Attr::kInout, "inout", &Attrs::inout);
+  visit(Attr::kMayFail, "may_fail", &Attrs::may_fail);
 }
 
 // The set of the attributes that a node of this op and dtype uses; the others have their defaults.

@@ -195,7 +195,7 @@ Value Builder::Take(Value x, Value index, int dim) {
 
 std::vector<Value> Builder::Call(absl::string_view callee, int64_t record,
                                  absl::Span<const Value> operands, absl::Span<const Type> results,
-                                 Ints inout) {
+                                 Ints inout, bool may_fail) {
   LAZY_CHECK(inout.size() == results.size(), "call: ", results.size(), " results, ", inout.size(),
              " inout");
   Node call{Op::kCall,
@@ -205,6 +205,7 @@ std::vector<Value> Builder::Call(absl::string_view callee, int64_t record,
   call.attrs.callee = std::string(callee);
   call.attrs.index = record;
   call.attrs.inout = std::move(inout);
+  call.attrs.may_fail = may_fail;
   std::vector<Value> values = {Append(std::move(call))};
   for (size_t k = 1; k < results.size(); ++k) {
     Attrs attrs;

@@ -70,9 +70,10 @@ class Builder {
   Value Take(Value x, Value index, int dim);
 
   // Calls: all results, the first being the call itself. `record` names what lazy/ runs.
+  // `may_fail`: it may refuse values.
   std::vector<Value> Call(absl::string_view callee, int64_t record,
                           absl::Span<const Value> operands, absl::Span<const Type> results,
-                          Ints inout);
+                          Ints inout, bool may_fail = false);
 
   // References into the graph hold until the next node is appended.
   const Type& type(Value v) const { return graph_.type(v); }

@@ -62,6 +62,7 @@ struct Attrs {
   int64_t i = 0;         // const of an integer type or bool
   std::string callee;    // call: the operation's name, for the reader and the fingerprint
   Ints inout;  // call: inout[k] is the operand whose buffer result k takes, -1 for a new buffer
+  bool may_fail = false;  // call: it may refuse values, so it runs even if nobody reads its results
   friend bool operator==(const Attrs& a, const Attrs& b);
   friend bool operator!=(const Attrs& a, const Attrs& b) { return !(a == b); }
 };

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/bound_plan.h"
 
+#include <algorithm>
 #include <bit>
+#include <cstring>
 
+#include "absl/cleanup/cleanup.h"
 #include "backends/registry.h"
 #include "base/check.h"
 #include "base/metrics.h"
@@ -25,13 +28,15 @@ double NumberOf(const at::Tensor& tensor, bool integer) {
 
 }  // namespace
 
-// The contents of the trace's slots move in, and what is no output moves back at the end, be it an exception.
+// The contents of the trace's slots move in, and what is no output moves back at the end, be it an exception, with the bytes
+// that were saved.
 class BoundPlan::Memory {
  public:
   Memory(const BoundPlan& plan, Trace* trace) : plan_(plan), trace_(*trace), contents_(plan.plan_.buffers.size()) {
     ForEachParam([](c10::Storage* slot, c10::Storage* content) { *content = std::move(*slot); });
   }
   ~Memory() {
+    for (const auto& [buffer, saved] : saved_) std::memcpy(Address(buffer), saved.data(), saved.nbytes());
     ForEachParam([](c10::Storage* slot, c10::Storage* content) {
       if (!*slot) *slot = std::move(*content);
     });
@@ -47,6 +52,12 @@ class BoundPlan::Memory {
   void* Address(int32_t buffer) { return Content(buffer).unsafeGetStorageImpl()->_mutable_data_ptr_no_checks().get(); }
   void Set(int32_t buffer, c10::Storage content) { contents_[buffer] = std::move(content); }
   void Free(int32_t buffer) { contents_[buffer] = c10::Storage(); }
+  void Save(int32_t buffer) {
+    c10::Storage saved = NewContent(Content(buffer).nbytes());
+    std::memcpy(saved.mutable_data(), Address(buffer), saved.nbytes());
+    saved_.emplace_back(buffer, std::move(saved));
+  }
+  void Keep() { saved_.clear(); }  // what has been written is right
 
   std::vector<double> numbers;  // per scalar of the graph
 
@@ -63,6 +74,7 @@ class BoundPlan::Memory {
   const BoundPlan& plan_;
   Trace& trace_;
   std::vector<c10::Storage> contents_;  // null until first needed
+  std::vector<std::pair<int32_t, c10::Storage>> saved_;
 };
 
 BoundPlan::BoundPlan(const Entry& entry, const LoweredTrace& lowered, const PlannedGraph& planned)
@@ -88,6 +100,30 @@ BoundPlan::BoundPlan(const Entry& entry, const LoweredTrace& lowered, const Plan
       bound.grain = instance.grain;
       bound.cost_per_iteration = instance.cost_per_iteration;
       bound.scratch_bytes = codegen::ScratchBytes(instance, symbols);
+    }
+  }
+  FindSaves();
+}
+
+void BoundPlan::FindSaves() {
+  saves_.resize(plan_.steps.size());
+  for (size_t s = 0; s < plan_.steps.size(); ++s) {
+    const codegen::Step& step = plan_.steps[s];
+    if (step.kind == codegen::Step::Kind::kCall && lowered_.graph.node(step.call).attrs.may_fail) failing_end_ = s + 1;
+  }
+  undoable_end_ = plan_.steps.size();
+  std::vector<bool> is_saved(plan_.buffers.size(), false);
+  for (size_t s = 0; s < plan_.steps.size(); ++s) {
+    const auto write = [&](int32_t buffer) {
+      if (buffer < 0 || plan_.buffers[buffer].kind != codegen::BufferSpec::Kind::kParam) return;
+      if (s >= failing_end_) undoable_end_ = std::min(undoable_end_, s);
+      if (s < failing_end_ && !is_saved[buffer]) saves_[s].push_back(buffer);
+      is_saved[buffer] = true;
+    };
+    const codegen::Step& step = plan_.steps[s];
+    std::for_each(step.results.begin(), step.results.end(), write);
+    for (const codegen::Instance& instance : step.instances) {
+      std::for_each(instance.written.begin(), instance.written.end(), write);
     }
   }
 }
@@ -139,6 +175,9 @@ void BoundPlan::RunCall(size_t step, Trace* trace, Memory* memory) const {
   }
   LAZY_CHECK(slots.size() == plan_step.operands.size(), call.op->name, ": ", plan_step.operands.size(), " buffers for ",
              slots.size(), " slots");
+  const auto take_back = absl::MakeCleanup([&] {
+    for (const int32_t used : slots) trace->slots[used].content = c10::Storage();
+  });
   for (size_t i = 0; i < slots.size(); ++i) {
     trace->slots[slots[i]].content = memory->Content(plan_step.operands[i]);
   }
@@ -152,23 +191,34 @@ void BoundPlan::RunCall(size_t step, Trace* trace, Memory* memory) const {
     c10::Storage content = std::move(trace->slots[slot].content);
     if (buffer >= 0) memory->Set(buffer, std::move(content));
   }
-  for (const int32_t used : slots) trace->slots[used].content = c10::Storage();
 }
 
-void BoundPlan::Run(Trace* trace) const {
+void BoundPlan::RunStep(size_t step, Trace* trace, Memory* memory) const {
+  if (step == failing_end_) memory->Keep();
+  for (const int32_t buffer : saves_[step]) memory->Save(buffer);
+  if (plan_.steps[step].kind == codegen::Step::Kind::kLaunch) {
+    RunLaunch(launches_[step], memory);
+  } else {
+    RunCall(step, trace, memory);
+  }
+  for (const int32_t buffer : plan_.steps[step].frees) memory->Free(buffer);
+}
+
+bool BoundPlan::Run(Trace* trace) const {
   Memory memory(*this, trace);
   FillNumbers(*trace, &memory.numbers);
-  for (size_t s = 0; s < plan_.steps.size(); ++s) {
-    if (plan_.steps[s].kind == codegen::Step::Kind::kLaunch) {
-      RunLaunch(launches_[s], &memory);
-    } else {
-      RunCall(s, trace, &memory);
-    }
-    for (const int32_t buffer : plan_.steps[s].frees) memory.Free(buffer);
+  size_t step = 0;
+  try {
+    for (; step < plan_.steps.size(); ++step) RunStep(step, trace, &memory);
+  } catch (...) {
+    if (step >= undoable_end_) throw;
+    return false;
   }
+  memory.Keep();
   for (size_t k = 0; k < plan_.outputs.size(); ++k) {
     trace->slots[lowered_.output_slots[k]].content = memory.Content(plan_.outputs[k]);
   }
+  return true;
 }
 
 }  // namespace torch_lazy::lazy

@@ -15,8 +15,9 @@ class BoundPlan {
  public:
   BoundPlan(const Entry& entry, const LoweredTrace& lowered, const PlannedGraph& planned);
 
-  // Runs on the trace's slots and leaves the outputs in them.
-  void Run(Trace* trace) const;
+  // Runs on the trace's slots and leaves the outputs in them. False if a call has failed: then the slots are as they were.
+  // Raises what cannot be undone.
+  bool Run(Trace* trace) const;
 
  private:
   // The instances of a launch; their pointers stand one after the other.
@@ -26,6 +27,8 @@ class BoundPlan {
     std::vector<backends::BoundInstance> instances;  // all but the pointers
   };
   class Memory;  // what the buffers of one run are
+  void FindSaves();
+  void RunStep(size_t step, Trace* trace, Memory* memory) const;
   void RunLaunch(const Launch& launch, Memory* memory) const;
   void RunCall(size_t step, Trace* trace, Memory* memory) const;
   void FillNumbers(const Trace& trace, std::vector<double>* numbers) const;
@@ -35,6 +38,10 @@ class BoundPlan {
   const codegen::Plan& plan_;
   std::vector<size_t> size_bytes_;  // per buffer
   std::vector<Launch> launches_;    // per step
+  // Note [Failing calls]
+  std::vector<std::vector<int32_t>> saves_;  // per step: parameters to copy before it, which overwrites them
+  size_t failing_end_ = 0;                   // no step from here on may fail ...
+  size_t undoable_end_ = 0;                  // ... and from here on, what has been written cannot be undone
 };
 
 }  // namespace torch_lazy::lazy

@@ -63,14 +63,14 @@ at::Tensor Flat(const c10::Storage& content, at::ScalarType dtype) {
 
 }  // namespace
 
-void RunAndCompare(const Entry& entry, const LoweredTrace& lowered, const BoundPlan& plan, Trace* trace) {
+bool RunAndCompare(const Entry& entry, const LoweredTrace& lowered, const BoundPlan& plan, Trace* trace) {
   Trace twin;
   twin.numbers = trace->numbers;
   for (const Trace::Slot& slot : trace->slots) {
     twin.slots.push_back(slot);
     twin.slots.back().content = Copy(slot.content);
   }
-  plan.Run(trace);
+  if (!plan.Run(trace)) return false;
   Interpret(entry, &twin);
   for (const int32_t slot : lowered.output_slots) {
     const at::ScalarType dtype = WrittenAs(entry, slot);
@@ -81,6 +81,7 @@ void RunAndCompare(const Entry& entry, const LoweredTrace& lowered, const BoundP
     base::LogLine(absl::StrCat("compare: output in slot ", slot, " of a trace of ", entry.calls().size(), " calls that ends with ",
                                entry.calls().back()->op->name, " differs from ATen's"));
   }
+  return true;
 }
 
 }  // namespace torch_lazy::lazy

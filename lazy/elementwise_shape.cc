@@ -58,6 +58,7 @@ int NumWrapped(const Op& op, const CallDescription& call) {
 at::Tensor IteratorOutput(const Op& op, const CallDescription& call, bool in_place) {
   std::vector<at::Tensor> tensors;
   for (const CallOperand& operand : call.operands) tensors.push_back(MetaOf(operand));
+  if (op.handle.operator_name().name == "aten::threshold_backward") std::swap(tensors[0], tensors[1]);  // the gradient last
   for (int k = NumWrapped(op, call); k > 0; --k) tensors.push_back(at::empty({}, tensors[0].options()));
   at::TensorIteratorConfig config;
   config.check_all_same_dtype(false);

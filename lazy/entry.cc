@@ -77,11 +77,10 @@ void Entry::Run(Trace* trace, bool once) {
     return;
   }
   CountCalls(/*compiled=*/true);
-  if (base::Number(base::Option::kCompare) != 0) {
-    RunAndCompare(*this, *lowered_, *plan, trace);
-  } else {
-    plan->Run(trace);
-  }
+  const bool compare = base::Number(base::Option::kCompare) != 0;
+  if (compare ? RunAndCompare(*this, *lowered_, *plan, trace) : plan->Run(trace)) return;
+  LAZY_LOG(1, "a call failed: the trace is run again, call by call");
+  Interpret(*this, trace);
 }
 
 void Entry::CountCalls(bool compiled) const {

@@ -6,6 +6,7 @@
 #include <ATen/core/enum_tag.h>
 
 #include "absl/container/flat_hash_map.h"
+#include "lazy/failure.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -140,6 +141,8 @@ Op::Op(c10::OperatorHandle h) : handle(h), name(Key(h.operator_name())) {
   const bool composite = handle.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd) &&
                          !handle.hasKernelForDispatchKey(c10::DispatchKey::CPU);
   const bool pointwise = handle.hasTag(at::Tag::pointwise);
+  may_fail = MayFail(handle);
+  refused_numbers = NumbersRefused(handle);
   has_meta = (structured && (pointwise || handle.hasTag(at::Tag::reduction) || IsPlainProduct(handle.operator_name().name))) ||
              (composite && pointwise);
 }

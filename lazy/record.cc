@@ -17,6 +17,7 @@ std::shared_ptr<Trace> Conflict(const CallDescription& call, const Trace* own) {
   for (const CallOperand& operand : call.operands) {
     for (const LazyStorageImpl::Touch& touch : operand.storage->touches) {
       if (touch.trace.get() == own) continue;
+      CheckNotFailed(*touch.trace);
       if (operand.written || touch.trace.get() == operand.storage->writer) return touch.trace;
     }
   }
@@ -153,7 +154,7 @@ void RecordOrRun(const Op& op, torch::jit::Stack* stack) {
   LAZY_LOG(1, "at once: ", op.name);
   base::Count(base::Counter::kCallsImmediate);
   base::Count(base::Tally::kCallsImmediateByOp, op.name);
-  const bool learn = !op.immediate && call.recordable;
+  const bool learn = !op.immediate && call.recordable && !HasNoShape(call);
   std::vector<int64_t> proof;
   if (learn) proof = ProofOf(op, call);  // before the run, which gives the operands away
   std::shared_ptr<const CallShape> shape = RunNow(op, stack, learn ? kUnknownShape : "immediate");

@@ -77,14 +77,30 @@ std::vector<bool> LiveSlots(const Trace& trace) {
   return live;
 }
 
-// Storages take what the run has left in their slots, and are no longer part of the trace.
-void Finish(const std::shared_ptr<Trace>& trace) {
+// What is being caught.
+std::string TextOfError() {
+  try {
+    throw;
+  } catch (const c10::Error& error) {
+    return error.what_without_backtrace();
+  } catch (const std::exception& error) {
+    return error.what();
+  } catch (...) {
+    return "unknown error";
+  }
+}
+
+// Storages take what the run has left in their slots, and are no longer part of the trace. Not so those that were made by
+// calls after one that failed: they have no value.
+void Finish(const std::shared_ptr<Trace>& trace, std::string failure = "") {
   std::vector<Trace::Slot> slots;
   std::vector<c10::IValue> numbers;
   {
     Locked lock(DeviceLock());
+    trace->failure = std::move(failure);
     for (Trace::Slot& slot : trace->slots) {
       if (slot.owner == nullptr) continue;
+      if (!trace->failure.empty() && !slot.external && !slot.content) continue;
       auto& touches = slot.owner->touches;
       touches.erase(std::remove_if(touches.begin(), touches.end(), [&](const auto& t) { return t.trace == trace; }),
                     touches.end());
@@ -97,6 +113,7 @@ void Finish(const std::shared_ptr<Trace>& trace) {
     trace->final_numbers = trace->numbers.size();
     slots.swap(trace->slots);
     numbers.swap(trace->numbers);
+    if (!trace->failure.empty()) trace->slots.resize(slots.size());  // some storages stay
   }
   TraceDone().notify_all();
 }
@@ -135,10 +152,14 @@ void CutAndRun(const std::shared_ptr<Trace>& trace, const char* reason) {
       RunParts(trace.get(), Root(), cuts);
     }
   } catch (...) {
-    Finish(trace);
+    Finish(trace, TextOfError());
     throw;
   }
   Finish(trace);
+}
+
+void CheckNotFailed(const Trace& trace) {
+  TORCH_CHECK(trace.failure.empty(), "lazy: the tensor has no value, since a call before the one that makes it failed: ", trace.failure);
 }
 
 void CutThreadTrace(const char* reason) {
@@ -158,6 +179,7 @@ c10::Storage Sync(LazyStorageImpl* storage, const char* reason, bool writes) {
       for (const LazyStorageImpl::Touch& touch : storage->touches) {
         if (touch.trace.get() == storage->writer || (writes && storage->writer == nullptr)) trace = touch.trace;
       }
+      if (trace != nullptr) CheckNotFailed(*trace);
       if (trace == nullptr) {
         if (!storage->content) storage->content = NewContent(storage->nbytes());
         return storage->content;

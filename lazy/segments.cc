@@ -34,10 +34,11 @@ class Segment {
     return live;
   }
 
-  void TakeBack(const std::vector<bool>& live) {
+  // After the run, be it that a call failed.
+  void TakeBack() {
     for (size_t s = 0; s < renumbered_.size(); ++s) {
       const int32_t slot = renumbered_[s];
-      if (slot >= 0 && live[slot]) whole_.slots[s].content = part_.slots[slot].content;
+      if (slot >= 0 && part_.slots[slot].content) whole_.slots[s].content = part_.slots[slot].content;
     }
   }
 
@@ -142,8 +143,13 @@ void RunParts(Trace* trace, TrieNode* root, const std::vector<size_t>& cuts) {
     }
     // Inside its last call a step is cut once: when it is found to be one, which the step before it tells as well.
     const bool inside_call = trace->period != 0 && !trace->ends_step && cuts[i + 1] == trace->path.size();
-    entry->Run(&segment->part(), /*once=*/inside_call);
-    segment->TakeBack(live);
+    try {
+      entry->Run(&segment->part(), /*once=*/inside_call);
+    } catch (...) {
+      segment->TakeBack();
+      throw;
+    }
+    segment->TakeBack();
   }
 }
 

@@ -22,6 +22,9 @@ std::shared_ptr<const CallShape> ShapeOfCall(const Op& op, const CallDescription
 // What a call shows of itself once it has run without an error: operator, and dtype and rank of each operand.
 std::vector<int64_t> ProofOf(const Op& op, const CallDescription& call);
 
+// True if the same call was run at once, and nothing could be learned from it: it will always be run at once.
+bool HasNoShape(const CallDescription& call);
+
 // The call has run; `shape` is what it returned, null if it must never be recorded.
 void Learn(const CallDescription& call, std::vector<int64_t> proof, std::shared_ptr<const CallShape> shape);
 

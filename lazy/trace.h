@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <ATen/core/ivalue.h>
@@ -31,10 +32,11 @@ class Trace {
     uint32_t calls_at_death = UINT32_MAX;  // calls recorded when the storage died
     bool older = false;                // it held something before the trace touched it
   };
-  enum class State { kPending, kRunning, kDone };
+  enum class State { kPending, kRunning, kDone };  // also done if a call failed
 
   // --- guarded by the device lock ---
   State state = State::kPending;
+  std::string failure;                    // what the call said that failed; see Note [Failing calls]
   Expected* at = nullptr;                 // the newest call; the root before the first
   std::vector<Slot> slots;
   std::vector<c10::IValue> numbers;       // run-time numbers of all calls in order
@@ -67,6 +69,9 @@ std::shared_ptr<Trace>& ThreadTrace();
 // Why a trace is cut before a call that must run at once for its shape to be learned. It will be known the next time, so no
 // cut comes at this place again, and nothing is compiled for it.
 inline constexpr char kUnknownShape[] = "unknown shape";
+
+// Raises what is to be said about a storage that a failed trace should have written.
+void CheckNotFailed(const Trace& trace);
 
 // Runs the trace, or waits for the thread that does. The device lock is not held.
 void CutAndRun(const std::shared_ptr<Trace>& trace, const char* reason);

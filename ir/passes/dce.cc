@@ -7,10 +7,11 @@
 namespace torch_lazy::ir {
 namespace {
 
-// Parameters and scalars are the graph's signature; a call without results is there for its effect.
+// Parameters and scalars are the graph's signature; a call without results is there for its effect,
+// and one that may fail for its failure.
 bool Stays(const Node& node) {
   return node.op == Op::kParam || node.op == Op::kScalar ||
-         (node.op == Op::kCall && node.attrs.inout.empty());
+         (node.op == Op::kCall && (node.attrs.inout.empty() || node.attrs.may_fail));
 }
 
 std::vector<bool> LiveNodes(const Graph& graph) {

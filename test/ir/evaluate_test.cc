@@ -176,7 +176,7 @@ TEST(Evaluate, RunsCalls) {
                                   F32({}, {operands[0].floats[1]})};
   };
   const auto out = Evaluate(*Parse(R"(graph @g(%x: f32[2]) {
-    %0 = call %x {callee="split", index=0, inout=[-1, -1]} : f32[]
+    %0 = call %x {callee="split", index=0, inout=[-1, -1], may_fail=false} : f32[]
     %1 = result %0 {index=1} : f32[]
     %2 = sub %0, %1 : f32[]
     return %2

@@ -32,7 +32,7 @@ constexpr absl::string_view kAttributes = R"(graph @attributes(%p0: f32[s0, 8], 
   %6 = slice %p0 {starts=[s2, 7], steps=[2, -1]} : f32[s3, 4]
   %7 = take %p0, %3 {dim=1} : f32[s0, 4]
   %8 = argmax %p0 {dims=[0], keepdim=true} : i64[1, 8]
-  %9 = call %p0, %5 {callee="aten::mm \"x\"", index=4, inout=[0, -1]} : f32[s0, 8]
+  %9 = call %p0, %5 {callee="aten::mm \"x\"", index=4, inout=[0, -1], may_fail=false} : f32[s0, 8]
   %10 = result %9 {index=1} : f32[8]
   return %0, %1, %2, %4, %6, %7, %8, %9 -> %p0, %10
 }
@@ -78,7 +78,7 @@ TEST(Text, FloatsReadBackBitForBit) {
 TEST(Text, GraphsWithoutOutputsReadBack) {
   const absl::string_view text =
       "graph @effect(%p0: f32[4]) {\n"
-      "  %0 = call %p0 {callee=\"check\", index=1, inout=[]} : bool[]\n"
+      "  %0 = call %p0 {callee=\"check\", index=1, inout=[], may_fail=false} : bool[]\n"
       "  return\n}\n";
   const absl::StatusOr<Graph> graph = Parse(text);
   ASSERT_TRUE(graph.ok()) << graph.status();

@@ -61,13 +61,13 @@ INSTANTIATE_TEST_SUITE_P(
                 "take: f32[2, 3] along dim 0 does not give f32[4]"},
         BadNode{"%0 = take %i, %b {dim=0} : i64[4]",
                 "take: the index is bool[4], the result i64[4]"},
-        BadNode{"%0 = call %i {callee=\"f\", index=0, inout=[1]} : i64[4]",
+        BadNode{"%0 = call %i {callee=\"f\", index=0, inout=[1], may_fail=false} : i64[4]",
                 "call: there is no operand 1"},
         BadNode{"%0 = result %i {index=1} : i64[4]", "result: its operand is no call"},
-        BadNode{"%0 = call %i {callee=\"f\", index=0, inout=[-1]} : i64[4]\n%1 = result %0 "
+        BadNode{"%0 = call %i {callee=\"f\", index=0, inout=[-1], may_fail=false} : i64[4]\n%1 = result %0 "
                 "{index=1} : i64[4]",
                 "result: index 1 of a call with 1 results"},
-        BadNode{"%0 = call %i {callee=\"f\", index=0, inout=[]} : bool[4]\n%1 = not %0 : bool[4]",
+        BadNode{"%0 = call %i {callee=\"f\", index=0, inout=[], may_fail=false} : bool[4]\n%1 = not %0 : bool[4]",
                 "not: uses a call without results"},
         BadNode{"return %x -> %n, %n -> %n } graph @h() {",
                 "return: the buffer of parameter 4 is taken twice"}));

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lazy/failure.h"
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+
+#include <ATen/core/enum_tag.h>
+
+namespace torch_lazy::lazy {
+namespace {
+
+// Pointwise, but integers may not be divided by 0, raised to negative powers, or be too large for the dtype.
+constexpr std::string_view kRefusesIntegers[] = {"div", "divide", "floor_divide", "fmod", "masked_fill", "pow", "remainder"};
+
+struct Refusal {
+  std::string_view name;  // of the functional form
+  uint8_t numbers;
+};
+
+constexpr Refusal kRefusals[] = {
+    {"_cdist_forward", kNotPositive},
+    {"_pdist_forward", kNotPositive},
+    {"clamp", kOverflowing},
+    {"clamp_max", kOverflowing},
+    {"clamp_min", kOverflowing},
+    {"div", kNotPositiveIntegers},
+    {"elu_backward", kNotPositive},
+    {"fill", kOverflowing},
+    {"floor_divide", kNotPositiveIntegers},
+    {"fmod", kNotPositiveIntegers},
+    {"histc", kNotPositive},
+    {"huber_loss", kNotPositive},
+    {"index_fill", kOverflowing},
+    {"leaky_relu_backward", kNotPositive},
+    {"masked_fill", kOverflowing},
+    {"pow", kNotPositiveIntegers},
+    {"remainder", kNotPositiveIntegers},
+    {"renorm", kNotPositive},
+    {"smooth_l1_loss", kNotPositive},
+    {"softshrink", kNotPositive},
+    {"where", kOverflowing},
+};
+
+// The largest number of a dtype; infinity where it does not matter.
+double LargestOf(at::ScalarType dtype) {
+  switch (dtype) {
+    case at::kByte: return 0xff;
+    case at::kChar: return 0x7f;
+    case at::kShort: return 0x7fff;
+    case at::kInt: return 0x7fffffff;
+    case at::kHalf: return 65504;
+    case at::kFloat: return std::numeric_limits<float>::max();
+    default: return std::numeric_limits<double>::infinity();
+  }
+}
+
+// Beginnings of names, each for its forms (in place, backward, ...).
+constexpr std::string_view kTakesAllValues[] = {
+    "_adaptive_avg_pool",
+    "_conj_physical",
+    "_copy_from",
+    "_foreach_",
+    "_fused_ada",
+    "_fused_sgd",
+    "_log_softmax",
+    "_native_batch_norm",
+    "_scaled_dot_product_",
+    "_softmax",
+    "_thnn_fused_",
+    "_to_copy",
+    "adaptive_avg_pool",
+    "addbmm",
+    "addmm",
+    "addmv",
+    "addr",
+    "avg_pool",
+    "baddbmm",
+    "bmm",
+    "cat",
+    "clone",
+    "constant_pad_nd",
+    "convolution",
+    "copy",
+    "cum",
+    "diagonal",
+    "dot",
+    "fill",
+    "flip",
+    "full",
+    "glu",
+    "grid_sampler",
+    "im2col",
+    "linear",
+    "log_softmax",
+    "max_pool2d_with_indices",
+    "mm",
+    "mv",
+    "native_batch_norm",
+    "native_group_norm",
+    "native_layer_norm",
+    "ones",
+    "reflection_pad",
+    "replication_pad",
+    "roll",
+    "select_backward",
+    "slice_backward",
+    "softmax",
+    "sort",
+    "split",
+    "stack",
+    "topk",
+    "tril",
+    "triu",
+    "unfold_backward",
+    "upsample_",
+    "zero",
+};
+
+// "add" of "aten::add_".
+std::string_view FunctionalName(const c10::OperatorHandle& handle) {
+  std::string_view name = handle.operator_name().name;
+  name.remove_prefix(std::min(name.size(), std::string_view("aten::").size()));
+  if (name.ends_with('_')) name.remove_suffix(1);
+  return name;
+}
+
+bool IsOneOf(std::string_view name, c10::ArrayRef<std::string_view> names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+}  // namespace
+
+uint8_t NumbersRefused(const c10::OperatorHandle& handle) {
+  const std::string_view name = FunctionalName(handle);
+  for (const Refusal& refusal : kRefusals) {
+    if (refusal.name == name) return refusal.numbers;
+  }
+  return kNoNumber;
+}
+
+uint8_t RefusalOf(double number, at::ScalarType dtype) {
+  const bool integral = c10::isIntegralType(dtype, /*includeBool=*/true);
+  const double largest = LargestOf(dtype);
+  const double least = integral ? -largest - 1 : -largest;
+  const bool overflows = number > largest || number < least;
+  const bool positive = number > 0;
+  return static_cast<uint8_t>((overflows ? kOverflowing : 0) | (integral && !positive ? kNotPositiveIntegers : 0) |
+                              (positive ? 0 : kNotPositive));
+}
+
+bool MayFail(const c10::OperatorHandle& handle) {
+  constexpr std::string_view kList = "_foreach_";
+  const std::string_view name = FunctionalName(handle);
+  if (!handle.operator_name().name.starts_with("aten::")) return true;
+  if (IsOneOf(name.starts_with(kList) ? name.substr(kList.size()) : name, kRefusesIntegers)) return true;
+  if (handle.hasTag(at::Tag::pointwise) || handle.hasTag(at::Tag::reduction)) return false;
+  return std::none_of(std::begin(kTakesAllValues), std::end(kTakesAllValues),
+                      [&](std::string_view beginning) { return name.starts_with(beginning); });
+}
+
+}  // namespace torch_lazy::lazy
