@@ -47,7 +47,7 @@ def _is_precise(outcome, expected, op, sample, form, *, device, tolerance):
 
     Where large terms cancel, eager's error is above the tolerance; double precision tells how large it is.
     """
-    precise = _outcome(op, sample.transform(lambda leaf: _to_double(leaf, tolerance.dtype)), form, "cpu")
+    precise = _outcome(op, sample.transform(lambda leaf: to_double(leaf, tolerance.dtype)), form, "cpu")
     try:
         compare(outcome, expected, device=device, tolerance=tolerance, values=False)
     except Mismatch:
@@ -55,7 +55,7 @@ def _is_precise(outcome, expected, op, sample, form, *, device, tolerance):
     return is_as_precise(outcome, expected, precise, tolerance)
 
 
-def _to_double(leaf, dtype):
+def to_double(leaf, dtype):
     if not isinstance(leaf, torch.Tensor) or leaf.dtype != dtype or not (dtype.is_floating_point or dtype.is_complex):
         return leaf
     return leaf.detach().to(torch.complex128 if dtype.is_complex else torch.float64).requires_grad_(leaf.requires_grad)
@@ -117,7 +117,7 @@ def _outcome(op, sample, form, device):
     if not replica.leaves:
         return {"forward": result}
     try:
-        return {"forward": result, "backward": _gradients(sample.output_process_fn_grad(result), replica)}
+        return {"forward": result, "backward": gradients(sample.output_process_fn_grad(result), replica.leaves)}
     except Exception as error:
         return {"forward": result, "backward": error}
 
@@ -129,14 +129,14 @@ def _call_out(op, tensor, arguments, keywords):
     return out
 
 
-def _gradients(result, replica):
-    """Gradients of the leaves, for random cotangents that are the same on every device."""
+def gradients(result, leaves):
+    """For random cotangents that are the same on every device."""
     outputs = [leaf for leaf in pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
     if not outputs:
         return []
     generator = torch.Generator().manual_seed(2)
     cotangents = [_cotangent(out, generator) for out in outputs]
-    return torch.autograd.grad(outputs, replica.leaves, cotangents, allow_unused=True)
+    return torch.autograd.grad(outputs, leaves, cotangents, allow_unused=True)
 
 
 def _cotangent(out, generator):

@@ -12,11 +12,11 @@ class Mismatch(Exception):
 
 
 class Tolerance:
-    """What assert_close takes for the tested dtype, or what the op's entry grants PyTorch's own common tests."""
+    """What assert_close takes for the tested dtype, or what the entry grants PyTorch's own common tests."""
 
-    def __init__(self, op, dtype):
+    def __init__(self, entry, dtype, tests="TestCommon"):
         self.dtype = dtype
-        self.arguments = _tolerance(op, dtype)
+        self.arguments = _tolerance(entry, dtype, tests)
 
 
 def compare(actual, expected, *, device, tolerance, values=True):
@@ -98,10 +98,10 @@ def _compare_metadata(actual, expected, device):
             raise Mismatch(f"{name}: {a} instead of {e}")
 
 
-def _tolerance(op, dtype):
+def _tolerance(entry, dtype, tests):
     rtol, atol = torch.testing._comparison.default_tolerances(dtype)
-    for decorator in op.decorators:
-        if not isinstance(decorator, DecorateInfo) or decorator.cls_name != "TestCommon":
+    for decorator in entry.decorators:
+        if not isinstance(decorator, DecorateInfo) or decorator.cls_name != tests:
             continue
         for part in decorator.decorators:
             if isinstance(part, toleranceOverride) and dtype in part.d:

@@ -15,7 +15,6 @@ import pathlib
 import signal
 import sys
 import time
-import warnings
 
 import torch
 from torch.testing._internal.common_methods_invocations import op_db
@@ -24,8 +23,7 @@ import pool
 from check import FORMS, check
 from exclusions import reason_to_exclude
 from inputs import INPUTS
-
-COMPILE_OPTION = {"interpreted": "off", "compiled": "sync"}
+from suite import COMPILE_OPTION, full_name, start_worker
 
 
 def parse_arguments():
@@ -41,21 +39,6 @@ def parse_arguments():
     parser.add_argument("--json", type=pathlib.Path, help="where to write all results")
     parser.add_argument("--device", default="lazy")
     return parser.parse_args()
-
-
-def full_name(op):
-    return f"{op.name}.{op.variant_test_name}" if op.variant_test_name else op.name
-
-
-def start_worker(arguments):
-    warnings.simplefilter("ignore")
-    torch.set_num_threads(1)
-    if arguments.device != "lazy":
-        return
-    import torch_lazy  # noqa: F401
-
-    torch._lazy.mark_step = lambda *_: None  # torch.testing calls the in-tree one for any device named lazy
-    torch.ops.torch_lazy.set_option("compile", COMPILE_OPTION[arguments.mode])
 
 
 def run_op(op, arguments):

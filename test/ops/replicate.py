@@ -30,6 +30,8 @@ class Replica:
         return value
 
     def _of_tensor(self, tensor):
+        if tensor.device.type != "cpu":
+            return tensor
         copy = self._of_data(tensor.detach())
         if tensor.requires_grad:
             copy = copy.detach().requires_grad_()

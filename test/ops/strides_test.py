@@ -22,6 +22,7 @@ OPS = {
     "clamp": lambda x, y: x.clamp(0, 1),
     "relu": lambda x, y: x.relu(),
     "leaky": lambda x, y: F.leaky_relu(x),
+    "threshold's gradient": lambda x, y: torch.ops.aten.threshold_backward(x, y, 0.1),
     "threshold": lambda x, y: F.threshold(x, 0.1, 2.0),
     "gelu": lambda x, y: F.gelu(x),
     "lerp": lambda x, y: x.lerp(y, 0.5),

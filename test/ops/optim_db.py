@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch's own optimizer database on device lazy, step by step against eager execution on the CPU.
+
+    optim_db.py [--mode interpreted|compiled] [--only Adam,SGD] [--dtype float32] [--steps 6] [--jobs 2]
+                [--limit SECONDS] [--json FILE] [--device lazy]
+
+Each configuration of an optimizer runs as a loop over parameters, by lists, fused, and capturable, where it can, with a
+learning rate that changes. Parameters and state are compared after every step. Once settled, steps meet no new trace.
+"""
+
+import copy
+
+import torch
+from torch.testing._internal.common_optimizers import optim_db
+from torch.utils import _pytree as pytree
+
+import suite
+from compare import Mismatch
+
+# Forms of an optimizer, and what eager runs on the CPU in their place. A capturable step is for accelerators only.
+FORMS = {
+    "loop": ({"foreach": False}, {"foreach": False}),
+    "foreach": ({"foreach": True}, {"foreach": True}),
+    "fused": ({"fused": True}, {"fused": True}),
+    "capturable": ({"foreach": False, "capturable": True}, {"foreach": False}),
+    "capturable foreach": ({"foreach": True, "capturable": True}, {"foreach": True}),
+}
+SETTLED = 4  # steps, after which counts must not grow
+
+# Their steps are not all the same program.
+CHANGES_COURSE = {
+    "LBFGS": "its line search and its growing history depend on values",
+    "RAdam": "its first five steps, and those after, differ",
+}
+
+
+def main():
+    parser = suite.parser()
+    parser.add_argument("--steps", type=int, default=6)
+    suite.run("optim_db", {info.name: info for info in optim_db}, check, parser.parse_args())
+
+
+def check(info, arguments):
+    count = 0
+    for config in info.optim_inputs_func(device="cpu"):
+        for form in forms_of(info, config):
+            try:
+                _check_form(info, config, form, arguments)
+            except Mismatch as mismatch:
+                raise Mismatch(f"{config.desc}, {form}: {mismatch}") from None
+            count += 1
+    return count
+
+
+def forms_of(info, config):
+    chosen = {"foreach", "fused", "capturable", "differentiable"} & config.kwargs.keys()
+    if chosen or not info.supported_impls:
+        return ["as it is"] if "capturable" not in chosen else []
+    names = ["loop", *(name for name in ("foreach", "fused") if name in info.supported_impls)]
+    return names + (["capturable", "capturable foreach"] if info.has_capturable_arg else [])
+
+
+class Run:
+    """One training of a few parameters on a device."""
+
+    def __init__(self, info, config, flags, dtype, device):
+        torch.manual_seed(0)
+        self.sparse = info.only_supports_sparse_grads
+        shapes = [(4, 3), (2, 5)] if info.name == "Muon" else [(4, 3), (5,), (2, 3, 2), (1,)]
+        start = [torch.randn(shape, dtype=dtype) for shape in shapes]
+        self.params = [torch.nn.Parameter(tensor.to(device)) for tensor in start]
+        self.targets = [torch.randn(shape, dtype=dtype).to(device) for shape in shapes]
+        self.optimizer = info.optim_cls(self.params, **{**copy.deepcopy(config.kwargs), **flags})
+        self.schedule = torch.optim.lr_scheduler.ExponentialLR(self.optimizer, gamma=0.9)
+
+    def step(self):
+        self.optimizer.step(self.closure)
+        self.schedule.step()
+
+    def closure(self):
+        self.optimizer.zero_grad()
+        loss = sum(((p - t) ** 2).sum() for p, t in zip(self.params, self.targets))
+        loss.backward()
+        for param in self.params if self.sparse else []:
+            param.grad = param.grad.to_sparse()
+        return loss
+
+    def state(self):
+        return [p.detach() for p in self.params], self.optimizer.state_dict()["state"]
+
+
+def _check_form(info, config, form, arguments):
+    ours, eagers = FORMS.get(form, ({}, {}))
+    actual, expected = (_start(info, config, flags, arguments.dtype, device)
+                        for flags, device in [(ours, arguments.device), (eagers, "cpu")])
+    if isinstance(expected, Exception) or isinstance(actual, Exception):
+        return _expect_same_type(actual, expected)
+    for step in range(arguments.steps):
+        before = suite.metrics(arguments.device)
+        errors = [_error_of(run.step) for run in (actual, expected)]
+        if any(errors):
+            return _expect_same_type(*errors)
+        suite.sync(arguments.device)
+        after = suite.metrics(arguments.device)
+        _compare(actual.state(), expected.state(), step, arguments.dtype)
+        for name in ("trace_misses", "kernels_compiled"):
+            if step >= SETTLED and info.name not in CHANGES_COURSE and after.get(name, 0) != before.get(name, 0):
+                raise Mismatch(f"step {step}: {name} grew by {after[name] - before[name]}")
+
+
+def _start(info, config, flags, dtype, device):
+    try:
+        return Run(info, config, flags, dtype, device)
+    except Exception as error:
+        return error
+
+
+def _error_of(call):
+    try:
+        call()
+    except Exception as error:
+        return error
+    return None
+
+
+def _expect_same_type(actual, expected):
+    if type(actual) is not type(expected):
+        raise Mismatch(f"{actual!r:.300} instead of {expected!r:.300}")
+
+
+def _compare(actual, expected, step, dtype):
+    actual_leaves, actual_spec = pytree.tree_flatten(actual)
+    expected_leaves, expected_spec = pytree.tree_flatten(expected)
+    if actual_spec != expected_spec:
+        raise Mismatch(f"step {step}: state {actual_spec} instead of {expected_spec}")
+    for a, e in zip(actual_leaves, expected_leaves, strict=True):
+        try:
+            torch.testing.assert_close(_on_host(a), _on_host(e), check_stride=True)
+        except AssertionError as error:
+            raise Mismatch(f"step {step}: " + " ".join(str(error).split())) from None
+
+
+def _on_host(leaf):
+    return leaf.cpu() if isinstance(leaf, torch.Tensor) else leaf
+
+
+if __name__ == "__main__":
+    main()
