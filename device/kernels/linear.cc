@@ -3,6 +3,7 @@
 #include <array>
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/GradMode.h>
 #include <ATen/ops/linear_native.h>
 
 #include "device/kernels/kernels.h"
@@ -31,7 +32,12 @@ at::Tensor Linear(at::Tensor input, at::Tensor weight, std::optional<at::Tensor>
 
 }  // namespace
 
-void RegisterLinearAutograd(torch::Library& aten) { RegisterWholeOrParts(aten, "aten::linear", &Runner<Linear>); }
+void RegisterLinearAutograd(torch::Library& aten) {
+  RegisterWholeOrParts(aten, "aten::linear", &Runner<Linear>);
+  RegisterWholeOrParts(aten, "aten::linear_backward", &Runner<LinearBackward>, [](const at::Tensor& argument) {
+    return IsComplexOrDual(argument) || (c10::GradMode::is_enabled() && argument.requires_grad());
+  });
+}
 
 void RegisterLinearRunners() { lazy::RegisterRunner("aten::linear_backward", &Runner<LinearBackward>); }
 

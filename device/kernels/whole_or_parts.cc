@@ -9,19 +9,16 @@
 namespace torch_lazy::device {
 namespace {
 
-bool NeedsParts(const c10::IValue& argument) {
-  if (!argument.isTensor()) return false;
-  const at::Tensor& tensor = argument.toTensor();
-  return tensor.defined() && (tensor.is_complex() || tensor._fw_grad(/*level=*/0).defined());
-}
-
 class WholeOrParts final : public c10::OperatorKernel {
  public:
-  WholeOrParts(c10::SafeKernelFunction whole, lazy::Runner parts) : whole_(std::move(whole)), parts_(parts) {}
+  WholeOrParts(c10::SafeKernelFunction whole, lazy::Runner parts, NeedsParts needs_parts)
+      : whole_(std::move(whole)), parts_(parts), needs_parts_(needs_parts) {}
 
   void operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
     const c10::ArrayRef<c10::IValue> arguments = torch::jit::last(*stack, handle.schema().arguments().size());
-    if (std::any_of(arguments.begin(), arguments.end(), NeedsParts)) {
+    if (std::any_of(arguments.begin(), arguments.end(), [this](const c10::IValue& argument) {
+          return argument.isTensor() && argument.toTensor().defined() && needs_parts_(argument.toTensor());
+        })) {
       parts_(stack);
     } else {
       whole_.callBoxed(handle, keys, stack);
@@ -31,14 +28,20 @@ class WholeOrParts final : public c10::OperatorKernel {
  private:
   c10::SafeKernelFunction whole_;
   lazy::Runner parts_;
+  NeedsParts needs_parts_;
 };
 
 }  // namespace
 
-void RegisterWholeOrParts(torch::Library& aten, const char* name, lazy::Runner parts) {
+bool IsComplexOrDual(const at::Tensor& argument) {
+  return argument.is_complex() || argument._fw_grad(/*level=*/0).defined();
+}
+
+void RegisterWholeOrParts(torch::Library& aten, const char* name, lazy::Runner parts, NeedsParts needs_parts) {
   const c10::OperatorHandle handle = c10::Dispatcher::singleton().findSchemaOrThrow(name, "");
   c10::SafeKernelFunction whole = handle.getComputedKernelForDispatchKey(c10::DispatchKey::AutogradPrivateUse1);
-  aten.impl(name, torch::CppFunction::makeFromBoxedFunctor(std::make_unique<WholeOrParts>(std::move(whole), parts)));
+  aten.impl(name, torch::CppFunction::makeFromBoxedFunctor(
+                      std::make_unique<WholeOrParts>(std::move(whole), parts, needs_parts)));
 }
 
 }  // namespace torch_lazy::device
