@@ -14,11 +14,13 @@
 namespace torch_lazy::device {
 namespace {
 
+// One may have no elements.
+at::Tensor AsRows(const at::Tensor& tensor) { return tensor.dim() == 1 ? tensor.unsqueeze(0) : tensor.flatten(0, -2); }
+
 // The products that eager's derivative of addmm takes, operand order included, so that the digits are the same.
 std::tuple<at::Tensor, at::Tensor, at::Tensor> LinearBackward(at::Tensor input, at::Tensor grad, at::Tensor weight,
                                                               std::array<bool, 3> wanted) {
-  const at::Tensor rows = input.reshape({-1, input.size(-1)});
-  const at::Tensor grad_rows = grad.reshape({-1, weight.size(0)});
+  const at::Tensor rows = AsRows(input), grad_rows = AsRows(grad);
   at::Tensor grad_input, grad_weight, grad_bias;
   if (wanted[0]) grad_input = grad_rows.mm(weight.conj()).reshape(input.sizes());
   if (wanted[1]) grad_weight = grad_rows.t().mm(rows.conj());
@@ -35,7 +37,7 @@ at::Tensor Linear(at::Tensor input, at::Tensor weight, std::optional<at::Tensor>
 void RegisterLinearAutograd(torch::Library& aten) {
   RegisterWholeOrParts(aten, "aten::linear", &Runner<Linear>);
   RegisterWholeOrParts(aten, "aten::linear_backward", &Runner<LinearBackward>, [](const at::Tensor& argument) {
-    return IsComplexOrDual(argument) || (c10::GradMode::is_enabled() && argument.requires_grad());
+    return IsOutOfTheOrdinary(argument) || (c10::GradMode::is_enabled() && argument.requires_grad());
   });
 }
 

@@ -5,6 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/impl/TorchDispatchModeTLS.h>
 
 namespace torch_lazy::device {
 namespace {
@@ -15,10 +16,7 @@ class WholeOrParts final : public c10::OperatorKernel {
       : whole_(std::move(whole)), parts_(parts), needs_parts_(needs_parts) {}
 
   void operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
-    const c10::ArrayRef<c10::IValue> arguments = torch::jit::last(*stack, handle.schema().arguments().size());
-    if (std::any_of(arguments.begin(), arguments.end(), [this](const c10::IValue& argument) {
-          return argument.isTensor() && argument.toTensor().defined() && needs_parts_(argument.toTensor());
-        })) {
+    if (AreNeeded(torch::jit::last(*stack, handle.schema().arguments().size()))) {
       parts_(stack);
     } else {
       whole_.callBoxed(handle, keys, stack);
@@ -26,6 +24,13 @@ class WholeOrParts final : public c10::OperatorKernel {
   }
 
  private:
+  bool AreNeeded(c10::ArrayRef<c10::IValue> arguments) const {
+    if (c10::impl::TorchDispatchModeTLS::any_modes_set()) return true;
+    return std::any_of(arguments.begin(), arguments.end(), [this](const c10::IValue& argument) {
+      return argument.isTensor() && argument.toTensor().defined() && needs_parts_(argument.toTensor());
+    });
+  }
+
   c10::SafeKernelFunction whole_;
   lazy::Runner parts_;
   NeedsParts needs_parts_;
@@ -33,8 +38,9 @@ class WholeOrParts final : public c10::OperatorKernel {
 
 }  // namespace
 
-bool IsComplexOrDual(const at::Tensor& argument) {
-  return argument.is_complex() || argument._fw_grad(/*level=*/0).defined();
+bool IsOutOfTheOrdinary(const at::Tensor& argument) {
+  return argument.is_complex() || argument._fw_grad(/*level=*/0).defined() ||
+         argument.key_set().has(c10::DispatchKey::Python);
 }
 
 void RegisterWholeOrParts(torch::Library& aten, const char* name, lazy::Runner parts, NeedsParts needs_parts) {

@@ -4,6 +4,7 @@
 #include <ATen/ops/_convolution.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/linear_backward.h>
+#include <ATen/ops/zeros.h>
 
 #include "test/device/tensors.h"
 
@@ -29,6 +30,17 @@ TEST(Linear, BackwardGivesTheProducts) {
   EXPECT_FALSE(std::get<0>(partly).defined());
   EXPECT_TRUE(std::get<1>(partly).defined());
   EXPECT_FALSE(std::get<2>(partly).defined());
+}
+
+TEST(Linear, BackwardOfNothing) {
+  for (const auto& [features, results] : std::vector<std::pair<int64_t, int64_t>>{{0, 5}, {3, 0}, {0, 0}}) {
+    const at::Tensor x = at::randn({2, 4, features}), weight = at::randn({results, features}), grad = at::randn({2, 4, results});
+    const auto [grad_x, grad_weight, grad_bias] =
+        at::linear_backward(ToLazy(x), ToLazy(grad), ToLazy(weight), {true, true, true});
+    ExpectSame(grad_x, grad.matmul(weight));
+    ExpectSame(grad_weight, at::zeros({results, features}));
+    ExpectSame(grad_bias, grad.sum(at::IntArrayRef{0, 1}));
+  }
 }
 
 TEST(Convolution, IsEagersForwardAndBackward) {

@@ -59,7 +59,7 @@ def test_every_call_of_the_lists_runs_as_on_cuda(name, low):
         dtype = low if LISTS[name] == "low" else LISTS[name]
         if low == torch.bfloat16:
             arguments = pytree.tree_map(
-                lambda leaf: leaf.bfloat16() if isinstance(leaf, torch.Tensor) and leaf.dtype == torch.float16 else leaf, arguments)
+                lambda leaf: leaf.bfloat16() if getattr(leaf, "dtype", None) == torch.float16 else leaf, arguments)
         function = function_of(operator)
         with autocast(low):
             actual = function(*arguments, **keywords)
