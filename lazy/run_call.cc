@@ -145,8 +145,13 @@ class CpuCall {
     return alias;
   }
 
+  // Members may be tensors made for the moment, so they are not looked up by their identity.
   at::Tensor AliasOfMembers(const at::Tensor& tensor, bool written) {
-    return MakeOfMembers(tensor, at::kCPU, [&](const at::Tensor& member) { return Alias(member, written); });
+    return MakeOfMembers(tensor, at::kCPU, [&](const at::Tensor& member) {
+      const at::Tensor alias = DenseAlias(member, written);
+      if (written) written_.emplace_back(member, alias);
+      return alias;
+    });
   }
 
   bool AllOnHost() const {
@@ -164,8 +169,7 @@ class CpuCall {
   torch::jit::Stack& stack_;
   const char* reason_;
   std::vector<c10::IValue> originals_;
-  // Tensor and alias: a member may live no longer than it is asked for. A map, since aliases make those of their members.
-  std::map<c10::TensorImpl*, std::pair<at::Tensor, at::Tensor>> aliases_;
+  std::map<c10::TensorImpl*, at::Tensor> aliases_;  // of the arguments
   std::vector<std::pair<c10::StorageImpl*, c10::Storage>> storages_;
   std::vector<std::pair<at::Tensor, at::Tensor>> written_;
 };
