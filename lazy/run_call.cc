@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/run_call.h"
 
-#include <map>
-
 #include <ATen/autocast_mode.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include "absl/container/flat_hash_map.h"
 #include "base/metrics.h"
 #include "lazy/generator.h"
 #include "lazy/geometry.h"
@@ -128,9 +127,8 @@ class CpuCall {
                   tensor.device(), "!");
       return tensor;
     }
-    auto& [original, alias] = aliases_[tensor.unsafeGetTensorImpl()];
+    at::Tensor& alias = aliases_[tensor.unsafeGetTensorImpl()];
     if (alias.defined()) return alias;
-    original = tensor;
     alias = IsDense(tensor) ? DenseAlias(tensor, written) : AliasOfMembers(tensor, written);
     if (written) written_.emplace_back(tensor, alias);
     // Sparse products keep what their gradient needs only if somebody asks for one.
@@ -169,7 +167,7 @@ class CpuCall {
   torch::jit::Stack& stack_;
   const char* reason_;
   std::vector<c10::IValue> originals_;
-  std::map<c10::TensorImpl*, at::Tensor> aliases_;  // of the arguments
+  absl::flat_hash_map<c10::TensorImpl*, at::Tensor> aliases_;  // of the arguments
   std::vector<std::pair<c10::StorageImpl*, c10::Storage>> storages_;
   std::vector<std::pair<at::Tensor, at::Tensor>> written_;
 };

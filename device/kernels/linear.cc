@@ -3,8 +3,8 @@
 #include <array>
 
 #include <ATen/core/Tensor.h>
-#include <c10/core/GradMode.h>
 #include <ATen/ops/linear_native.h>
+#include <c10/core/GradMode.h>
 
 #include "device/kernels/kernels.h"
 #include "device/kernels/runner.h"
@@ -35,7 +35,10 @@ at::Tensor Linear(at::Tensor input, at::Tensor weight, std::optional<at::Tensor>
 }  // namespace
 
 void RegisterLinearAutograd(torch::Library& aten) {
-  RegisterWholeOrParts(aten, "aten::linear", &Runner<Linear>);
+  // The strides of gradients follow those of the operands.
+  RegisterWholeOrParts(aten, "aten::linear", &Runner<Linear>, [](const at::Tensor& argument) {
+    return IsOutOfTheOrdinary(argument) || !argument.is_contiguous();
+  });
   RegisterWholeOrParts(aten, "aten::linear_backward", &Runner<LinearBackward>, [](const at::Tensor& argument) {
     return IsOutOfTheOrdinary(argument) || (c10::GradMode::is_enabled() && argument.requires_grad());
   });
