@@ -64,3 +64,17 @@ def test_strides_are_eagers(name, dtype):
     for x, y in itertools.product(INPUTS, INPUTS):
         for _ in range(2):  # the shape is asked for, then known
             assert geometry(OPS[name], x, y, dtype, "lazy") == geometry(OPS[name], x, y, dtype, "cpu"), (x, y)
+
+
+WEIGHTS = {"dense": lambda ones: ones(4, 3), "transposed": lambda ones: ones(3, 4).t(), "stepped": lambda ones: ones(4, 6)[:, ::2]}
+FEATURES = {"dense": lambda ones: ones(2, 3), "transposed": lambda ones: ones(3, 2).t(), "batch": lambda ones: ones(2, 3, 2).mT}
+
+
+@pytest.mark.parametrize("weight", WEIGHTS)
+@pytest.mark.parametrize("x", FEATURES)
+def test_gradients_of_linear(x, weight):
+    def strides(device):
+        leaves = [make(lambda *size: torch.ones(size, device=device)).requires_grad_() for make in (FEATURES[x], WEIGHTS[weight])]
+        return [grad.stride() for grad in torch.autograd.grad(F.linear(*leaves).sum(), leaves)]
+
+    assert strides("lazy") == strides("cpu")
