@@ -88,6 +88,13 @@ def test_loaders_of_host_data(options):
         assert torch.equal(batch.to("lazy", non_blocking=True).cpu(), batch)
 
 
+def test_shuffled_where_the_device_is_the_default():
+    rows = torch.arange(8.0).view(4, 2)
+    with torch.device("lazy"):
+        shuffled = batches(Rows(rows), shuffle=True, generator=torch.Generator("lazy"))
+    assert sorted(shuffled.tolist()) == rows.tolist()
+
+
 def test_loaders_of_the_devices_tensors():
     rows = torch.arange(8.0, device="lazy").view(4, 2)
     assert torch.equal(batches(Rows(rows)), rows.cpu())
