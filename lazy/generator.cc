@@ -25,8 +25,9 @@ class LazyGenerator final : public c10::GeneratorImpl {
     const std::lock_guard<std::mutex> lock(cpu_.mutex());
     return cpu_.unsafeGetGeneratorImpl()->seed();
   }
-  void set_offset(uint64_t offset) override { cpu_.set_offset(offset); }
-  uint64_t get_offset() const override { return cpu_.get_offset(); }
+  // The CPU's engine has none. A copy by pickle asks for it, and sets it before the state.
+  void set_offset(uint64_t offset) override { TORCH_CHECK(offset == 0, "lazy: the generator does not use an offset"); }
+  uint64_t get_offset() const override { return 0; }
   void set_state(const c10::TensorImpl& state) override {
     const std::lock_guard<std::mutex> lock(cpu_.mutex());
     cpu_.unsafeGetGeneratorImpl()->set_state(state);

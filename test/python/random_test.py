@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random numbers: the same seed gives eager's numbers, digit for digit, however often the same trace runs."""
 
+import copy
 import functools
+import pickle
 
 import pytest
 import torch
@@ -249,6 +251,14 @@ def test_a_generator_of_ones_own_has_a_state(compile_mode):
     mine.seed()
     assert not torch.equal(draw(mine), first)
     assert not torch.equal(torch.Generator("lazy").manual_seed(6).get_state(), state)
+
+
+def test_a_generator_is_copied_with_its_state():
+    mine = generator("lazy", 5)
+    draw(mine)
+    copies = [copy.deepcopy(mine), pickle.loads(pickle.dumps(mine)), mine.clone_state()]
+    numbers = draw(mine)
+    assert all(other.device == mine.device and torch.equal(draw(other), numbers) for other in copies)
 
 
 def test_a_generator_of_another_device_is_refused():
