@@ -122,7 +122,8 @@ class CpuCall {
   at::Tensor Alias(const at::Tensor& tensor, bool written) {
     if (!tensor.defined()) return tensor;
     if (!tensor.is_privateuseone()) {
-      TORCH_CHECK(tensor.dim() == 0 || TakesHostTensors(op_) || !op_.takes_tensors || AllOnHost(),
+      const bool is_read = !written && (tensor.dim() == 0 || TakesHostTensors(op_));
+      TORCH_CHECK(is_read || !op_.takes_tensors || AllOnHost(),
                   "Expected all tensors to be on the same device, but found at least two devices, lazy:0 and ",
                   tensor.device(), "!");
       return tensor;

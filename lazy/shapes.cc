@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <mutex>
 
-#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ExpandUtils.h>
+#include <ATen/MemoryOverlap.h>
 #include <ATen/autocast_mode.h>
+#include <ATen/core/LegacyTypeDispatch.h>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
@@ -54,6 +56,25 @@ bool OverlapsPartly(const CallDescription& call) {
     }
   }
   return false;
+}
+
+// Writes several times to one place: ATen refuses that, or knows why not.
+bool WritesOverItself(const CallDescription& call) {
+  return std::any_of(call.operands.begin(), call.operands.end(), [](const CallOperand& operand) {
+    return operand.written && at::has_internal_overlap(operand.tensor) == at::MemOverlap::Yes;
+  });
+}
+
+// An `out=` of other sizes than a pointwise result: ATen warns that it resizes, and so would a Meta kernel before.
+bool ResizesPointwise(const Op& op, const CallDescription& call) {
+  if (!op.handle.hasTag(at::Tag::pointwise) || !op.handle.schema().arguments().back().is_out()) return false;
+  at::DimVector sizes;
+  for (const CallOperand& operand : call.operands) {
+    if (operand.written || operand.item >= 0) continue;
+    sizes = at::infer_size_dimvector(sizes, operand.tensor->sizes());
+  }
+  return std::any_of(call.operands.begin(), call.operands.end(),
+                     [&](const CallOperand& operand) { return operand.written && operand.tensor->sizes() != at::IntArrayRef(sizes); });
 }
 
 // Bool, integer, floating, complex.
@@ -190,14 +211,14 @@ bool HasNoShape(const CallDescription& call) {
 
 std::shared_ptr<const CallShape> ShapeOfCall(const Op& op, const CallDescription& call, const torch::jit::Stack& stack) {
   LearnedShapes& learned = Learned();
-  if (OverlapsPartly(call)) return nullptr;
+  if (OverlapsPartly(call) || WritesOverItself(call)) return nullptr;
   const Words key = KeyOf(call);
   {
     std::lock_guard<std::mutex> lock(learned.lock);
     auto found = learned.by_call.find(key);
     if (found != learned.by_call.end()) return found->second;
     if (!op.has_meta || learned.without_meta.contains(op.id) || !op.takes_tensors || HasNumberAboveTensors(call) ||
-        HasRefusedNumber(op, call)) {
+        HasRefusedNumber(op, call) || ResizesPointwise(op, call)) {
       return nullptr;
     }
     if (!IsPlainArithmetic(op, call) && !learned.proven.contains(ProofOf(op, call))) return nullptr;

@@ -4,6 +4,9 @@
 
 #include <ATen/ops/add.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/exp.h>
+#include <ATen/ops/index_select.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
@@ -36,6 +39,13 @@ const Refused kRefused[] = {
      }},
     {"dtypes differ", [](at::Device d) { On(d, {2, 2}).mm(On(d, {2, 2}).to(at::kDouble)); }},
     {"in place on a smaller tensor", [](at::Device d) { On(d, {3}).add_(On(d, {2, 3})); }},
+    {"overlapping output",
+     [](at::Device d) {
+       at::Tensor out = On(d, {2, 3});
+       at::exp_out(out, On(d, {2, 3}));
+       out = On(d, {1, 3}).expand({2, 3});
+       at::exp_out(out, On(d, {2, 3}));
+     }},
     {"overlapping write", [](at::Device d) { On(d, {1, 3}).expand({4, 3}).mul_(2); }},
     {"write over its own transpose",
      [](at::Device d) {
@@ -96,6 +106,8 @@ TEST(Errors, MixedDevices) {
   EXPECT_THROW(lazy.add(cpu), c10::Error);
   EXPECT_THROW(cpu.add(lazy), c10::Error);
   EXPECT_THROW(lazy.view({3, 1}).mm(cpu.view({1, 3})), c10::Error);
+  at::Tensor out = at::empty({0});
+  EXPECT_THROW(at::index_select_out(out, lazy, 0, ToLazy(Iota({2}).to(at::kLong))), c10::Error);
   ExpectSame(lazy.add(Iota({1})[0]), cpu.add(Iota({1})[0]));  // a number on the host is no other device
 }
 
