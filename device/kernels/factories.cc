@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors out of nothing: sizes and strides, and a storage that has no memory until something is written to it.
-#include <limits>
-
 #include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
-#include <ATen/ops/fill.h>
+#include <ATen/native/TensorFactories.h>
 #include <ATen/ops/zeros.h>
 
 #include "device/fork.h"
@@ -31,12 +29,7 @@ void CheckOptions(OptionalLayout layout, OptionalDevice device, std::optional<bo
 at::Tensor FillIfDeterministic(at::Tensor tensor) {
   const at::Context& context = at::globalContext();
   if (!context.deterministicAlgorithms() || !context.deterministicFillUninitializedMemory()) return tensor;
-  if (tensor.is_floating_point() || tensor.is_complex()) {
-    return tensor.fill_(std::numeric_limits<double>::quiet_NaN());
-  }
-  if (tensor.scalar_type() == at::kBool) return tensor.fill_(true);
-  const int bits = static_cast<int>(tensor.element_size()) * 8 - (c10::isSignedType(tensor.scalar_type()) ? 1 : 0);
-  return tensor.fill_(static_cast<int64_t>((uint64_t{1} << std::min(bits, 63)) - 1));
+  return at::native::fill_empty_deterministic_(tensor);
 }
 
 at::Tensor Empty(c10::IntArrayRef sizes, OptionalDType dtype, OptionalLayout layout, OptionalDevice device,

@@ -4,8 +4,10 @@
 
 #include <cstring>
 
+#include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/native/Resize.h>
+#include <ATen/native/ResizeCommon.h>
 #include <ATen/ops/set_native.h>
 
 #include "device/fork.h"
@@ -31,10 +33,15 @@ void SetSizes(const at::Tensor& tensor, c10::IntArrayRef sizes, at::OptionalIntA
 
 const at::Tensor& Resize(const at::Tensor& self, c10::IntArrayRef sizes, std::optional<c10::MemoryFormat> memory_format) {
   CheckFork();
+  const int64_t old_size_bytes = static_cast<int64_t>(self.storage().nbytes());
   SetSizes(self, sizes, std::nullopt);
   if (memory_format.has_value()) {
     TORCH_CHECK(*memory_format != c10::MemoryFormat::Preserve, "Unsupported memory format", *memory_format);
     self.unsafeGetTensorImpl()->empty_tensor_restride(*memory_format);
+  }
+  const at::Context& context = at::globalContext();
+  if (context.deterministicAlgorithms() && context.deterministicFillUninitializedMemory()) {
+    at::native::fill_resize_deterministic_(self, old_size_bytes);
   }
   return self;
 }

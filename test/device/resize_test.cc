@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ATen/Context.h>
 #include <ATen/ops/add.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/ones.h>
 
 #include "test/device/tensors.h"
 
@@ -36,6 +38,21 @@ TEST(Resize, OutArgumentsGrow) {
   at::Tensor out = at::empty({0}, at::device(Lazy()));
   at::add_out(out, ToLazy(Iota({3})), ToLazy(Iota({3})));
   ExpectSame(out, Iota({3}).mul(2));
+}
+
+struct Deterministic {
+  Deterministic() { at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false); }
+  ~Deterministic() { at::globalContext().setDeterministicAlgorithms(false, /*warn_only=*/false); }
+};
+
+TEST(Resize, FillsWhatIsNewWhenDeterministic) {
+  const Deterministic guard;
+  for (const at::ScalarType type : {at::kDouble, at::kComplexFloat, at::kBool, at::kInt, at::kUInt64}) {
+    at::Tensor lazy = ToLazy(at::ones({2, 3}, type));
+    at::Tensor cpu = at::ones({2, 3}, type);
+    ExpectSame(lazy.resize_({4, 3}).view(at::kByte), cpu.resize_({4, 3}).view(at::kByte));
+    ExpectSame(at::empty({3}, at::dtype(type).device(Lazy())).view(at::kByte), at::empty({3}, type).view(at::kByte));
+  }
 }
 
 TEST(Set, SharesTheSource) {
