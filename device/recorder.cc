@@ -74,6 +74,7 @@ bool IsWhole(const c10::OperatorName& name) {
     return true;
   }
   if (name == c10::OperatorName("aten::mode", "values")) return true;  // its composite form asks for devices by name
+  if (name.name == "aten::ldexp" || name.name == "aten::ldexp_") return true;  // asks for the device's own loop
   if (name.name.starts_with("aten::_foreach_")) return !name.overload_name.ends_with("_out") && name.overload_name != "out";
   return name.overload_name.empty() && std::find(kWhole.begin(), kWhole.end(), name.name) != kWhole.end();
 }

@@ -134,7 +134,7 @@ class Describer {
     c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
     if (impl->device_type() != c10::kPrivateUse1) {
       *host = true;
-      return HostTensor(tensor);
+      return op_.args[arg].written ? sink_.Unrecordable() : HostTensor(tensor);
     }
     LazyStorageImpl* storage = IsDense(tensor) ? LazyStorageImpl::Of(tensor) : nullptr;
     if (storage == nullptr) return sink_.Unrecordable();

@@ -191,6 +191,19 @@ std::shared_ptr<const CallShape> AskMeta(const Op& op, const CallDescription& ca
   return shape;
 }
 
+// Errors are eager's, from the kernel that runs when no shape is known: Python's Meta kernels raise others, and where Python
+// is not there, a Meta kernel may call one that is missing.
+std::shared_ptr<const CallShape> TryMeta(const Op& op, const CallDescription& call, const torch::jit::Stack& stack) {
+  try {
+    return AskMeta(op, call, stack);
+  } catch (const c10::NotImplementedError&) {
+    std::lock_guard<std::mutex> lock(Learned().lock);
+    Learned().without_meta.insert(op.id);
+  } catch (const std::exception&) {
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 std::vector<int64_t> ProofOf(const Op& op, const CallDescription& call) {
@@ -224,14 +237,7 @@ std::shared_ptr<const CallShape> ShapeOfCall(const Op& op, const CallDescription
     if (!IsPlainArithmetic(op, call) && !learned.proven.contains(ProofOf(op, call))) return nullptr;
   }
   std::shared_ptr<const CallShape> shape = ElementwiseShape(op, call, stack);
-  if (shape == nullptr) {
-    try {
-      shape = AskMeta(op, call, stack);
-    } catch (const c10::NotImplementedError&) {  // or eager's own, which the call's run will raise
-      std::lock_guard<std::mutex> lock(learned.lock);
-      learned.without_meta.insert(op.id);
-    }
-  }
+  if (shape == nullptr) shape = TryMeta(op, call, stack);
   if (shape != nullptr) {
     std::lock_guard<std::mutex> lock(learned.lock);
     learned.by_call.emplace(key, shape);

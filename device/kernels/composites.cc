@@ -2,6 +2,7 @@
 // Operators that are said by others, so that the recorder sees what they write and need not cut for them.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/native/RangeUtils.h>
 #include <ATen/ops/_native_batch_norm_legit.h>
 #include <ATen/ops/_native_batch_norm_legit_no_training.h>
 #include <ATen/ops/arange.h>
@@ -10,6 +11,7 @@
 #include <ATen/ops/mul.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/zeros.h>
+#include <c10/core/DefaultDtype.h>
 
 #include "device/kernels/kernels.h"
 
@@ -55,8 +57,11 @@ at::Tensor Dropout(const at::Tensor& input, double p, bool train) {
 // The length is what eager computes; the numbers are filled in by a recorded call, where ATen would resize an empty tensor.
 at::Tensor ArangeStep(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step, std::optional<at::ScalarType> dtype,
                       std::optional<at::Layout> layout, std::optional<at::Device> device, std::optional<bool> pin_memory) {
-  const at::Tensor shape = at::arange(start, end, step, dtype, layout, at::Device(at::kMeta), std::nullopt);
-  at::Tensor result = at::empty(shape.sizes(), shape.scalar_type(), layout, device, pin_memory, std::nullopt);
+  const bool integers = start.isIntegral(/*includeBool=*/true) && end.isIntegral(true) && step.isIntegral(true);
+  const at::ScalarType type = dtype.value_or(integers ? at::kLong : c10::get_default_dtype_as_scalartype());
+  const int64_t length = type == at::kLong ? at::native::compute_arange_size<int64_t>(start, end, step)
+                                           : at::native::compute_arange_size<double>(start, end, step);
+  at::Tensor result = at::empty({length}, type, layout, device, pin_memory, std::nullopt);
   return at::arange_out(result, start, end, step);
 }
 

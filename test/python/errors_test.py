@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors are eager's own, also where Python has put its Meta kernels in the place of PyTorch's; nothing ends the process."""
+import pytest
+import torch
+import torch_lazy  # noqa: F401
+
+REFUSED = {
+    "clamp without bounds": lambda x: x.clamp(),
+    "dimension out of range": lambda x: x.argmax(2),
+    "reduction of nothing": lambda x: x[:, :0].amax(1),
+    "complex end of a range": lambda x: torch.arange(0, 3 + 2j, device=x.device),
+}
+
+
+@pytest.mark.parametrize("call", REFUSED.values(), ids=REFUSED)
+def test_as_eagers(call):
+    with pytest.raises(Exception) as eager:
+        call(torch.ones(2, 3))
+    torch.ones(2, 3, device="lazy").argmax(1), torch.ones(2, 3, device="lazy").amax(1)  # known calls
+    with pytest.raises(eager.type) as lazy:
+        call(torch.ones(2, 3, device="lazy"))
+    assert str(lazy.value).splitlines()[0] == str(eager.value).splitlines()[0]
+
+
+def test_outputs_on_the_host():
+    x = torch.ones(2, device="lazy")
+    with pytest.raises(RuntimeError, match="same device"):
+        torch.nonzero(x, out=torch.empty([], dtype=torch.long))
+    with pytest.raises(RuntimeError, match="same device"):
+        torch.tensor(1.0).add_(x.sum())
+
+
+def test_exponents_that_are_integers():
+    x, exponents = torch.tensor([1.5, -2.0]), torch.tensor([3, -1])
+    assert torch.equal(torch.ldexp(x.to("lazy"), exponents.to("lazy")).cpu(), torch.ldexp(x, exponents))
+    assert torch.equal(x.to("lazy").ldexp_(exponents.to("lazy")).cpu(), torch.ldexp(x, exponents))
+
+
+def test_nested_tensors():
+    members = [torch.ones(length, 2, device="lazy", requires_grad=True) for length in (1, 3)]
+    nested = torch.nested.as_nested_tensor(members)
+    assert nested.dim() == 3 and nested.requires_grad
+    with pytest.raises(NotImplementedError, match="nested tensors of layout strided"):
+        nested.sin()
+    jagged = torch.nested.nested_tensor([torch.ones(length, 2, device="lazy") for length in (1, 3)], layout=torch.jagged)
+    assert [part.shape[0] for part in (jagged * 2).unbind()] == [1, 3]
