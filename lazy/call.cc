@@ -2,6 +2,7 @@
 #include "lazy/call.h"
 
 #include "lazy/describe.h"
+#include "lazy/numbers.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -46,6 +47,9 @@ void Describe(const Op& op, const torch::jit::Stack& stack, CallDescription* cal
   call->words.push_back(op.id);
   const c10::IValue* values = stack.data() + stack.size() - op.args.size();
   for (size_t i = 0; call->recordable && i < op.args.size(); ++i) call->recordable = describer.Boxed(i, values[i]);
+  for (const CallNumber& number : call->numbers) {
+    call->recordable = call->recordable && IsAccepted(number.value, op, call->operands);
+  }
 }
 
 }  // namespace torch_lazy::lazy

@@ -99,6 +99,14 @@ bool HasUntaggedDynamicShape(const std::string& name) {
   return name == "aten::_unique" || name == "aten::_padded_dense_to_jagged_forward";
 }
 
+// In all their forms.
+Refused RefusedBy(const std::string& name) {
+  for (const char* divides : {"aten::div", "aten::floor_divide", "aten::remainder", "aten::fmod"}) {
+    if (name.rfind(divides, 0) == 0) return Refused::kZero;
+  }
+  return name.rfind("aten::pow", 0) == 0 ? Refused::kNegative : Refused::kNone;
+}
+
 bool IsPlainProduct(const std::string& name) {
   return name == "aten::mm" || name == "aten::addmm" || name == "aten::bmm" || name == "aten::baddbmm";
 }
@@ -126,6 +134,7 @@ Op::Op(c10::OperatorHandle h) : handle(h), name(Key(h.operator_name())) {
     return_alias.push_back(alias);
     tensor_results = tensor_results && IsTensorType(*result.type());
   }
+  refuses = RefusedBy(name);
   updates_list = handle.operator_name().name.starts_with("aten::_foreach_") && writes && schema.returns().empty() &&
                  args[0].written;
   random = handle.hasTag(at::Tag::nondeterministic_seeded) && !IsTaggedRandomOnly(name);
@@ -157,7 +166,10 @@ const Op& OpOf(const c10::OperatorHandle& handle) {
     op->id = static_cast<uint32_t>(tables.ops.size());
     op->row = FindRow(tables.rows, handle);
     // A call without tensors to read has no other word that tells the size of its result: its numbers do.
-    op->structural_numbers = !op->takes_tensors || (op->row != nullptr && (op->row->flags & kStructuralScalars) != 0);
+    const uint32_t flags = op->row != nullptr ? op->row->flags : 0;
+    op->structural_numbers = !op->takes_tensors || (flags & (kStructuralScalars | kRefusesNumbers)) != 0;
+    op->immediate |= (flags & kImmediate) != 0;
+    op->has_meta &= (flags & kRefusesNumbers) == 0;
     auto runner = tables.runners.find(key);
     if (runner != tables.runners.end()) op->runner = runner->second;
   }

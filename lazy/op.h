@@ -27,12 +27,19 @@ enum RowFlags : uint32_t {
   kPlain = 0,
   // The values of number arguments are structure (part of the trace's path), not run-time arguments: pow's exponent.
   kStructuralScalars = 1,
+  // Never recorded: the shape or the work depends on data.
+  kImmediate = 2,
   // The result is bool whatever the operands are.
-  kBoolean = 2,
+  kBoolean = 4,
+  // Eager refuses some values of its numbers, which are structure therefore: ATen is asked about each at once, the first time.
+  kRefusesNumbers = 8,
 };
 
 // How an operator runs on CPU aliases when it is not the operator itself that is called there.
 using Runner = void (*)(torch::jit::Stack*);
+
+// Which integers an operator refuses for integer tensors, as divisor or exponent.
+enum class Refused : uint8_t { kNone, kZero, kNegative };
 
 enum class ArgKind : uint8_t { kTensor, kTensorList, kOptionalTensorList, kNumber, kNumberList, kStructure, kGenerator };
 
@@ -61,6 +68,7 @@ struct Op {
   bool may_fail = true;              // may refuse values when it runs: an index out of range, a singular matrix
   uint8_t refused_numbers = 0;       // RefusedNumbers (failure.h)
   bool structural_numbers = false;   // the values of its numbers are part of the path
+  Refused refuses = Refused::kNone;
 };
 
 // The op of a handle; made on first use, never freed.

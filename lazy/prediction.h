@@ -19,6 +19,7 @@
 #include "lazy/advance.h"
 #include "lazy/describe.h"
 #include "lazy/lock.h"
+#include "lazy/numbers.h"
 
 namespace torch_lazy::lazy {
 
@@ -32,7 +33,7 @@ class Prediction {
     if (call_ == nullptr) return false;
     Describer<Prediction> describer(op_, this);
     size_t arg = 0;
-    return held_ = (... && describer.Argument(arg++, args));
+    return held_ = (... && describer.Argument(arg++, args)) && AcceptsNumbers();
   }
 
   // Records the call and makes its new results: a tensor, a tuple, a list, or void.
@@ -59,6 +60,12 @@ class Prediction {
   bool Unrecordable() { return false; }
 
  private:
+  bool AcceptsNumbers() const {
+    for (size_t k = call_->first_number; k < trace_->numbers.size(); ++k) {
+      if (!IsAccepted(trace_->numbers[k], op_, operands_)) return false;
+    }
+    return true;
+  }
   // The call's own effect; the new results must be made next, in order.
   void Take();
   at::Tensor NewResult(size_t r) { return lazy::NewResult(call_->shape->results[r], trace_); }

@@ -89,7 +89,8 @@ constexpr lazy::Row kRows[] = {
        return Where(Binary(Op::kAnd, x >= -lambda, x <= lambda), x.Number(0), x);
      }>},
     {"aten::hardshrink_backward", Formula<kFloats, [](Tensor g, Tensor x, Number l) { return ShrinkBackward(g, x, l); }>},
-    {"aten::softshrink", Formula<kFloats, [](Tensor x, Number lambda) { return Softshrink(x, lambda); }>},
+    {"aten::softshrink", Formula<kFloats, [](Tensor x, Number lambda) { return Softshrink(x, lambda); }>,
+     lazy::kRefusesNumbers},
     {"aten::softshrink_backward", Formula<kFloats, [](Tensor g, Tensor x, Number l) { return ShrinkBackward(g, x, l); }>},
     {"aten::log_sigmoid_forward", LogSigmoid},
     {"aten::log_sigmoid_backward", Of2<formula::LogSigmoidBackward>},

@@ -67,14 +67,14 @@ constexpr lazy::Row kRows[] = {
      }>},
     {"aten::smooth_l1_loss", Formula<kFloats, [](Tensor x, Tensor target, int64_t reduction, Number beta) {
        return formula::SmoothL1Loss(x.builder(), x, target, As(reduction), beta);
-     }>},
+     }>, lazy::kRefusesNumbers},
     {"aten::smooth_l1_loss_backward",
      Formula<kFloats, [](Tensor g, Tensor x, Tensor target, int64_t reduction, Number beta) {
        return formula::SmoothL1LossBackward(x.builder(), g, x, target, As(reduction), beta);
      }>},
     {"aten::huber_loss", Formula<kFloats, [](Tensor x, Tensor target, int64_t reduction, Number delta) {
        return formula::HuberLoss(x.builder(), x, target, As(reduction), delta);
-     }>},
+     }>, lazy::kRefusesNumbers},
     {"aten::huber_loss_backward",
      Formula<kFloats, [](Tensor g, Tensor x, Tensor target, int64_t reduction, Number delta) {
        return HuberBackward(g, x, target, As(reduction), delta);

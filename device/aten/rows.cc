@@ -4,8 +4,8 @@
 namespace torch_lazy::device {
 
 void RegisterRows() {
-  for (Rows (*family)() : {UnaryRows, ArithmeticRows, TernaryRows, ComparisonRows, ActivationRows, CopyRows,
-                           ReductionRows, MomentRows, SoftmaxRows, NormRows, LossRows, ForeachRows, OptimizerRows}) {
+  for (Rows (*family)() : {UnaryRows, ArithmeticRows, TernaryRows, ComparisonRows, ActivationRows, CopyRows, ReductionRows,
+                           MomentRows, SoftmaxRows, NormRows, LossRows, ForeachRows, OptimizerRows, CheckedRows}) {
     for (const lazy::Row& row : family()) lazy::RegisterRow(row);
   }
 }

@@ -26,6 +26,7 @@ Rows NormRows();
 Rows LossRows();
 Rows ForeachRows();
 Rows OptimizerRows();
+Rows CheckedRows();
 
 // Makes all rows known to lazy/, before the first operator is looked up.
 void RegisterRows();

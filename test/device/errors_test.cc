@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What eager refuses is refused at the call, with eager's type, and the device goes on.
+#include <cmath>
 #include <functional>
 
 #include <ATen/ops/add.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/exp.h>
@@ -68,6 +70,24 @@ const Refused kRefused[] = {
        at::Tensor x = On(d, {3});
        at::add_out(x, x, On(d, {2, 3}));
      }},
+    {"a number that does not fit", [](at::Device d) { On(d, {2}).to(at::kByte).fill_(3).fill_(300); }},
+    {"a number that does not fit, floating", [](at::Device d) { On(d, {2}).clone().fill_(3.0).fill_(1e300); }},
+    {"integers divided by zero",
+     [](at::Device d) {
+       const at::Tensor x = On(d, {2}).to(at::kInt);
+       for (const int64_t divisor : {2, 0}) x.remainder(divisor);
+     }},
+    {"negative power of integers",
+     [](at::Device d) {
+       const at::Tensor x = On(d, {2}).to(at::kInt);
+       for (const int64_t exponent : {2, -1}) x.pow(exponent);
+     }},
+    {"a number out of the operator's range",
+     [](at::Device d) {
+       const at::Tensor x = On(d, {2, 3});
+       for (const double most : {1.0, -1.0}) x.renorm(2, 0, most);
+     }},
+    {"range of a number without end", [](at::Device d) { at::arange(0, NAN, at::device(d)); }},
     {"sizes of cat", [](at::Device d) { at::cat({On(d, {2, 3}), On(d, {2, 4})}, 0); }},
 };
 
@@ -108,6 +128,7 @@ TEST(Errors, MixedDevices) {
   EXPECT_THROW(lazy.view({3, 1}).mm(cpu.view({1, 3})), c10::Error);
   at::Tensor out = at::empty({0});
   EXPECT_THROW(at::index_select_out(out, lazy, 0, ToLazy(Iota({2}).to(at::kLong))), c10::Error);
+  EXPECT_THROW(Iota({1})[0].add_(lazy[0]), c10::Error);
   ExpectSame(lazy.add(Iota({1})[0]), cpu.add(Iota({1})[0]));  // a number on the host is no other device
 }
 

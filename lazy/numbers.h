@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers that eager may refuse for their value.
+//
+// 300 does not fit uint8, and integers are not divided by 0. Eager says so at the call, so a call with such a number runs
+// at once. Where ATen would have taken it, that is slow but right.
+#pragma once
+
+#include <c10/util/ArrayRef.h>
+
+#include "lazy/describe.h"
+#include "lazy/op.h"
+
+namespace torch_lazy::lazy {
+
+// True if no value of the number can make eager refuse the call with these tensors. `number`: as in CallNumber.
+bool IsAccepted(const c10::IValue& number, const Op& op, c10::ArrayRef<CallOperand> operands);
+
+}  // namespace torch_lazy::lazy
