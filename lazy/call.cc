@@ -3,6 +3,7 @@
 
 #include "lazy/describe.h"
 #include "lazy/numbers.h"
+#include "lazy/settings.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -44,7 +45,7 @@ struct Writer {
 void Describe(const Op& op, const torch::jit::Stack& stack, CallDescription* call) {
   Writer writer{*call};
   Describer<Writer> describer(op, &writer);
-  call->words.push_back(op.id);
+  call->words.push_back(FirstWord(op));
   const c10::IValue* values = stack.data() + stack.size() - op.args.size();
   for (size_t i = 0; call->recordable && i < op.args.size(); ++i) call->recordable = describer.Boxed(i, values[i]);
   for (const CallNumber& number : call->numbers) {

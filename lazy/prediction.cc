@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/prediction.h"
 
+#include "lazy/settings.h"
+
 namespace torch_lazy::lazy {
 
 Prediction::Prediction(const Op& op) : op_(op), lock_(DeviceLock()), trace_(ThreadTrace()), call_(trace_->at->likely) {
-  if (call_ == nullptr || call_->op != &op || trace_->ends_step) {
+  if (call_ == nullptr || call_->words()[0] != FirstWord(op) || trace_->ends_step) {
     call_ = nullptr;
     return;
   }
-  next_word_ = call_->words() + 1;  // the first names the operator
+  next_word_ = call_->words() + 1;
   next_slot_ = call_->slots();
 }
 

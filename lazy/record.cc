@@ -6,6 +6,7 @@
 #include "lazy/call.h"
 #include "lazy/op.h"
 #include "lazy/run_call.h"
+#include "lazy/settings.h"
 #include "lazy/shapes.h"
 #include "lazy/trace.h"
 
@@ -98,8 +99,9 @@ Recorded TryRecord(const Op& op, CallDescription& call, const std::shared_ptr<co
                    const torch::jit::Stack& stack, Results* results, std::shared_ptr<Trace>* conflict, const char** reason) {
   Locked lock(DeviceLock());
   std::shared_ptr<Trace>& trace = ThreadTrace();
-  *reason = trace->ends_step ? "step" : "another thread";
-  *conflict = trace->ends_step ? trace : Conflict(call, trace.get());
+  const bool other_settings = trace->num_calls() != 0 && trace->settings() != SettingsOf(call.words[0]);
+  *reason = trace->ends_step ? "step" : other_settings ? "settings" : "another thread";
+  *conflict = trace->ends_step || other_settings ? trace : Conflict(call, trace.get());
   if (*conflict != nullptr) return Recorded::kConflict;
   c10::SmallVector<int32_t, 8> slots;
   AssignSlots(call, *trace, &slots);

@@ -14,6 +14,7 @@
 #include "lazy/gil.h"
 #include "lazy/memory.h"
 #include "lazy/segments.h"
+#include "lazy/settings.h"
 #include "lazy/storage.h"
 #include "lazy/trace.h"
 
@@ -146,6 +147,7 @@ void CutAndRun(const std::shared_ptr<Trace>& trace, const char* reason) {
   LAZY_LOG(1, "cut: ", reason, ", ", trace->num_calls(), " calls");
   const bool once = reason == kUnknownShape;
   try {
+    const UseSettings settings(trace->num_calls() != 0 ? trace->settings() : CurrentSettings());
     if (entry != nullptr) {
       entry->Run(trace.get(), once);
     } else {

@@ -14,6 +14,7 @@
 
 #include "lazy/closing.h"
 #include "lazy/lock.h"
+#include "lazy/settings.h"
 #include "lazy/storage.h"
 #include "lazy/trie.h"
 
@@ -49,6 +50,8 @@ class Trace {
   bool ends_step = false;                 // to be cut before the next call
 
   size_t num_calls() const { return path.size(); }
+  // Those of all its calls (settings.h); there is a call.
+  uint32_t settings() const { return SettingsOf(path.front()->words()[0]); }
   // True if a wait after the first `end` calls may find the slot's storage alive. What died before the next call counts as
   // found, since the program might have waited first; but not what was made after the update before the last call, which
   // only read it: an optimizer's temporary.

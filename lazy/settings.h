@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Settings of PyTorch that decide what a call does.
+//
+// The default dtype decides that of 1 / 2, determinism what a kernel does or refuses. They belong to the operator in a
+// call's first word, so that other settings walk another path. A trace is recorded and run under the same: a change cuts it.
+#pragma once
+
+#include <cstdint>
+
+#include "lazy/op.h"
+
+namespace torch_lazy::lazy {
+
+// Those in force, as one number.
+uint32_t CurrentSettings();
+
+// The first word of a call that is made now.
+inline int64_t FirstWord(const Op& op) { return static_cast<int64_t>(op.id) | static_cast<int64_t>(CurrentSettings()) << 32; }
+inline uint32_t SettingsOf(int64_t first_word) { return static_cast<uint32_t>(first_word >> 32); }
+
+// In force for a scope, for all threads, as PyTorch's own are.
+class UseSettings {
+ public:
+  explicit UseSettings(uint32_t settings);
+  ~UseSettings();
+  UseSettings(const UseSettings&) = delete;
+  UseSettings& operator=(const UseSettings&) = delete;
+
+ private:
+  const uint32_t before_;
+};
+
+}  // namespace torch_lazy::lazy
