@@ -26,7 +26,6 @@
 #include <c10/util/OptionalArrayRef.h>
 
 #include "lazy/call.h"
-#include "lazy/failure.h"
 #include "lazy/members.h"
 
 namespace torch_lazy::lazy {
@@ -138,7 +137,6 @@ class Describer {
     }
     LazyStorageImpl* storage = IsDense(tensor) ? LazyStorageImpl::Of(tensor) : nullptr;
     if (storage == nullptr) return sink_.Unrecordable();
-    dtype_ = DTypeBeside(dtype_, tensor.scalar_type());
     const int64_t flags = (tensor.is_conj() ? 1 : 0) | (tensor.is_neg() ? 2 : 0) | (impl->is_wrapped_number() ? 4 : 0);
     return Push(kLazy, static_cast<int64_t>(tensor.scalar_type()) | (flags << 8) | (impl->dim() << 16)) &&
            Words(impl->sizes()) && Words(impl->strides()) && sink_.Word(impl->storage_offset()) &&
@@ -151,8 +149,7 @@ class Describer {
       return sink_.Unrecordable();
     }
     const bool wrapped = tensor.unsafeGetTensorImpl()->is_wrapped_number();
-    const int64_t refusal = op_.refused_numbers != 0 && !tensor.is_complex() ? Refusal(tensor.item().toDouble()) : 0;
-    if (!Push(kCpuScalar, static_cast<int64_t>(tensor.scalar_type()) | (wrapped << 8) | (refusal << 16))) return false;
+    if (!Push(kCpuScalar, static_cast<int64_t>(tensor.scalar_type()) | (wrapped << 8))) return false;
     if (!op_.structural_numbers) return true;
     return tensor.is_complex() ? sink_.Unrecordable() : sink_.Word(std::bit_cast<int64_t>(tensor.item().toDouble()));
   }
@@ -186,12 +183,9 @@ class Describer {
     return ok && sink_.Number(arg, value);
   }
 
-  int64_t Refusal(double number) const { return RefusalOf(number, dtype_) & op_.refused_numbers; }
-
   bool NumberWords(const at::Scalar& number) {
     const Tag tag = number.isFloatingPoint() ? kDouble : number.isBoolean() ? kBool : number.isComplex() ? kComplex : kInt;
-    const int64_t refusal = op_.refused_numbers != 0 && tag != kComplex ? Refusal(number.toDouble()) : 0;
-    if (!Push(tag, refusal)) return false;
+    if (!Push(tag)) return false;
     if (!op_.structural_numbers) return true;
     if (tag == kComplex) {
       const c10::complex<double> value = number.toComplexDouble();
@@ -226,7 +220,6 @@ class Describer {
 
   const Op& op_;
   Sink& sink_;
-  at::ScalarType dtype_ = at::ScalarType::Undefined;  // that numbers are held against
 };
 
 }  // namespace torch_lazy::lazy

@@ -2,7 +2,6 @@
 #include "lazy/failure.h"
 
 #include <algorithm>
-#include <limits>
 #include <string_view>
 
 #include <ATen/core/enum_tag.h>
@@ -12,48 +11,6 @@ namespace {
 
 // Pointwise, but integers may not be divided by 0, raised to negative powers, or be too large for the dtype.
 constexpr std::string_view kRefusesIntegers[] = {"div", "divide", "floor_divide", "fmod", "masked_fill", "pow", "remainder"};
-
-struct Refusal {
-  std::string_view name;  // of the functional form
-  uint8_t numbers;
-};
-
-constexpr Refusal kRefusals[] = {
-    {"_cdist_forward", kNotPositive},
-    {"_pdist_forward", kNotPositive},
-    {"clamp", kOverflowing},
-    {"clamp_max", kOverflowing},
-    {"clamp_min", kOverflowing},
-    {"div", kNotPositiveIntegers},
-    {"elu_backward", kNotPositive},
-    {"fill", kOverflowing},
-    {"floor_divide", kNotPositiveIntegers},
-    {"fmod", kNotPositiveIntegers},
-    {"histc", kNotPositive},
-    {"huber_loss", kNotPositive},
-    {"index_fill", kOverflowing},
-    {"leaky_relu_backward", kNotPositive},
-    {"masked_fill", kOverflowing},
-    {"pow", kNotPositiveIntegers},
-    {"remainder", kNotPositiveIntegers},
-    {"renorm", kNotPositive},
-    {"smooth_l1_loss", kNotPositive},
-    {"softshrink", kNotPositive},
-    {"where", kOverflowing},
-};
-
-// The largest number of a dtype; infinity where it does not matter.
-double LargestOf(at::ScalarType dtype) {
-  switch (dtype) {
-    case at::kByte: return 0xff;
-    case at::kChar: return 0x7f;
-    case at::kShort: return 0x7fff;
-    case at::kInt: return 0x7fffffff;
-    case at::kHalf: return 65504;
-    case at::kFloat: return std::numeric_limits<float>::max();
-    default: return std::numeric_limits<double>::infinity();
-  }
-}
 
 // Beginnings of names, each for its forms (in place, backward, ...).
 constexpr std::string_view kTakesAllValues[] = {
@@ -133,24 +90,6 @@ bool IsOneOf(std::string_view name, c10::ArrayRef<std::string_view> names) {
 }
 
 }  // namespace
-
-uint8_t NumbersRefused(const c10::OperatorHandle& handle) {
-  const std::string_view name = FunctionalName(handle);
-  for (const Refusal& refusal : kRefusals) {
-    if (refusal.name == name) return refusal.numbers;
-  }
-  return kNoNumber;
-}
-
-uint8_t RefusalOf(double number, at::ScalarType dtype) {
-  const bool integral = c10::isIntegralType(dtype, /*includeBool=*/true);
-  const double largest = LargestOf(dtype);
-  const double least = integral ? -largest - 1 : -largest;
-  const bool overflows = number > largest || number < least;
-  const bool positive = number > 0;
-  return static_cast<uint8_t>((overflows ? kOverflowing : 0) | (integral && !positive ? kNotPositiveIntegers : 0) |
-                              (positive ? 0 : kNotPositive));
-}
 
 bool MayFail(const c10::OperatorHandle& handle) {
   constexpr std::string_view kList = "_foreach_";

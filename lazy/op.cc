@@ -151,7 +151,6 @@ Op::Op(c10::OperatorHandle h) : handle(h), name(Key(h.operator_name())) {
                          !handle.hasKernelForDispatchKey(c10::DispatchKey::CPU);
   const bool pointwise = handle.hasTag(at::Tag::pointwise);
   may_fail = MayFail(handle);
-  refused_numbers = NumbersRefused(handle);
   has_meta = (structured && (pointwise || handle.hasTag(at::Tag::reduction) || IsPlainProduct(handle.operator_name().name))) ||
              (composite && pointwise);
 }

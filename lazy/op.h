@@ -66,9 +66,8 @@ struct Op {
   bool takes_tensors = false;        // some argument, `out=` aside, is a tensor or a list of tensors
   bool updates_list = false;         // `_foreach_*_`: writes each tensor of its first argument
   bool may_fail = true;              // may refuse values when it runs: an index out of range, a singular matrix
-  uint8_t refused_numbers = 0;       // RefusedNumbers (failure.h)
   bool structural_numbers = false;   // the values of its numbers are part of the path
-  Refused refuses = Refused::kNone;
+  Refused refuses = Refused::kNone;   // beside integer tensors; see numbers.h
 };
 
 // The op of a handle; made on first use, never freed.

@@ -12,7 +12,6 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "lazy/elementwise_shape.h"
-#include "lazy/failure.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -98,20 +97,6 @@ bool HasNumberAboveTensors(const CallDescription& call) {
   }
   return std::any_of(call.numbers.begin(), call.numbers.end(),
                      [&](const CallNumber& number) { return CategoryOf(number.value) > tensors; });
-}
-
-// One that ATen may refuse, when it sees it: Meta kernels need not.
-bool HasRefusedNumber(const Op& op, const CallDescription& call) {
-  if (op.refused_numbers == 0) return false;
-  at::ScalarType dtype = at::ScalarType::Undefined;
-  for (const CallOperand& operand : call.operands) {
-    dtype = DTypeBeside(dtype, c10::typeMetaToScalarType(operand.tensor->dtype()));
-  }
-  return std::any_of(call.numbers.begin(), call.numbers.end(), [&](const CallNumber& number) {
-    if (number.value.isTensor() ? !number.value.toTensor().defined() : number.value.isList()) return false;
-    const at::Scalar value = number.value.isTensor() ? number.value.toTensor().item() : number.value.toScalar();
-    return !value.isComplex() && (RefusalOf(value.toDouble(), dtype) & op.refused_numbers) != 0;
-  });
 }
 
 // Meta tensors in the place of lazy ones: one for each, so that a kernel sees which arguments are one tensor.
@@ -231,7 +216,7 @@ std::shared_ptr<const CallShape> ShapeOfCall(const Op& op, const CallDescription
     auto found = learned.by_call.find(key);
     if (found != learned.by_call.end()) return found->second;
     if (!op.has_meta || learned.without_meta.contains(op.id) || !op.takes_tensors || HasNumberAboveTensors(call) ||
-        HasRefusedNumber(op, call) || ResizesPointwise(op, call)) {
+        ResizesPointwise(op, call)) {
       return nullptr;
     }
     if (!IsPlainArithmetic(op, call) && !learned.proven.contains(ProofOf(op, call))) return nullptr;
