@@ -23,13 +23,15 @@ double Largest(at::ScalarType dtype) {
 }
 
 bool Fits(double value, bool is_integer, const Op& op, at::ScalarType dtype) {
+  if (is_integer && at::isIntegralType(dtype, /*includeBool=*/true)) {
+    if (op.refuses == Refused::kZero && value == 0) return false;
+    if (op.refuses == Refused::kNegative && value < 0) return false;
+  }
   const double largest = Largest(dtype);
   if (!at::isIntegralType(dtype, /*includeBool=*/false)) {
     return largest == 0 || !std::isfinite(value) || std::abs(value) <= largest;
   }
-  if (!(std::abs(value) <= largest) || (!is_integer && dtype == at::kByte && value < 0)) return false;
-  if (!is_integer || op.refuses == Refused::kNone) return true;
-  return op.refuses == Refused::kZero ? value != 0 : value >= 0;
+  return std::abs(value) <= largest && (is_integer || dtype != at::kByte || value >= 0);
 }
 
 template <typename Accept>

@@ -77,6 +77,11 @@ const Refused kRefused[] = {
        const at::Tensor x = On(d, {2}).to(at::kInt);
        for (const int64_t divisor : {2, 0}) x.remainder(divisor);
      }},
+    {"truth values divided by zero",
+     [](at::Device d) {
+       const at::Tensor x = On(d, {2}).to(at::kBool);
+       for (const int64_t divisor : {2, 0}) x.remainder(divisor);
+     }},
     {"negative power of integers",
      [](at::Device d) {
        const at::Tensor x = On(d, {2}).to(at::kInt);
