@@ -17,7 +17,7 @@ demo: build
 
 # Tests run two at a time, with OpenMP threads that do not spin: spinning made the other test's steps twenty times as
 # slow. What was counted is shown whether it passes or not.
-COUNTS = grep -E '^(op_db|gradcheck|random programs) ' build/Testing/Temporary/LastTest.log
+COUNTS = grep -E '^(op_db|module_db|optim_db|error_inputs|gradcheck|random programs) ' build/Testing/Temporary/LastTest.log
 
 test: build
 	@ctest --preset dev; status=$$?; $(COUNTS); exit $$status

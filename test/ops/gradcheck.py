@@ -3,17 +3,15 @@
 """Derivatives of op_db's entries on device lazy against finite differences, in double precision: backward, forward mode,
 batched, and backward twice, as PyTorch's own tests check them.
 
-    gradcheck.py [--ops add,nn.functional.*] [--dtype float64] [--jobs 2] [--limit SECONDS]
+    gradcheck.py [--only add,nn.functional.*] [--dtype float64] [--jobs 2] [--limit SECONDS]
 
 What eager execution on the CPU fails is left out, and counted. Prints "N of M ops passed"; exits with 1 unless all have.
 """
 
-import argparse
 import fnmatch
 import sys
 import time
 import unittest
-import warnings
 
 import torch
 from torch.testing._internal.common_methods_invocations import op_db
@@ -21,27 +19,9 @@ from torch.testing._internal.common_utils import TestGradients
 
 import pool
 from exclusions import reason_to_exclude
-from op_db import full_name
+from suite import full_name, parser, start_worker
 
 NOT_PASSED_BY_EAGER = "eager fails"
-
-
-def parse_arguments():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--ops", type=lambda text: text.split(","), default=["*"], help="names or patterns")
-    parser.add_argument("--dtype", type=lambda name: getattr(torch, name), default=torch.float64)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--limit", type=float, default=600, help="seconds an op may take")
-    return parser.parse_args()
-
-
-def start_worker():
-    warnings.simplefilter("ignore")
-    torch.set_num_threads(1)
-    import torch_lazy  # noqa: F401
-
-    torch._lazy.mark_step = lambda *_: None  # torch.testing calls the in-tree one for any device named lazy
-    torch.ops.torch_lazy.set_option("compile", "off")
 
 
 def checks_of(op):
@@ -68,17 +48,22 @@ def check_both(op, dtype):
 
 
 def main():
-    arguments = parse_arguments()
+    options = parser()
+    options.set_defaults(dtype=torch.float64)
+    arguments = options.parse_args()
     ops = {full_name(op): op for op in op_db
            if op.supports_autograd and arguments.dtype in op.supported_backward_dtypes("cpu") and not reason_to_exclude(op)
-           and any(fnmatch.fnmatchcase(full_name(op), pattern) for pattern in arguments.ops)}
+           and any(fnmatch.fnmatchcase(full_name(op), pattern) for pattern in arguments.only)}
     started = time.monotonic()
     failures = {}
-    for name, result, death, _ in pool.run(ops, start=start_worker, work=lambda name: check_both(ops[name], arguments.dtype),
-                                           num_workers=arguments.jobs, limit_s=arguments.limit):
+    for name, result, death, _ in pool.run(
+        ops, start=lambda: start_worker(arguments), work=lambda name: check_both(ops[name], arguments.dtype),
+        num_workers=arguments.jobs, limit_s=arguments.limit,
+    ):
         failures[name] = death or result["failure"]
         if failures[name]:
-            print(f"{'left out' if failures[name] == NOT_PASSED_BY_EAGER else 'FAILED'} {name}: {failures[name][:300]}", flush=True)
+            verdict = "left out" if failures[name] == NOT_PASSED_BY_EAGER else "FAILED"
+            print(f"{verdict} {name}: {failures[name][:300]}", flush=True)
     outcomes = list(failures.values())
     left_out = outcomes.count(NOT_PASSED_BY_EAGER)
     passed = outcomes.count(None)
