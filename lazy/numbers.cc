@@ -38,12 +38,13 @@ template <typename Accept>
 bool All(const c10::IValue& number, const Accept& accept) {
   if (number.isDouble()) return accept(number.toDouble(), false);
   if (number.isInt()) return accept(static_cast<double>(number.toInt()), true);
+  if (number.isBool()) return accept(number.toBool() ? 1.0 : 0.0, true);
   if (number.isTensor()) {
     const at::Tensor& tensor = number.toTensor();
     if (!tensor.defined() || tensor.is_complex()) return true;
     return accept(tensor.item().toDouble(), !tensor.is_floating_point());
   }
-  if (!number.isList()) return true;  // a truth value; complex numbers, which have kernels of ATen's only
+  if (!number.isList()) return true;  // complex numbers, which have kernels of ATen's only
   for (const c10::IValue& item : number.toListRef()) {
     if (!All(item, accept)) return false;
   }
@@ -53,6 +54,7 @@ bool All(const c10::IValue& number, const Accept& accept) {
 }  // namespace
 
 bool IsAccepted(const c10::IValue& number, const Op& op, c10::ArrayRef<CallOperand> operands) {
+  if (number.isBool() && op.refuses == Refused::kTruth) return false;
   at::ScalarType last = at::ScalarType::Undefined;
   for (const CallOperand& operand : operands) {
     const at::ScalarType dtype = c10::typeMetaToScalarType(operand.tensor->dtype());

@@ -104,7 +104,8 @@ Refused RefusedBy(const std::string& name) {
   for (const char* divides : {"aten::div", "aten::floor_divide", "aten::remainder", "aten::fmod"}) {
     if (name.rfind(divides, 0) == 0) return Refused::kZero;
   }
-  return name.rfind("aten::pow", 0) == 0 ? Refused::kNegative : Refused::kNone;
+  if (name.rfind("aten::pow", 0) == 0) return Refused::kNegative;
+  return name.rfind("aten::add", 0) == 0 || name.rfind("aten::sub", 0) == 0 ? Refused::kTruth : Refused::kNone;
 }
 
 bool IsPlainProduct(const std::string& name) {

@@ -38,8 +38,8 @@ enum RowFlags : uint32_t {
 // How an operator runs on CPU aliases when it is not the operator itself that is called there.
 using Runner = void (*)(torch::jit::Stack*);
 
-// Which integers an operator refuses for integer tensors, as divisor or exponent.
-enum class Refused : uint8_t { kNone, kZero, kNegative };
+// Which numbers an operator refuses: integers beside integer tensors, as divisor or exponent; a truth value as factor.
+enum class Refused : uint8_t { kNone, kZero, kNegative, kTruth };
 
 enum class ArgKind : uint8_t { kTensor, kTensorList, kOptionalTensorList, kNumber, kNumberList, kStructure, kGenerator };
 
@@ -67,7 +67,7 @@ struct Op {
   bool updates_list = false;         // `_foreach_*_`: writes each tensor of its first argument
   bool may_fail = true;              // may refuse values when it runs: an index out of range, a singular matrix
   bool structural_numbers = false;   // the values of its numbers are part of the path
-  Refused refuses = Refused::kNone;   // beside integer tensors; see numbers.h
+  Refused refuses = Refused::kNone;  // see numbers.h
 };
 
 // The op of a handle; made on first use, never freed.

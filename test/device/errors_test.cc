@@ -77,6 +77,11 @@ const Refused kRefused[] = {
        const at::Tensor x = On(d, {2}).to(at::kInt);
        for (const int64_t divisor : {2, 0}) x.remainder(divisor);
      }},
+    {"truth value as a factor",
+     [](at::Device d) {
+       const at::Tensor x = On(d, {2}).to(at::kInt);
+       x.add(x, 1).add(x, true);
+     }},
     {"truth values divided by zero",
      [](at::Device d) {
        const at::Tensor x = On(d, {2}).to(at::kBool);
