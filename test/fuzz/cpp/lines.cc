@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/fuzz/cpp/lines.h"
 
+#include <cctype>
+#include <cstring>
+#include <string_view>
+
 #include <torch/csrc/autograd/autograd.h>
 
 #include "absl/strings/str_join.h"
@@ -235,6 +239,16 @@ std::vector<Kind> MakeKinds() {
 }
 
 }  // namespace
+
+bool Line::Says(const char* name) const {
+  const std::string_view all = text;
+  const auto is_of_name = [&](size_t i) { return i < all.size() && (std::isalnum(static_cast<unsigned char>(all[i])) || all[i] == '_'); };
+  const size_t length = std::strlen(name);
+  for (size_t at = all.find(name); at != all.npos; at = all.find(name, at + 1)) {
+    if (!is_of_name(at - 1) && !is_of_name(at + length)) return true;
+  }
+  return false;
+}
 
 const std::vector<Kind>& Kinds() {
   static const auto* const kinds = new std::vector<Kind>(MakeKinds());

@@ -26,6 +26,8 @@ struct Frame {
 struct Line {
   const char* text;
   void (*run)(Frame&);
+
+  bool Says(const char* name) const;
 };
 
 struct Kind {

@@ -4,20 +4,13 @@
 #include <cmath>
 #include <regex>
 #include <sstream>
+#include <stdexcept>
 #include <typeinfo>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
 namespace torch_lazy::fuzz {
-namespace {
-
-std::regex Word(const std::string& name) { return std::regex("\\b" + name + "\\b"); }
-
-}  // namespace
-
-bool Step::Uses(const char* name) const { return std::regex_search(form().text, Word(name)); }
-
 std::string Step::Text() const {
   std::string text = form().text;
   const std::pair<const char*, std::string> names[] = {
@@ -76,6 +69,10 @@ void Machine::Run(const Step& step) {
               note, step.number, step.extent, step.shape, step.dtype, device_};
   std::string error;
   try {
+    // PyTorch does not always look whether there is a tensor.
+    for (const auto& [name, tensor] : {std::pair("a", &frame.a), std::pair("b", &frame.b), std::pair("c", &frame.c)}) {
+      if (step.form().Says(name) && !tensor->defined()) throw std::logic_error("no tensor");
+    }
     step.form().run(frame);
   } catch (const std::exception& thrown) {
     error = typeid(thrown).name();

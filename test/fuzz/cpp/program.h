@@ -22,8 +22,7 @@ struct Step {
   at::ScalarType dtype = at::kFloat;
 
   const Line& form() const { return Kinds()[kind].lines[line]; }
-  bool Uses(const char* name) const;  // whether the line says `name`
-  std::string Text() const;           // C++, with the names of the tensors
+  std::string Text() const;  // C++, with the names of the tensors
 };
 
 using Program = std::vector<Step>;
