@@ -135,7 +135,7 @@ class Describer {
       *host = true;
       return op_.args[arg].written ? sink_.Unrecordable() : HostTensor(tensor);
     }
-    LazyStorageImpl* storage = IsDense(tensor) ? LazyStorageImpl::Of(tensor) : nullptr;
+    LazyStorageImpl* storage = IsDense(tensor) && !IsNamed(tensor) ? LazyStorageImpl::Of(tensor) : nullptr;
     if (storage == nullptr) return sink_.Unrecordable();
     const int64_t flags = (tensor.is_conj() ? 1 : 0) | (tensor.is_neg() ? 2 : 0) | (impl->is_wrapped_number() ? 4 : 0);
     return Push(kLazy, static_cast<int64_t>(tensor.scalar_type()) | (flags << 8) | (impl->dim() << 16)) &&

@@ -17,6 +17,9 @@ inline bool IsDense(const at::Tensor& tensor) {
   return tensor.layout() == at::kStrided && !tensor.key_set().has_any(kOthers);
 }
 
+// Names of dimensions, which ATen's kernels alone carry from tensor to tensor: calls on such tensors run at once.
+inline bool IsNamed(const at::Tensor& tensor) { return tensor.key_set().has(c10::DispatchKey::Named); }
+
 using MemberMap = absl::FunctionRef<at::Tensor(const at::Tensor&)>;
 
 // A tensor of the layout and sizes of `tensor` on another device; each member is what `map` makes of that of `tensor`.

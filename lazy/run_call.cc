@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/run_call.h"
 
+#include <ATen/NamedTensorUtils.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
@@ -44,6 +45,7 @@ class CpuCall {
         SetMembers(original, alias, [this](const at::Tensor& member) { return Wrap(member); });
         continue;
       }
+      at::namedinference::propagate_names(original, alias);
       LazyStorageImpl* storage = LazyStorageImpl::Of(original);
       if (storage != nullptr && alias.storage().unsafeGetStorageImpl() != storage->content.unsafeGetStorageImpl()) {
         TORCH_CHECK(false, op_.name, ": replacing the storage of an output is not supported on device lazy");
@@ -88,6 +90,7 @@ class CpuCall {
     }
     at::Tensor tensor =
         MakeTensor(std::move(storage), result.scalar_type(), result.sizes(), result.strides(), result.storage_offset());
+    at::namedinference::propagate_names(tensor, result);
     if (result.is_conj()) tensor.unsafeGetTensorImpl()->_set_conj(true);
     if (result.is_neg()) tensor.unsafeGetTensorImpl()->_set_neg(true);
     if (result.unsafeGetTensorImpl()->is_wrapped_number()) tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
@@ -139,6 +142,7 @@ class CpuCall {
 
   at::Tensor DenseAlias(const at::Tensor& tensor, bool written) {
     at::Tensor alias = SyncToCpuAlias(tensor, reason_, written);
+    at::namedinference::propagate_names(alias, tensor);
     if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) alias.unsafeGetTensorImpl()->set_wrapped_number(true);
     storages_.emplace_back(alias.storage().unsafeGetStorageImpl(), tensor.storage());
     return alias;
