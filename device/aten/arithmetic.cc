@@ -44,12 +44,20 @@ bool MulNumberInPlace(lazy::Lowering& call) {
 template <Op kOp>
 constexpr auto* FloatBinary = Primitive2<kFloats, kOp>;
 
+// Of 16 bits ATen rounds each step of it, and an integer may lie between.
+bool FloorDivide(lazy::Lowering& call) {
+  if (!InClass(kFloats, call.ComputeType()) || ir::IsHalf(call.Result(0).dtype)) return false;
+  if (!IsReal(call, 0) || !IsReal(call, 1)) return false;
+  call.Return(0, Binary(Op::kFloorDiv, ReadAsResult(call, 0), Argument<Exact>::Read(call, 1)));
+  return true;
+}
+
 // (x, y, rounding_mode?)
 bool DivideByMode(lazy::Lowering& call) {
   if (!InClass(kFloats, call.ComputeType()) || !IsReal(call, 0) || !IsReal(call, 1)) return false;
   const Tensor x = ReadAsResult(call, 0), y = Argument<Exact>::Read(call, 1);
   const absl::string_view mode = call.String(2);
-  if (mode == "floor") return call.Return(0, Binary(Op::kFloorDiv, x, y)), true;
+  if (mode == "floor") return FloorDivide(call);
   Tensor quotient = x / y;
   // Of two 16-bit tensors ATen truncates the rounded quotient, of a tensor and a number the quotient.
   if (mode == "trunc" && y.rank() > 0) quotient = Rounded(quotient, call.Result(0).dtype);
@@ -107,7 +115,7 @@ constexpr lazy::Row kRows[] = {
     {"aten::mul_.Scalar", MulNumberInPlace},
     {"aten::div.Scalar", Formula<kFloats, [](Tensor x, Number y) { return x / y; }>},
     {"aten::div.Tensor_mode", DivideByMode},
-    {"aten::floor_divide", Formula<kFloats, [](Tensor x, Exact y) { return Binary(Op::kFloorDiv, x, y); }>},
+    {"aten::floor_divide", FloorDivide},
     {"aten::remainder.Tensor", FloatBinary<Op::kRemainder>},
     {"aten::fmod.Tensor", FloatBinary<Op::kFmod>},
     {"aten::pow.Tensor_Scalar", PowNumber, lazy::kStructuralScalars},
