@@ -28,10 +28,17 @@ LearnedShapes& Learned() {
   return *learned;
 }
 
-// What the geometry of results depends on: all words but the operands' offsets in their storages.
+// What the geometry of results depends on: all words but the operands' offsets in their storages; and, since an operator may
+// refuse to read what it writes, which operands share a storage that is written.
 Words KeyOf(const CallDescription& call) {
   Words key(call.words.begin(), call.words.end());
   for (const int32_t offset : call.offset_words) key[offset] = 0;
+  for (size_t i = 0; i < call.operands.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      const CallOperand &one = call.operands[i], &other = call.operands[j];
+      if ((one.written || other.written) && one.storage == other.storage) key.push_back(static_cast<int64_t>(i << 32 | j));
+    }
+  }
   return key;
 }
 

@@ -77,6 +77,12 @@ const Refused kRefused[] = {
        const at::Tensor x = On(d, {2}).to(at::kInt);
        for (const int64_t divisor : {2, 0}) x.remainder(divisor);
      }},
+    {"source that is the destination",
+     [](at::Device d) {
+       at::Tensor x = On(d, {2, 3});
+       const at::Tensor index = On(d, {2}).to(at::kLong);
+       x.index_add_(0, index, On(d, {2, 3})).index_add_(0, index, x);
+     }},
     {"truth value as a factor",
      [](at::Device d) {
        const at::Tensor x = On(d, {2}).to(at::kInt);

@@ -27,7 +27,7 @@ std::string Step::Text() const {
   for (const auto& [name, value] : names) {
     const char* unlike_call = name == absl::string_view("dtype") ? "(?!\\()" : "";  // at::dtype(...) is a function
     const std::regex word(absl::StrCat("(^|[^:\\w])", name, "\\b", unlike_call));
-    text = std::regex_replace(text, word, absl::StrCat("$1", value));
+    text = std::regex_replace(text, word, absl::StrCat("$01", value));
   }
   return text;
 }
