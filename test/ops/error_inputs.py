@@ -28,7 +28,7 @@ def check(op, arguments):
     for index, error_input in enumerate(op.error_inputs("cpu")):
         sample = error_input.sample_input
         call = sample.input, sample.args, sample.kwargs
-        _error_of(lambda: suite.sync(arguments.device))  # what a failed entry has left
+        suite.error_of(lambda: suite.sync(arguments.device))  # what a failed entry has left
         try:
             if _outcome(op, call, "cpu") is None:
                 continue  # another device's error
@@ -47,8 +47,8 @@ def _check_call(op, call, device):
         return _expect(_outcome(op, call, device), expected, "at the call")
     for _ in range(3):  # learned, recorded, known
         _expect(_outcome(op, harmless, device), None, "with other values")
-        _expect(_error_of(lambda: suite.sync(device)), None, "at the sync, with other values")
-    _expect(_outcome(op, call, device) or _error_of(lambda: suite.sync(device)), expected, "for its values")
+        _expect(suite.error_of(lambda: suite.sync(device)), None, "at the sync, with other values")
+    _expect(_outcome(op, call, device) or suite.error_of(lambda: suite.sync(device)), expected, "for its values")
     for values, outcome in [(harmless, None), (call, expected)]:
         _check_state(op, values, device, outcome)
 
@@ -67,13 +67,13 @@ def _check_state(op, call, device, expected):
     suite.sync(device)
     before.add_(1)
     made = before * 2
-    error = _error_of(lambda: op(tensor, *arguments, **keywords))
+    error = suite.error_of(lambda: op(tensor, *arguments, **keywords))
     if error is None:
         before.mul_(3)
         later.add_(5)
         after = made + later
-        error = _error_of(lambda: suite.sync(device))
-        if expected is not None and device == "lazy" and _error_of(after.tolist) is None:
+        error = suite.error_of(lambda: suite.sync(device))
+        if expected is not None and device == "lazy" and suite.error_of(after.tolist) is None:
             raise Mismatch("what was made after the failed call can be read")
     _expect(error, expected, "in a program")
     factor, summand = (3, 5) if expected is None else (1, 0)
@@ -100,15 +100,7 @@ class Harmless(Replica):
 def _outcome(op, call, device):
     """What the call raises; None if it returns."""
     tensor, arguments, keywords = Replica(device).of(call)
-    return _error_of(lambda: op(tensor, *arguments, **keywords))
-
-
-def _error_of(call):
-    try:
-        call()
-    except Exception as error:
-        return error
-    return None
+    return suite.error_of(lambda: op(tensor, *arguments, **keywords))
 
 
 def _expect(error, expected, when):

@@ -97,7 +97,7 @@ def _check_form(info, config, form, arguments):
         return _expect_same_type(actual, expected)
     for step in range(arguments.steps):
         before = suite.metrics(arguments.device)
-        errors = [_error_of(run.step) for run in (actual, expected)]
+        errors = [suite.error_of(run.step) for run in (actual, expected)]
         if any(errors):
             return _expect_same_type(*errors)
         suite.sync(arguments.device)
@@ -113,14 +113,6 @@ def _start(info, config, flags, dtype, device):
         return Run(info, config, flags, dtype, device)
     except Exception as error:
         return error
-
-
-def _error_of(call):
-    try:
-        call()
-    except Exception as error:
-        return error
-    return None
 
 
 def _expect_same_type(actual, expected):

@@ -43,6 +43,15 @@ def metrics(device):
     return json.loads(torch.ops.torch_lazy.metrics()) if device == "lazy" else {}
 
 
+def error_of(call):
+    """What the call raises; None if it returns."""
+    try:
+        call()
+    except Exception as error:
+        return error
+    return None
+
+
 def start_worker(arguments):
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
