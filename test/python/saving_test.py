@@ -51,9 +51,13 @@ def assert_same(left, right, device):
     ("cpu", {"map_location": torch.device("lazy:0")}, "lazy"),
 ])
 def test_saved_and_loaded(name, saved, options, loaded):
-    if name == "sparse" and callable(options.get("map_location")):
-        pytest.skip("PyTorch stores tensors without a storage of their own by way of the CPU, and takes no function there")
-    assert_same(reloaded(tensors(saved)[name], **options), tensors("cpu")[name], loaded)
+    value = tensors(saved)[name]
+    if name == "sparse" and saved == "lazy" and callable(options.get("map_location")):
+        # PyTorch stores PrivateUse1 tensors that have no storage by way of the CPU, and refuses a function there.
+        with pytest.raises(Exception, match="map_location"):
+            reloaded(value, **options)
+        return
+    assert_same(reloaded(value, **options), tensors("cpu")[name], loaded)
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])
