@@ -18,6 +18,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, aten) {
   RegisterDropout(aten);
   RecordTheRest(aten);  // last: it leaves out what has a kernel by now
   RegisterLinearRunners();
+  RegisterAcceleratorDtypes();
   RegisterConvolutionRunners();
   RegisterRecurrentRunners();
 }

@@ -23,6 +23,11 @@ bool TakesHostTensors(const Op& op) {
          op.name.rfind("aten::_unsafe_index", 0) == 0 || op.name.rfind("aten::_nested", 0) == 0;
 }
 
+// Operators that read a tensor of no dimensions as a number, which may be on any device beside the one written.
+bool TakesNumberOfAnyDevice(const Op& op) {
+  return op.name == "aten::fill_.Tensor" || op.name == "aten::index_fill_.int_Tensor";
+}
+
 // The arguments of one call replaced by CPU tensors on the same memory, one alias per tensor and one alias storage per
 // lazy storage, so that identity and aliasing among arguments survive; and the way back.
 class CpuCall {
@@ -126,7 +131,7 @@ class CpuCall {
     if (!tensor.defined()) return tensor;
     if (!tensor.is_privateuseone()) {
       const bool is_read = !written && (tensor.dim() == 0 || TakesHostTensors(op_));
-      TORCH_CHECK(is_read || !op_.takes_tensors || AllOnHost(),
+      TORCH_CHECK(is_read || !op_.takes_tensors || AllOnHost() || TakesNumberOfAnyDevice(op_),
                   "Expected all tensors to be on the same device, but found at least two devices, lazy:0 and ",
                   tensor.device(), "!");
       return tensor;

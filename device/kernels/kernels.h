@@ -28,4 +28,7 @@ void RegisterLinearRunners();
 void RegisterConvolutionRunners();
 void RegisterRecurrentRunners();
 
+// Likewise, of operators whose CPU kernels take fewer dtypes than an accelerator's.
+void RegisterAcceleratorDtypes();
+
 }  // namespace torch_lazy::device

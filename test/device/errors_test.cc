@@ -8,10 +8,12 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/exp.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/index_select.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/tensor.h>
 
 #include "test/device/tensors.h"
 
@@ -146,6 +148,15 @@ TEST(Errors, MixedDevices) {
   EXPECT_THROW(at::index_select_out(out, lazy, 0, ToLazy(Iota({2}).to(at::kLong))), c10::Error);
   EXPECT_THROW(Iota({1})[0].add_(lazy[0]), c10::Error);
   ExpectSame(lazy.add(Iota({1})[0]), cpu.add(Iota({1})[0]));  // a number on the host is no other device
+}
+
+// As on every eager device, what reads its operand as a number takes one of any device.
+TEST(Errors, HostTensorFilledWithANumberOfTheDevice) {
+  at::Tensor cpu = Iota({3});
+  EXPECT_TRUE(cpu.fill_(ToLazy(Iota({4}))[3]).equal(at::full({3}, 3.0)));
+  cpu.index_fill_(0, at::ones({1}, at::kLong), ToLazy(Iota({4}))[2]);
+  EXPECT_TRUE(cpu.equal(at::tensor({3.0f, 2.0f, 3.0f})));
+  EXPECT_THROW(cpu.masked_fill_(at::ones({3}, at::kBool), ToLazy(Iota({4}))[2]), c10::Error);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 """Random programs: what a line is, and running them on a device."""
 
 import copy
+import functools
 import re
 import weakref
 from dataclasses import dataclass
@@ -18,9 +19,16 @@ class Line:
     kind: str
     text: str
 
-    @property
+    @functools.cached_property
     def names(self):
-        return set(re.findall(r"\b[tn]\d+\b", self.text))
+        return frozenset(re.findall(r"\b[tn]\d+\b", self.text))
+
+    @functools.cached_property
+    def code(self):
+        return compile(self.text, "<line>", "exec")
+
+    def __getstate__(self):
+        return {"kind": self.kind, "text": self.text}
 
 
 class Invalid(Exception):
@@ -41,7 +49,7 @@ class Machine:
 
     def run(self, line):
         try:
-            exec(line.text, self.globals, self.variables)
+            exec(line.code, self.globals, self.variables)
             self.errors.append(None)
         except Exception as error:
             self.errors.append(type(error).__name__)
@@ -101,15 +109,19 @@ class Watch:
             after = self.machine.tensors()
         except RuntimeError:
             raise Invalid from None  # a view that autograd no longer lets anybody look at
+        reached = {tensor.untyped_storage()._cdata for tensor in self._read(line, before) + self._read(line, after)}
         roundings = {}
         for name, tensor in after.items():
             key = tensor.untyped_storage()._cdata
+            if key not in reached:
+                roundings[key] = self.of(tensor)
+                continue
             is_touched = name not in before or before[name] is not tensor or versions[name] != tensor._version
+            values = tensor.detach().double()
             now = max(roundings.get(key, 0), self.of(tensor), level if is_touched else 0)
-            roundings[key] = max(now, 0 if self._is_exact(tensor) else 1)
+            roundings[key] = max(now, 0 if self._is_exact(tensor, values) else 1)
+            self._check_size(tensor, values, roundings[key])
         self.roundings = roundings
-        for tensor in after.values():
-            self._check_size(tensor)
 
     def _read(self, line, tensors):
         """A backward pass reads what its graph has kept, which may be anything."""
@@ -117,18 +129,21 @@ class Watch:
             return list(tensors.values())
         return [tensor for name, tensor in tensors.items() if name.split(".")[0] in line.names]
 
-    def _is_exact(self, tensor):
+    def _is_exact(self, tensor, values):
         if not tensor.is_floating_point():
             return True
-        values = tensor.detach().double() * 4
-        return bool((values == values.round()).all()) and bool((values.abs() <= 4 * self.MAX_EXACT).all())
+        quarters = values * 4
+        return torch.equal(quarters, quarters.round()) and float(_largest(values)) <= self.MAX_EXACT
 
-    def _check_size(self, tensor):
+    def _check_size(self, tensor, values, rounded):
         if tensor.numel() > 4000 or tensor.untyped_storage().nbytes() > 64000:
             raise Invalid
-        values = tensor.detach().double()
-        if not bool(values.isfinite().all()) or (self.of(tensor) and bool((values.abs() > self.MAX_ROUNDED).any())):
+        if not bool(values.isfinite().all()) or (rounded and float(_largest(values)) > self.MAX_ROUNDED):
             raise Invalid
+
+
+def _largest(values):
+    return values.abs().max() if values.numel() > 0 else 0
 
 
 def run(lines, device):
