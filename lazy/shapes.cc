@@ -109,9 +109,11 @@ bool HasNumberAboveTensors(const CallDescription& call) {
 std::vector<int64_t> ProofOf(const Op& op, const CallDescription& call) {
   Words proof = {static_cast<int64_t>(op.id)};
   for (const CallOperand& operand : call.operands) {
-    proof.push_back(static_cast<int64_t>(operand.arg) << 32 | operand.tensor->dim() << 8 |
+    const int64_t is_empty = operand.tensor->numel() == 0;  // a kernel that has nothing to do refuses nothing
+    proof.push_back(static_cast<int64_t>(operand.arg) << 32 | operand.tensor->dim() << 16 | is_empty << 8 |
                     static_cast<int64_t>(c10::typeMetaToScalarType(operand.tensor->dtype())));
   }
+  for (const CallNumber& number : call.numbers) proof.push_back(~static_cast<int64_t>(CategoryOf(number.value)));
   return proof;
 }
 

@@ -19,7 +19,8 @@ namespace torch_lazy::lazy {
 // Null: unknown, run the call. Throws the user's errors as eager does. The device lock is not held.
 std::shared_ptr<const CallShape> ShapeOfCall(const Op& op, const CallDescription& call, const torch::jit::Stack& stack);
 
-// What a call shows of itself once it has run without an error: operator, and dtype and rank of each operand.
+// What a call shows of itself once it has run without an error: operator, the dtype and rank of each operand, whether it
+// is empty, and the kinds of the numbers.
 std::vector<int64_t> ProofOf(const Op& op, const CallDescription& call);
 
 // True if the same call was run at once, and nothing could be learned from it: it will always be run at once.

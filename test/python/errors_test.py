@@ -22,6 +22,30 @@ def test_as_eagers(call):
     assert str(lazy.value).splitlines()[0] == str(eager.value).splitlines()[0]
 
 
+# (a call that runs, one of the same dtypes that does not)
+REFUSED_DTYPES = {
+    "number of another kind": (lambda x: x.bool().clamp_min(3), lambda x: x.bool().clamp_min(True)),
+    "numbers of another kind": (
+        lambda x: torch._foreach_clamp_min([x.bool()], [3]), lambda x: torch._foreach_clamp_min([x.bool()], [True])),
+    "product of nothing": (lambda x: x[:0].bool().bmm(x[:0].bool()), lambda x: x.bool().bmm(x.bool())),
+    "median of nothing": (lambda x: x[:0].bool().median(), lambda x: x.bool().median()),
+    "decomposition of nothing": (lambda x: torch.linalg.lu_factor(x[:0].half()), lambda x: torch.linalg.lu_factor(x.half())),
+}
+
+
+@pytest.mark.parametrize("calls", REFUSED_DTYPES.values(), ids=REFUSED_DTYPES)
+def test_dtypes_at_the_call(calls):
+    accepted, refused = calls
+    with pytest.raises(Exception) as eager:
+        refused(torch.ones(2, 2, 2))
+    x = torch.ones(2, 2, 2, device="lazy")
+    accepted(x)
+    accepted(x)
+    with pytest.raises(eager.type):
+        refused(x)
+    torch.ops.torch_lazy.sync()
+
+
 def test_outputs_on_the_host():
     x = torch.ones(2, device="lazy")
     with pytest.raises(RuntimeError, match="same device"):
