@@ -16,6 +16,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, aten) {
   RegisterAttention(aten);
   RegisterComposites(aten);
   RegisterDropout(aten);
+  RegisterShallowCopies(aten);
   RecordTheRest(aten);  // last: it leaves out what has a kernel by now
   RegisterLinearRunners();
   RegisterAcceleratorDtypes();
@@ -25,6 +26,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, aten) {
 
 TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, aten) {
   RegisterDropout(aten);
+  RegisterShallowCopies(aten);
   RegisterLinearAutograd(aten);
   RegisterRecurrentAutograd(aten);
 }

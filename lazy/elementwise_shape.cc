@@ -16,6 +16,14 @@ bool IsRealNumber(const c10::IValue& value) {
   return tensor.unsafeGetTensorImpl()->is_wrapped_number() && !tensor.is_complex();
 }
 
+// A truth value, which eager takes for a number here and refuses there.
+bool IsTruth(const c10::IValue& value) {
+  if (value.isTensor()) return value.toTensor().defined() && value.toTensor().scalar_type() == at::kBool;
+  if (!value.isList()) return value.isBool();
+  const auto list = value.toListRef();
+  return std::any_of(list.begin(), list.end(), IsTruth);
+}
+
 // None may be an error (clamp without bounds), and a string may name a formula that there is not.
 bool HasOnlyTensorsAndNumbers(const Op& op, const torch::jit::Stack& stack) {
   for (auto arg = stack.end() - static_cast<ptrdiff_t>(op.args.size()); arg != stack.end(); ++arg) {
@@ -79,7 +87,7 @@ bool IsPlainArithmetic(const Op& op, const CallDescription& call) {
     const at::ScalarType dtype = c10::typeMetaToScalarType(operand.tensor->dtype());
     if (dtype != at::kFloat && dtype != at::kDouble) return false;
   }
-  return true;
+  return std::none_of(call.numbers.begin(), call.numbers.end(), [](const CallNumber& number) { return IsTruth(number.value); });
 }
 
 std::shared_ptr<const CallShape> ElementwiseShape(const Op& op, const CallDescription& call, const torch::jit::Stack& stack) {

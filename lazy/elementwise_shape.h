@@ -14,7 +14,7 @@
 
 namespace torch_lazy::lazy {
 
-// Elementwise on f32 and f64, which every kernel of these has: no need to see it run before its Meta kernel is believed.
+// Elementwise on f32 and f64 and their numbers, which every kernel of these has: no need to see it run before its Meta kernel is believed.
 bool IsPlainArithmetic(const Op& op, const CallDescription& call);
 
 // Null for a call that is not as plain as that. Throws the user's errors as eager does.

@@ -156,11 +156,10 @@ void RecordOrRun(const Op& op, torch::jit::Stack* stack) {
   LAZY_LOG(1, "at once: ", op.name);
   base::Count(base::Counter::kCallsImmediate);
   base::Count(base::Tally::kCallsImmediateByOp, op.name);
-  const bool learn = !op.immediate && call.recordable && !HasNoShape(call);
-  std::vector<int64_t> proof;
-  if (learn) proof = ProofOf(op, call);  // before the run, which gives the operands away
-  std::shared_ptr<const CallShape> shape = RunNow(op, stack, learn ? kUnknownShape : "immediate");
-  if (learn) Learn(call, std::move(proof), std::move(shape));
+  std::optional<Lesson> lesson;
+  if (!op.immediate && call.recordable && !HasNoShape(call)) lesson.emplace(op, call, *stack);
+  std::shared_ptr<const CallShape> shape = RunNow(op, stack, lesson ? kUnknownShape : "immediate");
+  if (lesson) lesson->Learn(std::move(shape));
 }
 
 }  // namespace

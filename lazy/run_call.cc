@@ -17,8 +17,9 @@
 namespace torch_lazy::lazy {
 namespace {
 
-// Operators whose index tensors may be on the host, as on every eager device.
+// Operators whose index tensors may be on the host, as on every eager device, or whose numbers come as a tensor that must be.
 bool TakesHostTensors(const Op& op) {
+  if (op.name.starts_with("aten::_foreach_addc")) return op.name.ends_with(".Tensor");
   return op.name.rfind("aten::index", 0) == 0 || op.name.rfind("aten::_index_put", 0) == 0 ||
          op.name.rfind("aten::_unsafe_index", 0) == 0 || op.name.rfind("aten::_nested", 0) == 0;
 }

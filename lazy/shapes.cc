@@ -8,7 +8,6 @@
 #include <ATen/MemoryOverlap.h>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "lazy/elementwise_shape.h"
 #include "lazy/meta_shape.h"
 
@@ -20,7 +19,7 @@ using Words = std::vector<int64_t>;
 struct LearnedShapes {
   std::mutex lock;
   absl::flat_hash_map<Words, std::shared_ptr<const CallShape>> by_call;
-  absl::flat_hash_set<Words> proven;
+  absl::flat_hash_map<Words, bool> proofs;  // false: the Meta kernel gave something else than what came out
 };
 
 LearnedShapes& Learned() {
@@ -104,9 +103,7 @@ bool HasNumberAboveTensors(const CallDescription& call) {
                      [&](const CallNumber& number) { return CategoryOf(number.value) > tensors; });
 }
 
-}  // namespace
-
-std::vector<int64_t> ProofOf(const Op& op, const CallDescription& call) {
+Words ProofOf(const Op& op, const CallDescription& call) {
   Words proof = {static_cast<int64_t>(op.id)};
   for (const CallOperand& operand : call.operands) {
     const int64_t is_empty = operand.tensor->numel() == 0;  // a kernel that has nothing to do refuses nothing
@@ -116,6 +113,16 @@ std::vector<int64_t> ProofOf(const Op& op, const CallDescription& call) {
   for (const CallNumber& number : call.numbers) proof.push_back(~static_cast<int64_t>(CategoryOf(number.value)));
   return proof;
 }
+
+bool MayAskMeta(const Op& op, const CallDescription& call) {
+  return op.has_meta && op.takes_tensors && !HasNumberAboveTensors(call) && !ResizesPointwise(op, call);
+}
+
+struct NoWarnings final : c10::WarningHandler {
+  void process(const c10::Warning&) override {}
+};
+
+}  // namespace
 
 bool HasNoShape(const CallDescription& call) {
   LearnedShapes& learned = Learned();
@@ -132,8 +139,11 @@ std::shared_ptr<const CallShape> ShapeOfCall(const Op& op, const CallDescription
     std::lock_guard<std::mutex> lock(learned.lock);
     auto found = learned.by_call.find(key);
     if (found != learned.by_call.end()) return found->second;
-    if (!op.has_meta || !op.takes_tensors || HasNumberAboveTensors(call) || ResizesPointwise(op, call)) return nullptr;
-    if (!IsPlainArithmetic(op, call) && !learned.proven.contains(ProofOf(op, call))) return nullptr;
+    if (!MayAskMeta(op, call)) return nullptr;
+    if (!IsPlainArithmetic(op, call)) {
+      const auto proof = learned.proofs.find(ProofOf(op, call));
+      if (proof == learned.proofs.end() || !proof->second) return nullptr;
+    }
   }
   std::shared_ptr<const CallShape> shape = ElementwiseShape(op, call, stack);
   if (shape == nullptr) shape = MetaShape(op, call, stack);
@@ -144,11 +154,27 @@ std::shared_ptr<const CallShape> ShapeOfCall(const Op& op, const CallDescription
   return shape;
 }
 
-void Learn(const CallDescription& call, std::vector<int64_t> proof, std::shared_ptr<const CallShape> shape) {
+Lesson::Lesson(const Op& op, const CallDescription& call, const torch::jit::Stack& stack)
+    : key_(KeyOf(call)), proof_(ProofOf(op, call)) {
+  {
+    LearnedShapes& learned = Learned();
+    std::lock_guard<std::mutex> lock(learned.lock);
+    if (!MayAskMeta(op, call) || learned.proofs.contains(proof_)) return;
+  }
+  NoWarnings quiet;  // the run itself will warn
+  c10::WarningUtils::WarningHandlerGuard guard(&quiet);
+  answer_ = MetaShape(op, call, stack);
+}
+
+void Lesson::Learn(std::shared_ptr<const CallShape> shape) {
   LearnedShapes& learned = Learned();
   std::lock_guard<std::mutex> lock(learned.lock);
-  if (shape != nullptr) learned.proven.insert(std::move(proof));
-  learned.by_call.emplace(KeyOf(call), std::move(shape));
+  if (shape != nullptr && answer_ != nullptr) {
+    const bool is_right = shape->list_sizes == answer_->list_sizes && shape->results == answer_->results;
+    const auto proof = learned.proofs.try_emplace(std::move(proof_), is_right).first;
+    proof->second &= is_right;
+  }
+  learned.by_call.emplace(std::move(key_), std::move(shape));
 }
 
 }  // namespace torch_lazy::lazy

@@ -19,14 +19,25 @@ namespace torch_lazy::lazy {
 // Null: unknown, run the call. Throws the user's errors as eager does. The device lock is not held.
 std::shared_ptr<const CallShape> ShapeOfCall(const Op& op, const CallDescription& call, const torch::jit::Stack& stack);
 
-// What a call shows of itself once it has run without an error: operator, the dtype and rank of each operand, whether it
-// is empty, and the kinds of the numbers.
-std::vector<int64_t> ProofOf(const Op& op, const CallDescription& call);
+// A call that runs at once because no shape is known, and what is learned of it. Made before the run, which gives the operands
+// away.
+//
+// Its result shows the shape of all calls like it. That it ran at all proves that eager has a kernel for its operator, the dtypes
+// and ranks of its operands, whether these are empty, and the kinds of its numbers; of other calls with these the Meta kernel is
+// asked from then on, if it gave what came out here. (Python's own Meta kernels promote otherwise now and then: `pow` of bool.)
+class Lesson {
+ public:
+  Lesson(const Op& op, const CallDescription& call, const torch::jit::Stack& stack);
+
+  // Null: nothing can be learned from it.
+  void Learn(std::shared_ptr<const CallShape> shape);
+
+ private:
+  std::vector<int64_t> key_, proof_;
+  std::shared_ptr<const CallShape> answer_;  // the Meta kernel's; null if it was not asked or has none
+};
 
 // True if the same call was run at once, and nothing could be learned from it: it will always be run at once.
 bool HasNoShape(const CallDescription& call);
-
-// The call has run; `shape` is what it returned, null if it must never be recorded.
-void Learn(const CallDescription& call, std::vector<int64_t> proof, std::shared_ptr<const CallShape> shape);
 
 }  // namespace torch_lazy::lazy

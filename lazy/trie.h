@@ -28,6 +28,8 @@ struct ResultShape {
   bool defined = true;
   Geometry geometry;       // of a new tensor
   size_t size_bytes = 0;   // of its new storage
+
+  friend bool operator==(const ResultShape&, const ResultShape&) = default;
 };
 
 // What a call returns, as far as geometry goes. Shared between nodes; never changes.

@@ -16,8 +16,10 @@ void RegisterAttention(torch::Library& aten);
 void RegisterComposites(torch::Library& aten);
 void RegisterNested(torch::Library& aten);  // at NestedTensorPrivateUse1
 
-// At PrivateUse1 and at AutogradPrivateUse1, since its parts have their own derivatives.
+// At PrivateUse1 and at AutogradPrivateUse1: the parts of dropout have their own derivatives, and who asks whether tensors may
+// be exchanged does not ask autograd for their history.
 void RegisterDropout(torch::Library& aten);
+void RegisterShallowCopies(torch::Library& aten);
 
 // At AutogradPrivateUse1, after the kernels.
 void RegisterLinearAutograd(torch::Library& aten);

@@ -32,16 +32,27 @@ at::Tensor Linear(at::Tensor input, at::Tensor weight, std::optional<at::Tensor>
   return at::native::linear(input, weight, bias);
 }
 
+// A matrix, and a bias for each of its rows. Eager takes a vector as well, and a bias of whatever shape broadcasts.
+bool AreRowsAndTheirBias(const at::Tensor& weight, const c10::IValue& bias) {
+  return weight.dim() == 2 && (bias.isNone() || !bias.toTensor().defined() || bias.toTensor().sizes() == weight.sizes().slice(0, 1));
+}
+
+bool LinearNeedsParts(Arguments arguments) {
+  // The strides of gradients follow those of the operands.
+  return IsOutOfTheOrdinary(arguments) || !AreRowsAndTheirBias(arguments[1].toTensor(), arguments[2]) ||
+         AnyTensor(arguments, [](const at::Tensor& tensor) { return !tensor.is_contiguous(); });
+}
+
+bool LinearBackwardNeedsParts(Arguments arguments) {
+  return IsOutOfTheOrdinary(arguments) ||
+         (c10::GradMode::is_enabled() && AnyTensor(arguments, [](const at::Tensor& tensor) { return tensor.requires_grad(); }));
+}
+
 }  // namespace
 
 void RegisterLinearAutograd(torch::Library& aten) {
-  // The strides of gradients follow those of the operands.
-  RegisterWholeOrParts(aten, "aten::linear", &Runner<Linear>, [](const at::Tensor& argument) {
-    return IsOutOfTheOrdinary(argument) || !argument.is_contiguous();
-  });
-  RegisterWholeOrParts(aten, "aten::linear_backward", &Runner<LinearBackward>, [](const at::Tensor& argument) {
-    return IsOutOfTheOrdinary(argument) || (c10::GradMode::is_enabled() && argument.requires_grad());
-  });
+  RegisterWholeOrParts(aten, "aten::linear", &Runner<Linear>, LinearNeedsParts);
+  RegisterWholeOrParts(aten, "aten::linear_backward", &Runner<LinearBackward>, LinearBackwardNeedsParts);
 }
 
 void RegisterLinearRunners() { lazy::RegisterRunner("aten::linear_backward", &Runner<LinearBackward>); }

@@ -30,6 +30,9 @@ void RegisterViews(torch::Library& aten) {
   aten.impl("unfold", TORCH_FN(at::native::unfold));
   aten.impl("view_as_real", TORCH_FN(at::native::view_as_real));
   aten.impl("view_as_complex", TORCH_FN(at::native::view_as_complex));
+}
+
+void RegisterShallowCopies(torch::Library& aten) {
   aten.impl("_has_compatible_shallow_copy_type", TORCH_FN(HasCompatibleShallowCopyType));
 }
 

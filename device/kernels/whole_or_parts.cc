@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/kernels/whole_or_parts.h"
 
-#include <algorithm>
-
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/impl/TorchDispatchModeTLS.h>
@@ -16,7 +14,8 @@ class WholeOrParts final : public c10::OperatorKernel {
       : whole_(std::move(whole)), parts_(parts), needs_parts_(needs_parts) {}
 
   void operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
-    if (AreNeeded(torch::jit::last(*stack, handle.schema().arguments().size()))) {
+    const Arguments arguments = torch::jit::last(*stack, handle.schema().arguments().size());
+    if (c10::impl::TorchDispatchModeTLS::any_modes_set() || needs_parts_(arguments)) {
       parts_(stack);
     } else {
       whole_.callBoxed(handle, keys, stack);
@@ -24,13 +23,6 @@ class WholeOrParts final : public c10::OperatorKernel {
   }
 
  private:
-  bool AreNeeded(c10::ArrayRef<c10::IValue> arguments) const {
-    if (c10::impl::TorchDispatchModeTLS::any_modes_set()) return true;
-    return std::any_of(arguments.begin(), arguments.end(), [this](const c10::IValue& argument) {
-      return argument.isTensor() && argument.toTensor().defined() && needs_parts_(argument.toTensor());
-    });
-  }
-
   c10::SafeKernelFunction whole_;
   lazy::Runner parts_;
   NeedsParts needs_parts_;
@@ -38,9 +30,10 @@ class WholeOrParts final : public c10::OperatorKernel {
 
 }  // namespace
 
-bool IsOutOfTheOrdinary(const at::Tensor& argument) {
-  return argument.is_complex() || argument._fw_grad(/*level=*/0).defined() ||
-         argument.key_set().has(c10::DispatchKey::Python);
+bool IsOutOfTheOrdinary(Arguments arguments) {
+  return AnyTensor(arguments, [](const at::Tensor& tensor) {
+    return tensor.is_complex() || tensor._fw_grad(/*level=*/0).defined() || tensor.key_set().has(c10::DispatchKey::Python);
+  });
 }
 
 void RegisterWholeOrParts(torch::Library& aten, const char* name, lazy::Runner parts, NeedsParts needs_parts) {

@@ -83,6 +83,17 @@ TEST(Autograd, IsEagers) {
   }
 }
 
+// What a view's history is, is found out when somebody asks; exchanging tensors does not.
+TEST(Autograd, SetDataLeavesHistoriesAlone) {
+  for (const char* device : {"cpu", "lazy"}) {
+    const torch::Tensor view = torch::zeros({8}, torch::Device(device)).slice(0, 0, 8, 2);
+    view.alias().copy_(Leaf({4}, torch::Device(device)));
+    torch::zeros({4}, torch::Device(device)).set_data(view);
+    EXPECT_TRUE(view.is_leaf()) << device;
+    EXPECT_TRUE(view.requires_grad()) << device;
+  }
+}
+
 TEST(Autograd, ASavedTensorThatWasWrittenIsFound) {
   const torch::Tensor x = Leaf({5}, torch::Device("lazy"));
   const torch::Tensor y = x.exp(), z = y.sin();

@@ -19,6 +19,25 @@ TEST(Linear, IsEagers) {
   }
 }
 
+// Eager takes a weight of one dimension, and a bias of any shape that broadcasts.
+TEST(Linear, GradientsOfUnusualShapes) {
+  const at::Tensor x = at::randn({4, 3});
+  const std::vector<std::pair<at::Tensor, at::Tensor>> cases = {
+      {at::randn({3}), {}}, {at::randn({4, 3}), at::randn({4, 4})}, {at::randn({4, 3}), at::randn({1})}};
+  for (const auto& [weight, bias] : cases) {
+    std::vector<at::Tensor> grads[2];
+    for (const bool lazy : {false, true}) {
+      for (const at::Tensor& operand : {x, weight, bias}) {
+        if (operand.defined()) grads[lazy].push_back((lazy ? ToLazy(operand) : operand.clone()).requires_grad_());
+      }
+      std::vector<at::Tensor>& leaves = grads[lazy];
+      at::linear(leaves[0], leaves[1], leaves.size() > 2 ? leaves[2] : at::Tensor()).sum().backward();
+      for (at::Tensor& leaf : leaves) leaf = leaf.grad();
+    }
+    for (size_t i = 0; i < grads[0].size(); ++i) ExpectSame(grads[1][i], grads[0][i]);
+  }
+}
+
 TEST(Linear, BackwardGivesTheProducts) {
   const at::Tensor x = at::randn({2, 4, 3}), weight = at::randn({5, 3}), grad = at::randn({2, 4, 5});
   const auto [grad_x, grad_weight, grad_bias] =

@@ -46,12 +46,27 @@ def test_dtypes_at_the_call(calls):
     torch.ops.torch_lazy.sync()
 
 
+def test_powers_of_truth_are_truth():
+    x = torch.tensor([[True, False], [True, True]])
+    for y in (x, x.t(), x[:, :1]):
+        assert y.to("lazy").t().pow(True).dtype == torch.bool
+        assert torch.equal(y.to("lazy").t().pow(True).cpu(), y.t().pow(True))
+
+
 def test_outputs_on_the_host():
     x = torch.ones(2, device="lazy")
     with pytest.raises(RuntimeError, match="same device"):
         torch.nonzero(x, out=torch.empty([], dtype=torch.long))
     with pytest.raises(RuntimeError, match="same device"):
         torch.tensor(1.0).add_(x.sum())
+
+
+def test_numbers_in_a_tensor_on_the_host():
+    lists = [[torch.full((3,), value, device="lazy"), torch.full((2,), value, device="lazy")] for value in (1.0, 2.0, 3.0)]
+    sums = torch._foreach_addcdiv(*lists, torch.tensor([3.0, 6.0]))
+    torch._foreach_addcmul_(*lists, torch.tensor([1.0, 2.0]))
+    assert [x.tolist() for x in sums] == [[3, 3, 3], [5, 5]]
+    assert [x.tolist() for x in lists[0]] == [[7, 7, 7], [13, 13]]
 
 
 def test_exponents_that_are_integers():

@@ -39,7 +39,7 @@ std::vector<Kind> MakeKinds() {
           LINE(out = at::full(shape, number, at::dtype(dtype).device(device))),
           LINE(out = at::zeros(shape, at::dtype(dtype).device(device))),
           LINE(out = at::ones(shape, dtype).to(device)),
-          LINE(out = at::tensor({1, -2, 3, 0, 5, -6}).view({2, 3}).to(device).to(dtype)),
+          LINE(out = at::tensor({1, -2, 3, 0, 5, -6}).view({2, 3}).clone().to(device).to(dtype)),
           LINE(out = at::eye(extent, at::dtype(dtype).device(device))),
       }},
       {"random", 4, {
@@ -104,7 +104,7 @@ std::vector<Kind> MakeKinds() {
           LINE(a.masked_fill_(b > 0, number)),
           LINE(a.index({Slice(1)}).add_(b)),
           LINE(a.index({Ellipsis, Slice(None, None, 2)}).mul_(2)),
-          LINE(a.index_put_({0}, b)),
+          LINE(a.index_put_({0}, at::atleast_1d(b))),  // PyTorch fills with a number of the CPU, copies one of other devices
           LINE(a.index_put_({-1}, number)),
           LINE(a.index_put_({a > 1}, number)),
           LINE(a.index_put_({at::zeros({2}, at::dtype(at::kLong).device(device))}, b, true)),
