@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/numbers.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -17,6 +18,7 @@ double Largest(at::ScalarType dtype) {
     case at::kLong: return 0x1p62;
     case at::kHalf: return 65504;
     case at::kBFloat16: return 3.3895e38;
+    case at::kBool:  // beside a floating number it becomes float32
     case at::kFloat: case at::kComplexFloat: return std::numeric_limits<float>::max();
     default: return 0;
   }
@@ -44,22 +46,34 @@ bool All(const c10::IValue& number, const Accept& accept) {
     if (!tensor.defined() || tensor.is_complex()) return true;
     return accept(tensor.item().toDouble(), !tensor.is_floating_point());
   }
-  if (!number.isList()) return true;  // complex numbers, which have kernels of ATen's only
+  if (number.isComplexDouble()) return accept(number.toComplexDouble().real(), false);
+  if (!number.isList()) return true;
   for (const c10::IValue& item : number.toListRef()) {
     if (!All(item, accept)) return false;
   }
   return true;
 }
 
+// Only complex tensors take it for sure.
+bool IsImaginary(const c10::IValue& number) {
+  if (number.isComplexDouble()) return number.toComplexDouble().imag() != 0;
+  if (number.isTensor()) return number.toTensor().defined() && number.toTensor().is_complex();
+  if (!number.isList()) return false;
+  const auto list = number.toListRef();
+  return std::any_of(list.begin(), list.end(), IsImaginary);
+}
+
 }  // namespace
 
 bool IsAccepted(const c10::IValue& number, const Op& op, c10::ArrayRef<CallOperand> operands) {
   if (number.isBool() && op.refuses == Refused::kTruth) return false;
+  const bool is_imaginary = IsImaginary(number);
   at::ScalarType last = at::ScalarType::Undefined;
   for (const CallOperand& operand : operands) {
     const at::ScalarType dtype = c10::typeMetaToScalarType(operand.tensor->dtype());
     if (dtype == last) continue;
     last = dtype;
+    if (is_imaginary && !c10::isComplexType(dtype)) return false;
     if (!All(number, [&](double value, bool is_integer) { return Fits(value, is_integer, op, dtype); })) return false;
   }
   return true;

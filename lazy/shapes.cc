@@ -27,24 +27,36 @@ LearnedShapes& Learned() {
   return *learned;
 }
 
-// What the geometry of results depends on: all words but the operands' offsets in their storages; and, since an operator may
-// refuse to read what it writes, which operands share a storage that is written.
-Words KeyOf(const CallDescription& call) {
-  Words key(call.words.begin(), call.words.end());
-  for (const int32_t offset : call.offset_words) key[offset] = 0;
+// Bytes of its storage between a tensor's first and last element.
+std::pair<int64_t, int64_t> BytesOf(const c10::TensorImpl& tensor) {
+  const int64_t size = static_cast<int64_t>(tensor.itemsize());
+  int64_t extent = tensor.numel() > 0 ? 1 : 0;
+  for (int64_t d = 0; extent > 0 && d < tensor.dim(); ++d) extent += (tensor.size(d) - 1) * tensor.stride(d);
+  return {tensor.storage_offset() * size, (tensor.storage_offset() + extent) * size};
+}
+
+bool Overlap(const c10::TensorImpl& one, const c10::TensorImpl& other) {
+  const auto a = BytesOf(one), b = BytesOf(other);
+  return a.first < b.second && b.first < a.second;
+}
+
+// Which operands share a storage that is written, and whether in the same place: an operator may refuse to read what it writes.
+void PushSharing(const CallDescription& call, Words* words) {
   for (size_t i = 0; i < call.operands.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
       const CallOperand &one = call.operands[i], &other = call.operands[j];
-      if ((one.written || other.written) && one.storage == other.storage) key.push_back(static_cast<int64_t>(i << 32 | j));
+      if ((!one.written && !other.written) || one.storage != other.storage) continue;
+      words->push_back(static_cast<int64_t>(i << 32 | j << 1 | static_cast<size_t>(Overlap(*one.tensor, *other.tensor))));
     }
   }
-  return key;
 }
 
-// Bytes of its storage that a dense tensor takes.
-std::pair<int64_t, int64_t> BytesOf(const c10::TensorImpl& tensor) {
-  const int64_t size = static_cast<int64_t>(tensor.itemsize());
-  return {tensor.storage_offset() * size, (tensor.storage_offset() + tensor.numel()) * size};
+// What the geometry of results depends on, and whether eager takes the call: all words but the operands' offsets.
+Words KeyOf(const CallDescription& call) {
+  Words key(call.words.begin(), call.words.end());
+  for (const int32_t offset : call.offset_words) key[offset] = 0;
+  PushSharing(call, &key);
+  return key;
 }
 
 // Writes to some of what it reads: the user's error, which ATen raises when it sees the memory, and only of dense tensors.
@@ -53,9 +65,8 @@ bool OverlapsPartly(const CallDescription& call) {
     if (!written.written || !written.tensor->is_non_overlapping_and_dense()) continue;
     for (const CallOperand& other : call.operands) {
       if (other.storage != written.storage || !other.tensor->is_non_overlapping_and_dense()) continue;
-      const auto a = BytesOf(*written.tensor), b = BytesOf(*other.tensor);
-      const bool is_same = a == b && written.tensor->strides() == other.tensor->strides();
-      if (!is_same && a.first < b.second && b.first < a.second) return true;
+      const bool is_same = BytesOf(*written.tensor) == BytesOf(*other.tensor) && written.tensor->strides() == other.tensor->strides();
+      if (!is_same && Overlap(*written.tensor, *other.tensor)) return true;
     }
   }
   return false;
@@ -111,6 +122,7 @@ Words ProofOf(const Op& op, const CallDescription& call) {
                     static_cast<int64_t>(c10::typeMetaToScalarType(operand.tensor->dtype())));
   }
   for (const CallNumber& number : call.numbers) proof.push_back(~static_cast<int64_t>(CategoryOf(number.value)));
+  PushSharing(call, &proof);
   return proof;
 }
 

@@ -23,8 +23,9 @@ std::shared_ptr<const CallShape> ShapeOfCall(const Op& op, const CallDescription
 // away.
 //
 // Its result shows the shape of all calls like it. That it ran at all proves that eager has a kernel for its operator, the dtypes
-// and ranks of its operands, whether these are empty, and the kinds of its numbers; of other calls with these the Meta kernel is
-// asked from then on, if it gave what came out here. (Python's own Meta kernels promote otherwise now and then: `pow` of bool.)
+// and ranks of its operands, whether these are empty or written and read in one place, and the kinds of its numbers; of other
+// calls with these the Meta kernel is asked from then on, if it gave what came out here. (Python's own Meta kernels promote
+// otherwise now and then: `pow` of bool.)
 class Lesson {
  public:
   Lesson(const Op& op, const CallDescription& call, const torch::jit::Stack& stack);

@@ -15,7 +15,7 @@ namespace {
 struct Refusing {
   const char* name;
   at::ScalarType dtype;
-  double good, bad;
+  at::Scalar good, bad;
   std::function<at::Tensor(const at::Tensor&, const at::Scalar&)> call;
 };
 
@@ -34,6 +34,11 @@ const Refusing kCalls[] = {
      [](const at::Tensor& x, const at::Scalar& n) { return x.div(at::full({}, n, at::kInt), "floor"); }},
     {"remainder", at::kInt, 2, 0, [](const at::Tensor& x, const at::Scalar& n) { return x.remainder(n.toLong()); }},
     {"pow", at::kInt, 2, -1, [](const at::Tensor& x, const at::Scalar& n) { return x.pow(n.toLong()); }},
+    {"fill_ with an imaginary number", at::kFloat, c10::complex<double>(1, 0), c10::complex<double>(1, 2),
+     [](const at::Tensor& x, const at::Scalar& n) { return x.clone().fill_(n); }},
+    {"addcmul by an imaginary number", at::kFloat, c10::complex<double>(1, 0), c10::complex<double>(1, 2),
+     [](const at::Tensor& x, const at::Scalar& n) { return x.addcmul(x, x, n); }},
+    {"clamp of truth", at::kBool, 1.5, 1e300, [](const at::Tensor& x, const at::Scalar& n) { return x.clamp_min(n); }},
     {"softshrink", at::kFloat, 0.5, -1, [](const at::Tensor& x, const at::Scalar& n) { return at::softshrink(x, n); }},
     {"huber_loss", at::kFloat, 0.5, -1,
      [](const at::Tensor& x, const at::Scalar& n) { return at::huber_loss(x, x.add(1), 1, n.toDouble()); }},

@@ -102,7 +102,7 @@ KINDS = {
         "{a}.addmm_({b}, {c})",
         "{a}[1:].add_({b})",
         "{a}[..., ::2] *= 2",
-        "{a}[0] = {b}",
+        "{a}[0] = torch.atleast_1d({b})",  # PyTorch fills with a number of the CPU, copies one of other devices
         "{a}[-1] = {number}",
         "{a} += {b}[0]",
         "{a}.select(-1, 0).sub_(1)",
@@ -170,7 +170,7 @@ KINDS = {
         "{out} = {a}.sum((0, -1))",
         "{out} = {a}.sum(0, dtype=torch.float64)",
         "{out} = {a}.cumsum(0)",
-        "{out} = F.mse_loss({a}, {b}, reduction='sum')",
+        "{out} = F.mse_loss({a}, {b}, reduction='sum').clone()",  # the storage of eager's has room for all terms
         "{out} = {a} @ {b}",
         "{out} = {a} @ {a}.t()",
         "{out} = {a}.t() @ {b}",

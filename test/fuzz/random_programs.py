@@ -94,9 +94,9 @@ def verdict(lines, threads, arguments):
     return crash or result
 
 
-def report(seed, text, arguments):
+def report(seed, arguments):
     lines = program_of(seed, arguments.lines)
-    print(f"FAILED seed {seed}: {text}")
+    print(f"seed {seed}", flush=True)
     if not verdict(lines, in_threads(seed), arguments):
         print("  passes alone: it takes what other programs of its batch have left", flush=True)
         return
@@ -134,8 +134,10 @@ def main():
             else:
                 passed += len(seeds)
         jobs = again
-    for seed, text in failures[:10]:
-        report(seed, text, arguments)
+    for seed, text in failures:
+        print(f"FAILED seed {seed}: {text}", flush=True)
+    for seed, _ in failures[:10]:
+        report(seed, arguments)
     print(f"random programs {arguments.mode}: {passed} of {arguments.programs} passed "
           f"({time.monotonic() - started:.0f} s)")
     sys.exit(bool(failures))

@@ -46,6 +46,31 @@ def test_dtypes_at_the_call(calls):
     torch.ops.torch_lazy.sync()
 
 
+# (a call that runs, one of the same shapes or dtypes that does not)
+REFUSED_OPERANDS = {
+    "larger than the product": (lambda x: x.addmm(x, x), lambda x: x.addmm(x, x[:, :1])),
+    "larger than the product, in place": (lambda x: x.addmm_(x.clone(), x), lambda x: x.addmm_(x.clone(), x[:, :1])),
+    "its own source": (
+        lambda x: x[0].scatter_add_(0, torch.zeros_like(x[0], dtype=torch.int64), x[1]),
+        lambda x: x[0].scatter_add_(0, torch.zeros_like(x[0], dtype=torch.int64), x[0])),
+    "its own source, of another size": (
+        lambda x: x[0].scatter_add_(0, torch.zeros_like(x[0], dtype=torch.int64), x[0].clone()),
+        lambda x: x.view(16).scatter_add_(0, torch.zeros(16, dtype=torch.int64, device=x.device), x.view(16))),
+}
+
+
+@pytest.mark.parametrize("calls", REFUSED_OPERANDS.values(), ids=REFUSED_OPERANDS)
+def test_operands_at_the_call(calls):
+    accepted, refused = calls
+    with pytest.raises(RuntimeError):
+        refused(torch.ones(4, 4))
+    x = torch.ones(4, 4, device="lazy")
+    accepted(x)
+    accepted(x)
+    with pytest.raises(RuntimeError):
+        refused(x)
+
+
 def test_powers_of_truth_are_truth():
     x = torch.tensor([[True, False], [True, True]])
     for y in (x, x.t(), x[:, :1]):
