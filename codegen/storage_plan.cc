@@ -133,8 +133,9 @@ class StoragePlanner {
       const bool is_writer = reader == writer;
       const int group = units_->units[writer].group;
       const bool allowed =
-          is_writer ? group < 0 || MayOverwrite(bodies_[group], overwrite.before, overwrite.after)
-                    : !units_->order.Reaches(writer, reader);
+          !is_writer  ? !units_->order.Reaches(writer, reader)
+          : group < 0 ? IsOneOperand(overwrite)
+                      : MayOverwrite(bodies_[group], overwrite.before, overwrite.after);
       if (allowed) {
         units_->order.AddEdge(reader, writer);
         continue;
@@ -144,6 +145,16 @@ class StoragePlanner {
       const int place = OperandOf(overwrite.after, &call, &operand);
       return AskForCopy(call, place);
     }
+  }
+
+  // A call that also reads the old value by another operand would see what it has written.
+  bool IsOneOperand(const Overwrite& overwrite) const {
+    ir::Value call = ir::kNoValue, operand = ir::kNoValue;
+    OperandOf(overwrite.after, &call, &operand);
+    const auto& inputs = graph_.node(call).inputs;
+    return std::count_if(inputs.begin(), inputs.end(), [&](ir::Value input) {
+             return partition_.StoredAs(graph_, input) == overwrite.before;
+           }) == 1;
   }
 
   void AskForCopy(int output) {

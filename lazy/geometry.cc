@@ -6,9 +6,11 @@
 
 namespace torch_lazy::lazy {
 
-Geometry GeometryOf(const at::TensorBase& tensor) {
+Geometry GeometryOf(const at::TensorBase& tensor) { return GeometryOf(*tensor.unsafeGetTensorImpl()); }
+
+Geometry GeometryOf(const c10::TensorImpl& tensor) {
   Geometry geometry;
-  geometry.dtype = tensor.scalar_type();
+  geometry.dtype = c10::typeMetaToScalarType(tensor.dtype());
   geometry.conj = tensor.is_conj();
   geometry.neg = tensor.is_neg();
   geometry.sizes = tensor.sizes();
@@ -43,6 +45,11 @@ size_t SizeBytes(const Geometry& geometry) {
     last += (geometry.sizes[d] - 1) * geometry.strides[d];
   }
   return static_cast<size_t>(last + 1) * c10::elementSize(geometry.dtype);
+}
+
+bool Overlap(const Geometry& one, const Geometry& other) {
+  const auto first_byte = [](const Geometry& g) { return static_cast<size_t>(g.offset) * c10::elementSize(g.dtype); };
+  return first_byte(one) < SizeBytes(other) && first_byte(other) < SizeBytes(one);
 }
 
 }  // namespace torch_lazy::lazy

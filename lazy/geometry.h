@@ -23,6 +23,7 @@ struct Geometry {
 };
 
 Geometry GeometryOf(const at::TensorBase& tensor);
+Geometry GeometryOf(const c10::TensorImpl& tensor);
 
 // A CPU tensor of this geometry on `content`.
 at::Tensor Alias(const c10::Storage& content, const Geometry& geometry);
@@ -32,5 +33,8 @@ at::Tensor MetaTensor(const Geometry& geometry);
 
 // Bytes a storage must have for this geometry.
 size_t SizeBytes(const Geometry& geometry);
+
+// Whether tensors on one storage may touch the same bytes: from the first element to the last, what lies between included.
+bool Overlap(const Geometry& one, const Geometry& other);
 
 }  // namespace torch_lazy::lazy

@@ -80,6 +80,16 @@ class CallLowering final : public Lowering {
     return operand >= 0 ? values_[operand] : HostNumber(arg, k, Argument(arg).toListRef()[k].toTensor());
   }
 
+  bool ItemsAreIndependent() const override {
+    for (const NodeOperand& one : call_.operands) {
+      for (const NodeOperand& other : call_.operands) {
+        if (!one.written || one.slot != other.slot || one.item == other.item) continue;
+        if (Overlap(one.geometry, other.geometry)) return false;
+      }
+    }
+    return true;
+  }
+
   ir::Value Number(int arg, ir::DType as) override { return NumberOf(arg, -1, Argument(arg), as); }
   ir::Value ListNumber(int arg, int k, ir::DType as) override {
     return NumberOf(arg, k, Argument(arg).toListRef()[k], as);

@@ -27,26 +27,14 @@ LearnedShapes& Learned() {
   return *learned;
 }
 
-// Bytes of its storage between a tensor's first and last element.
-std::pair<int64_t, int64_t> BytesOf(const c10::TensorImpl& tensor) {
-  const int64_t size = static_cast<int64_t>(tensor.itemsize());
-  int64_t extent = tensor.numel() > 0 ? 1 : 0;
-  for (int64_t d = 0; extent > 0 && d < tensor.dim(); ++d) extent += (tensor.size(d) - 1) * tensor.stride(d);
-  return {tensor.storage_offset() * size, (tensor.storage_offset() + extent) * size};
-}
-
-bool Overlap(const c10::TensorImpl& one, const c10::TensorImpl& other) {
-  const auto a = BytesOf(one), b = BytesOf(other);
-  return a.first < b.second && b.first < a.second;
-}
-
 // Which operands share a storage that is written, and whether in the same place: an operator may refuse to read what it writes.
 void PushSharing(const CallDescription& call, Words* words) {
   for (size_t i = 0; i < call.operands.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
       const CallOperand &one = call.operands[i], &other = call.operands[j];
       if ((!one.written && !other.written) || one.storage != other.storage) continue;
-      words->push_back(static_cast<int64_t>(i << 32 | j << 1 | static_cast<size_t>(Overlap(*one.tensor, *other.tensor))));
+      const size_t overlap = Overlap(GeometryOf(*one.tensor), GeometryOf(*other.tensor));
+      words->push_back(static_cast<int64_t>(i << 32 | j << 1 | overlap));
     }
   }
 }
@@ -65,8 +53,9 @@ bool OverlapsPartly(const CallDescription& call) {
     if (!written.written || !written.tensor->is_non_overlapping_and_dense()) continue;
     for (const CallOperand& other : call.operands) {
       if (other.storage != written.storage || !other.tensor->is_non_overlapping_and_dense()) continue;
-      const bool is_same = BytesOf(*written.tensor) == BytesOf(*other.tensor) && written.tensor->strides() == other.tensor->strides();
-      if (!is_same && Overlap(*written.tensor, *other.tensor)) return true;
+      const Geometry one = GeometryOf(*written.tensor), two = GeometryOf(*other.tensor);
+      const bool is_same = one.offset == two.offset && SizeBytes(one) == SizeBytes(two) && one.strides == two.strides;
+      if (!is_same && Overlap(one, two)) return true;
     }
   }
   return false;

@@ -62,15 +62,10 @@ struct Item<StoredNumbers> {
   }
 };
 
-// No item is another one too: ATen takes items in turn, so a later one would see what an earlier one wrote. `lists`: the
-// arguments that are lists, the written one first. Real numbers only.
-bool AreIndependent(lazy::Lowering& call, std::initializer_list<int> lists);
-
 template <typename Function, typename Result, typename... Args, size_t... kArg>
 bool LowerEach(TypeClass type_class, lazy::Lowering& call, Result (Function::*)(Args...) const, const Function& formula,
                std::index_sequence<kArg...>) {
-  const auto of_list = [](bool is_list, int arg) { return is_list ? arg : -1; };
-  if (!AreIndependent(call, {of_list(std::is_same_v<Args, Tensor>, kArg)...})) return false;
+  if (!call.ItemsAreIndependent()) return false;
   for (int k = 0; k < call.num_results(); ++k) {
     if (!InClass(type_class, call.Result(k).dtype)) return false;
   }

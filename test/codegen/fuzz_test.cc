@@ -162,11 +162,11 @@ class GraphMaker {
     values_.push_back(b_ir_.Take(x, index, dim));
   }
 
-  // Gives 2 a + b and a - b, the first perhaps in the place of a.
+  // Gives 2 a + b and a - b, the first perhaps in the place of a, and b perhaps a itself.
   void Call(Value x) {
     const int64_t record = calls_++;
     const int64_t inout = Pick(2) - 1;
-    const Value y = Like(x);
+    const Value y = Pick(4) == 0 ? x : Like(x);
     for (const Value result :
          b_ir_.Call("mix", record, {x, y}, {b_ir_.type(x), b_ir_.type(x)}, {inout, -1})) {
       values_.push_back(result);

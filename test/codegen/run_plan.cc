@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/codegen/run_plan.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <random>
@@ -108,6 +109,7 @@ class PlanRun {
       const int64_t operand = node.attrs.inout[k];
       if (operand >= 0) {
         EXPECT_EQ(step.results[k], step.operands[operand]);
+        EXPECT_EQ(std::count(step.operands.begin(), step.operands.end(), step.results[k]), 1);
       }
       const ir::HostValue& result = (*results)[k];
       const size_t bytes = static_cast<size_t>(result.num_elements() * ir::SizeBytes(result.dtype));

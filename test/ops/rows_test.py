@@ -383,3 +383,26 @@ def test_quotients_of_halves_next_to_an_integer(dtype):
     for divide in (lambda a, b: a // b, lambda a, b: a.div(b, rounding_mode="floor"), lambda a, b: a // 0.3):
         for _ in range(3):
             assert torch.equal(divide(x.to("lazy"), y.to("lazy")).cpu(), divide(x, y))
+
+
+# Items of the first list and of the second, by the tensor whose memory they share.
+LISTS = {
+    "one tensor twice": lambda x: ([x, x], [x.clone(), x.clone()]),
+    "a tensor and its view": lambda x: ([x.view(-1), x.t()], [x.clone().view(-1), x.clone().t()]),
+    "each reads the other": lambda x: ([x[:2], x[2:]], [x[2:], x[:2]]),
+    "parts of one storage": lambda x: ([x[:2], x[2:]], [x[:2].clone(), x[2:].clone()]),
+    "itself": lambda x: ([x], [x]),
+}
+FOREACH = {"mul": lambda a, b: torch._foreach_mul_(a, [2.0, 3.0][:len(a)]), "add": torch._foreach_add_, "copy": torch._foreach_copy_}
+
+
+@pytest.mark.parametrize("lists", LISTS.values(), ids=LISTS)
+@pytest.mark.parametrize("call", FOREACH.values(), ids=FOREACH)
+def test_items_are_taken_in_turn(call, lists):
+    torch.ops.torch_lazy.set_option("compile", "sync")
+    host = torch.arange(16.0).view(4, 4)
+    starts = [host.to("lazy") for _ in range(3)]
+    call(*lists(host))
+    for x in starts:
+        call(*lists(x))
+        assert torch.equal(x.cpu(), host)
