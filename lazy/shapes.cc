@@ -103,14 +103,15 @@ bool HasNumberAboveTensors(const CallDescription& call) {
                      [&](const CallNumber& number) { return CategoryOf(number.value) > tensors; });
 }
 
-Words ProofOf(const Op& op, const CallDescription& call) {
-  Words proof = {static_cast<int64_t>(op.id)};
-  for (const CallOperand& operand : call.operands) {
-    const int64_t is_empty = operand.tensor->numel() == 0;  // a kernel that has nothing to do refuses nothing
-    proof.push_back(static_cast<int64_t>(operand.arg) << 32 | operand.tensor->dim() << 16 | is_empty << 8 |
-                    static_cast<int64_t>(c10::typeMetaToScalarType(operand.tensor->dtype())));
+// The call's words, with a class in the place of each extent and nothing in that of strides and offsets.
+Words ProofOf(const CallDescription& call) {
+  Words proof(call.words.begin(), call.words.end());
+  for (size_t i = 0; i < call.operands.size(); ++i) {
+    const auto offset = proof.begin() + call.offset_words[i];
+    const auto strides = offset - call.operands[i].tensor->dim(), sizes = strides - call.operands[i].tensor->dim();
+    for (auto size = sizes; size != strides; ++size) *size = std::min<int64_t>(*size, 2);
+    std::fill(strides, offset + 1, 0);
   }
-  for (const CallNumber& number : call.numbers) proof.push_back(~static_cast<int64_t>(CategoryOf(number.value)));
   PushSharing(call, &proof);
   return proof;
 }
@@ -142,7 +143,7 @@ std::shared_ptr<const CallShape> ShapeOfCall(const Op& op, const CallDescription
     if (found != learned.by_call.end()) return found->second;
     if (!MayAskMeta(op, call)) return nullptr;
     if (!IsPlainArithmetic(op, call)) {
-      const auto proof = learned.proofs.find(ProofOf(op, call));
+      const auto proof = learned.proofs.find(ProofOf(call));
       if (proof == learned.proofs.end() || !proof->second) return nullptr;
     }
   }
@@ -156,7 +157,7 @@ std::shared_ptr<const CallShape> ShapeOfCall(const Op& op, const CallDescription
 }
 
 Lesson::Lesson(const Op& op, const CallDescription& call, const torch::jit::Stack& stack)
-    : key_(KeyOf(call)), proof_(ProofOf(op, call)) {
+    : key_(KeyOf(call)), proof_(ProofOf(call)) {
   {
     LearnedShapes& learned = Learned();
     std::lock_guard<std::mutex> lock(learned.lock);

@@ -22,10 +22,10 @@ std::shared_ptr<const CallShape> ShapeOfCall(const Op& op, const CallDescription
 // A call that runs at once because no shape is known, and what is learned of it. Made before the run, which gives the operands
 // away.
 //
-// Its result shows the shape of all calls like it. That it ran at all proves that eager has a kernel for its operator, the dtypes
-// and ranks of its operands, whether these are empty or written and read in one place, and the kinds of its numbers; of other
-// calls with these the Meta kernel is asked from then on, if it gave what came out here. (Python's own Meta kernels promote
-// otherwise now and then: `pow` of bool.)
+// Its result shows the shape of all calls like it. That it ran at all proves that eager takes calls of its operator, of its dtypes
+// and ranks and all that is no extent; but an extent of none or one is a case of its own, and so is reading what is written. Of
+// calls that differ in other extents and in strides alone, the Meta kernel is asked from then on, if it gave what came out here.
+// Python's own Meta kernels do not always: `pow` of bool is no bool, a norm over dimension -1 keeps one of one element.
 class Lesson {
  public:
   Lesson(const Op& op, const CallDescription& call, const torch::jit::Stack& stack);

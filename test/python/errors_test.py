@@ -46,6 +46,14 @@ def test_dtypes_at_the_call(calls):
     torch.ops.torch_lazy.sync()
 
 
+def test_norms_over_one_element():
+    x = torch.rand(2, 3, 1, 4)
+    for dim in (0, 1, -3, 2, -2, -1):
+        norm = x.to("lazy").norm(dim=dim)
+        assert norm.shape == x.norm(dim=dim).shape
+        assert torch.allclose(norm.cpu(), x.norm(dim=dim))
+
+
 # (a call that runs, one of the same shapes or dtypes that does not)
 REFUSED_OPERANDS = {
     "larger than the product": (lambda x: x.addmm(x, x), lambda x: x.addmm(x, x[:, :1])),
