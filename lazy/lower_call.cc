@@ -80,16 +80,6 @@ class CallLowering final : public Lowering {
     return operand >= 0 ? values_[operand] : HostNumber(arg, k, Argument(arg).toListRef()[k].toTensor());
   }
 
-  bool ItemsAreIndependent() const override {
-    for (const NodeOperand& one : call_.operands) {
-      for (const NodeOperand& other : call_.operands) {
-        if (!one.written || one.slot != other.slot || one.item == other.item) continue;
-        if (Overlap(one.geometry, other.geometry)) return false;
-      }
-    }
-    return true;
-  }
-
   ir::Value Number(int arg, ir::DType as) override { return NumberOf(arg, -1, Argument(arg), as); }
   ir::Value ListNumber(int arg, int k, ir::DType as) override {
     return NumberOf(arg, k, Argument(arg).toListRef()[k], as);
@@ -200,10 +190,24 @@ bool HasComplexNumber(const GraphWriter& writer, const TrieNode& call) {
   return false;
 }
 
+// Writes where it reads something else, or where another item of its list lies. ATen's loops see some of what they have written:
+// what comes out depends on their order.
+bool SeesWhatItWrites(const TrieNode& call) {
+  for (const NodeOperand& written : call.operands) {
+    for (const NodeOperand& other : call.operands) {
+      if (!written.written || written.slot != other.slot || !Overlap(written.geometry, other.geometry)) continue;
+      if (written.item != other.item || !(written.geometry == other.geometry)) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 bool LowerCall(GraphWriter* writer, const TrieNode& call) {
-  if (call.op->row == nullptr || call.op->row->lower == nullptr || HasComplexNumber(*writer, call)) return false;
+  if (call.op->row == nullptr || call.op->row->lower == nullptr || HasComplexNumber(*writer, call) || SeesWhatItWrites(call)) {
+    return false;
+  }
   CallLowering lowering(writer, call);
   return lowering.Prepare() && lowering.Run();
 }

@@ -30,8 +30,6 @@ class Lowering {
   virtual ir::Value Tensor(int arg) = 0;                  // logical dims and dtype of the tensor (0-dim CPU tensors: rank 0)
   virtual int ListSize(int arg) const = 0;                // tensor lists
   virtual ir::Value ListTensor(int arg, int k) = 0;
-  // False if an item that is written lies where another item lies: items are taken in turn, so one sees what others wrote.
-  virtual bool ItemsAreIndependent() const = 0;
   virtual ir::Value Number(int arg, ir::DType as) = 0;    // a run-time Scalar/float/int, rank 0, cast to `as`
   virtual ir::Value ListNumber(int arg, int k, ir::DType as) = 0;  // number k of a Scalar[]
   virtual double StructuralNumber(int arg) const = 0;     // its value; only for rows with kStructuralScalars

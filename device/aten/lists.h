@@ -65,7 +65,6 @@ struct Item<StoredNumbers> {
 template <typename Function, typename Result, typename... Args, size_t... kArg>
 bool LowerEach(TypeClass type_class, lazy::Lowering& call, Result (Function::*)(Args...) const, const Function& formula,
                std::index_sequence<kArg...>) {
-  if (!call.ItemsAreIndependent()) return false;
   for (int k = 0; k < call.num_results(); ++k) {
     if (!InClass(type_class, call.Result(k).dtype)) return false;
   }

@@ -60,8 +60,8 @@ KINDS = {
     ]),
     "decision": Kind(14, [
         "{out} = {a}.abs()",
-        "{out} = torch.maximum({a}, {b})",
-        "{out} = torch.minimum({a}, {b})",
+        "{out} = torch.maximum({a}, {b}) + 0",  # of zeros it may take that with the other sign
+        "{out} = torch.minimum({a}, {b}) + 0",
         "{out} = {a}.clamp(-3, 5)",
         "{out} = {a}.clamp(min={number})",
         "{out} = {a}.relu()",

@@ -81,13 +81,18 @@ class Watch:
     MAX_ROUNDINGS = 3
     MAX_EXACT = 128  # multiples of a quarter up to here: products of two, summed 32 times, are exact in float32
     MAX_ROUNDED = 1e3
+    TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 2e-2, torch.bfloat16: 1e-1}
 
     def __init__(self, machine):
         self.machine = machine
-        self.roundings = {}  # of a storage
+        self.roundings = {}  # storage -> how often its numbers have been rounded
+        self.tolerances = {}  # storage -> of the least precise type in which they were
 
     def of(self, tensor):
         return self.roundings.get(tensor.untyped_storage()._cdata, 0)
+
+    def tolerance(self, tensor):
+        return self.tolerances.get(tensor.untyped_storage()._cdata, 0)
 
     def allows(self, line):
         tensors = self.machine.tensors()
@@ -101,7 +106,9 @@ class Watch:
             raise Invalid
         before = self.machine.tensors()
         versions = {name: tensor._version for name, tensor in before.items()}
-        level = max((self.of(tensor) for tensor in self._read(line, before)), default=0) + KINDS[line.kind].rounds
+        read = self._read(line, before)
+        level = max((self.of(tensor) for tensor in read), default=0) + KINDS[line.kind].rounds
+        tolerance = max((self.tolerance(tensor) for tensor in read), default=0)
         self.machine.run(line)
         if self.machine.errors[-1] is not None and "_foreach_" in line.text:
             raise Invalid  # eager has written the tensors before the one that raises
@@ -109,19 +116,23 @@ class Watch:
             after = self.machine.tensors()
         except RuntimeError:
             raise Invalid from None  # a view that autograd no longer lets anybody look at
-        reached = {tensor.untyped_storage()._cdata for tensor in self._read(line, before) + self._read(line, after)}
-        roundings = {}
+        reached = {tensor.untyped_storage()._cdata for tensor in read + self._read(line, after)}
+        roundings, tolerances = {}, {}
         for name, tensor in after.items():
             key = tensor.untyped_storage()._cdata
             if key not in reached:
-                roundings[key] = self.of(tensor)
+                roundings[key], tolerances[key] = self.of(tensor), self.tolerance(tensor)
                 continue
             is_touched = name not in before or before[name] is not tensor or versions[name] != tensor._version
             values = tensor.detach().double()
             now = max(roundings.get(key, 0), self.of(tensor), level if is_touched else 0)
             roundings[key] = max(now, 0 if self._is_exact(tensor, values) else 1)
+            if roundings[key]:
+                tolerances[key] = max(
+                    tolerances.get(key, 0), self.tolerance(tensor), tolerance if is_touched else 0,
+                    self.TOLERANCE.get(tensor.dtype, 0))
             self._check_size(tensor, values, roundings[key])
-        self.roundings = roundings
+        self.roundings, self.tolerances = roundings, tolerances
 
     def _read(self, line, tensors):
         """A backward pass reads what its graph has kept, which may be anything."""
@@ -154,10 +165,10 @@ def run(lines, device):
     return machine
 
 
-def rounded(lines):
-    """The names of the tensors that are not exact at the program's end. May raise Invalid."""
+def tolerances(lines):
+    """Name -> tolerance, of the tensors that are not exact at the program's end. May raise Invalid."""
     torch.manual_seed(0)
     watch = Watch(Machine("cpu"))
     for line in lines:
         watch.run(line)
-    return {name for name, tensor in watch.machine.tensors().items() if watch.of(tensor) > 0}
+    return {name: watch.tolerance(tensor) for name, tensor in watch.machine.tensors().items() if watch.of(tensor) > 0}

@@ -20,7 +20,7 @@ sys.path.append(str(pathlib.Path(__file__).parent.parent / "ops"))
 import pool  # noqa: E402
 from difference import difference  # noqa: E402
 from generate import Generator  # noqa: E402
-from program import Invalid, rounded, run  # noqa: E402
+from program import Invalid, run, tolerances  # noqa: E402
 from shrink import shrink  # noqa: E402
 
 COMPILE_OPTION = {"interpreted": "off", "compiled": "sync"}
@@ -58,12 +58,12 @@ def program_of(seed, num_lines):
 def failure_of(lines, threads):
     """What is unlike eager execution, or None."""
     try:
-        names = rounded(lines)
+        tolerance_of = tolerances(lines)
     except Invalid:
         return None
     expected = run(lines, "cpu")  # not the one that was watched: looking at a tensor may change what autograd does next
     for _ in range(RUNS):
-        text = difference(run(lines, "lazy"), expected, names)
+        text = difference(run(lines, "lazy"), expected, tolerance_of)
         if text is not None:
             return text
     if not threads:
@@ -74,7 +74,7 @@ def failure_of(lines, threads):
         thread.start()
     for thread in team:
         thread.join()
-    return next((f"in threads: {text}" for machine in machines if (text := difference(machine, expected, names))), None)
+    return next((f"in threads: {text}" for machine in machines if (text := difference(machine, expected, tolerance_of))), None)
 
 
 def first_failure(seeds, num_lines):

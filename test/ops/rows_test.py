@@ -406,3 +406,13 @@ def test_items_are_taken_in_turn(call, lists):
     for x in starts:
         call(*lists(x))
         assert torch.equal(x.cpu(), host)
+
+
+def test_what_is_read_while_it_is_written():
+    torch.ops.torch_lazy.set_option("compile", "sync")
+    host = torch.tensor([[1.0, -2, 3], [0, 5, -6]]).t()
+    starts = [host.to("lazy") for _ in range(3)]
+    host += host[0]  # each element in its turn, the first row before the others
+    for x in starts:
+        x += x[0]
+        assert torch.equal(x.cpu(), host)
