@@ -33,6 +33,13 @@ namespace torch_lazy::lazy {
 // The first word of each argument: what follows it is then known, so that equal words mean equal calls.
 enum Tag : int64_t { kNone = 1, kUndefined, kLazy, kCpuScalar, kList, kInt, kDouble, kBool, kComplex, kString, kInts, kDoubles, kDevice };
 
+// A flag of kLazy: the next word is the bytes of the storage, which the sizes do not say.
+constexpr int64_t kPart = 8;
+
+inline bool IsPart(const c10::TensorImpl& tensor, const c10::StorageImpl& storage) {
+  return static_cast<size_t>(tensor.numel()) * tensor.itemsize() != storage.nbytes();
+}
+
 template <typename Sink>
 class Describer {
  public:
@@ -137,8 +144,11 @@ class Describer {
     }
     LazyStorageImpl* storage = IsDense(tensor) && !IsNamed(tensor) ? LazyStorageImpl::Of(tensor) : nullptr;
     if (storage == nullptr) return sink_.Unrecordable();
-    const int64_t flags = (tensor.is_conj() ? 1 : 0) | (tensor.is_neg() ? 2 : 0) | (impl->is_wrapped_number() ? 4 : 0);
+    const bool is_part = IsPart(*impl, *storage);
+    const int64_t flags =
+        (tensor.is_conj() ? 1 : 0) | (tensor.is_neg() ? 2 : 0) | (impl->is_wrapped_number() ? 4 : 0) | (is_part ? kPart : 0);
     return Push(kLazy, static_cast<int64_t>(tensor.scalar_type()) | (flags << 8) | (impl->dim() << 16)) &&
+           (!is_part || sink_.Word(static_cast<int64_t>(storage->nbytes()))) &&  // else the sizes say it
            Words(impl->sizes()) && Words(impl->strides()) && sink_.Word(impl->storage_offset()) &&
            sink_.Operand({storage, impl, static_cast<int16_t>(arg), static_cast<int16_t>(item), op_.args[arg].written});
   }

@@ -8,6 +8,7 @@
 #include <ATen/MemoryOverlap.h>
 
 #include "absl/container/flat_hash_map.h"
+#include "lazy/describe.h"
 #include "lazy/elementwise_shape.h"
 #include "lazy/meta_shape.h"
 
@@ -39,10 +40,21 @@ void PushSharing(const CallDescription& call, Words* words) {
   }
 }
 
-// What the geometry of results depends on, and whether eager takes the call: all words but the operands' offsets.
+// All words of the call but those that say where in which storage its operands lie.
+Words WordsWithoutPlaces(const CallDescription& call) {
+  Words words(call.words.begin(), call.words.end());
+  for (size_t i = 0; i < call.operands.size(); ++i) {
+    const CallOperand& operand = call.operands[i];
+    const auto offset = words.begin() + call.offset_words[i];
+    *offset = 0;
+    if (IsPart(*operand.tensor, *operand.storage)) *(offset - 2 * operand.tensor->dim() - 1) = 0;
+  }
+  return words;
+}
+
+// What the geometry of results depends on, and whether eager takes the call.
 Words KeyOf(const CallDescription& call) {
-  Words key(call.words.begin(), call.words.end());
-  for (const int32_t offset : call.offset_words) key[offset] = 0;
+  Words key = WordsWithoutPlaces(call);
   PushSharing(call, &key);
   return key;
 }
@@ -103,14 +115,14 @@ bool HasNumberAboveTensors(const CallDescription& call) {
                      [&](const CallNumber& number) { return CategoryOf(number.value) > tensors; });
 }
 
-// The call's words, with a class in the place of each extent and nothing in that of strides and offsets.
+// With a class in the place of each extent and nothing in that of strides.
 Words ProofOf(const CallDescription& call) {
-  Words proof(call.words.begin(), call.words.end());
+  Words proof = WordsWithoutPlaces(call);
   for (size_t i = 0; i < call.operands.size(); ++i) {
     const auto offset = proof.begin() + call.offset_words[i];
     const auto strides = offset - call.operands[i].tensor->dim(), sizes = strides - call.operands[i].tensor->dim();
     for (auto size = sizes; size != strides; ++size) *size = std::min<int64_t>(*size, 2);
-    std::fill(strides, offset + 1, 0);
+    std::fill(strides, offset, 0);
   }
   PushSharing(call, &proof);
   return proof;

@@ -147,3 +147,15 @@ def test_untyped_storages():
     assert x.tolist() == [0, 0]
     storage.resize_(0)
     assert storage.nbytes() == 0
+
+
+def test_parts_of_storages_of_other_sizes():
+    torch_lazy.set_option("compile", "sync")
+    for size in (4, 4, 4, 1 << 20):  # the last one's memory is all there, though the trace is known
+        whole, part = torch.empty(size, device="lazy"), torch.ones(2, device="lazy")
+        torch_lazy.sync()
+        before = torch_lazy.metrics()["bytes_live"]
+        whole[:1].copy_(part[:1])
+        torch_lazy.sync()
+        assert torch_lazy.metrics()["bytes_live"] - before >= 4 * size
+    torch_lazy.set_option("compile", "async")
