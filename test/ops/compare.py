@@ -40,17 +40,22 @@ def compare(actual, expected, *, device, tolerance, values=True):
             raise Mismatch("values: " + " ".join(str(error).split())) from None
 
 
-def is_as_precise(actual, expected, precise, tolerance):
+def is_as_precise(actual, expected, precise, tolerance, neighbours=()):
     """Whether each number is within tolerance of eager's, or of what double precision gives; or differs from one of them
-    by no more than twice eager's worst error in the same tensor and the tolerance of the call's largest number."""
+    by no more than twice eager's worst error in the same tensor and the tolerance of the call's largest number.
+
+    `neighbours`: what eager gives for inputs that differ in their last digits. By how much these results differ is what
+    rounding does here, and an error of twice as much is granted."""
     leaves = [pytree.tree_leaves(outcome) for outcome in (actual, expected, precise)]
-    if len({len(each) for each in leaves}) > 1:
+    near = [pytree.tree_leaves(outcome) for outcome in neighbours]
+    if len({len(each) for each in leaves + near}) > 1:
         return False
     scale = max((_largest(leaf) for leaf in leaves[2]), default=0.0)
-    return all(_leaf_is_as_precise(*each, scale, tolerance) for each in zip(*leaves, strict=True))
+    return all(_leaf_is_as_precise(*each, scale, tolerance, [leaf[k] for leaf in near])
+               for k, each in enumerate(zip(*leaves, strict=True)))
 
 
-def _leaf_is_as_precise(actual, expected, precise, scale, tolerance):
+def _leaf_is_as_precise(actual, expected, precise, scale, tolerance, near):
     if not isinstance(actual, torch.Tensor):
         return actual == precise
     actual, expected, precise = actual.detach().cpu(), expected.detach(), precise.detach()
@@ -58,6 +63,7 @@ def _leaf_is_as_precise(actual, expected, precise, scale, tolerance):
         return torch.equal(actual, precise)
     actual, expected = actual.to(precise.dtype), expected.to(precise.dtype)
     limit = min(2 * _largest(expected - precise), tolerance.arguments["rtol"] * scale)
+    limit = max([limit, *(2 * _largest(leaf.detach().to(precise.dtype) - expected) for leaf in near)])
     good = torch.zeros_like(actual, dtype=torch.bool)
     for reference in (expected, precise):
         good |= torch.isclose(actual, reference, equal_nan=True, **tolerance.arguments)
