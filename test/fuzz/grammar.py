@@ -20,13 +20,13 @@ class Kind:
 
 KINDS = {
     "factory": Kind(6, [
-        "{out} = torch.arange({count}, device=device).remainder(7).sub(3).to({dtype})",
-        "{out} = torch.arange(12, device=device).remainder(5).sub(2).to({dtype}).view(3, 4)",
-        "{out} = torch.full({shape}, {number}, dtype={dtype}, device=device)",
-        "{out} = torch.zeros({shape}, dtype={dtype}, device=device)",
-        "{out} = torch.ones({shape}, dtype={dtype}).to(device)",
-        "{out} = torch.tensor([[1, -2, 3], [0, 5, -6]]).to(device).to({dtype})",
-        "{out} = torch.eye({extent}, dtype={dtype}, device=device)",
+        "{out} = made(torch.arange({count}, device=device).remainder(7).sub(3).to({dtype}))",
+        "{out} = made(torch.arange(12, device=device).remainder(5).sub(2).to({dtype}).view(3, 4))",
+        "{out} = made(torch.full({shape}, {number}, dtype={dtype}, device=device))",
+        "{out} = made(torch.zeros({shape}, dtype={dtype}, device=device))",
+        "{out} = made(torch.ones({shape}, dtype={dtype}).to(device))",
+        "{out} = made(torch.tensor([[1, -2, 3], [0, 5, -6]]).to(device).to({dtype}))",
+        "{out} = made(torch.eye({extent}, dtype={dtype}, device=device))",
     ]),
     # Of the default generator, which threads share.
     "random": Kind(4, [

@@ -38,12 +38,12 @@ class Invalid(Exception):
 class Machine:
     """Variables on a device. `errors`: per line that has run, the type of its exception, or None."""
 
-    def __init__(self, device):
+    def __init__(self, device, made=lambda tensor: tensor):
         self.errors = []
         self.born = {}  # name -> the tensor and its version when it got the name
         self.variables = {}
         self.globals = {
-            "torch": torch, "F": F, "copy": copy, "checkpoint": checkpoint, "device": device,
+            "torch": torch, "F": F, "copy": copy, "checkpoint": checkpoint, "device": device, "made": made,
             "sync": torch.ops.torch_lazy.sync if device == "lazy" else lambda: None,
         }
 
@@ -157,9 +157,21 @@ def _largest(values):
     return values.abs().max() if values.numel() > 0 else 0
 
 
-def run(lines, device):
+def ready(tensor):
+    """The tensor, computed: what follows starts from given storages."""
+    if tensor.device.type == "lazy":
+        torch.ops.torch_lazy.sync()
+    return tensor
+
+
+def roomy(tensor):
+    """The same as the first part of a larger storage."""
+    return ready(torch.cat([tensor.flatten(), tensor.new_ones(5)])[:tensor.numel()].view(tensor.shape))
+
+
+def run(lines, device, **how):
     torch.manual_seed(0)
-    machine = Machine(device)
+    machine = Machine(device, **how)
     for line in lines:
         machine.run(line)
     return machine

@@ -3,7 +3,8 @@
 
     random_programs.py [--mode interpreted|compiled] [--programs 1000] [--seed 0] [--lines 40] [--jobs 2] [--limit SECONDS]
 
-Each program runs three times, then in two threads at once; tensors, values, errors and aliases must be eager's after each.
+Each program runs three times, then from storages that are ready, from larger ones, and in two threads at once; tensors, values,
+errors and aliases must be eager's after each.
 Prints a failing program, made as small as it gets, as a script, and "N of M passed"; exits with 1 unless all have passed.
 """
 
@@ -20,7 +21,7 @@ sys.path.append(str(pathlib.Path(__file__).parent.parent / "ops"))
 import pool  # noqa: E402
 from difference import difference  # noqa: E402
 from generate import Generator  # noqa: E402
-from program import Invalid, run, tolerances  # noqa: E402
+from program import Invalid, ready, roomy, run, tolerances  # noqa: E402
 from shrink import shrink  # noqa: E402
 
 COMPILE_OPTION = {"interpreted": "off", "compiled": "sync"}
@@ -66,6 +67,10 @@ def failure_of(lines, threads):
         text = difference(run(lines, "lazy"), expected, tolerance_of)
         if text is not None:
             return text
+    for made in (ready, roomy):
+        text = difference(run(lines, "lazy", made=made), run(lines, "cpu", made=made), tolerance_of)
+        if text is not None:
+            return f"{made.__name__}: {text}"
     if not threads:
         return None
     machines = [None, None]
