@@ -132,10 +132,6 @@ bool MayAskMeta(const Op& op, const CallDescription& call) {
   return op.has_meta && op.takes_tensors && !HasNumberAboveTensors(call) && !ResizesPointwise(op, call);
 }
 
-struct NoWarnings final : c10::WarningHandler {
-  void process(const c10::Warning&) override {}
-};
-
 }  // namespace
 
 bool HasNoShape(const CallDescription& call) {
@@ -169,22 +165,20 @@ std::shared_ptr<const CallShape> ShapeOfCall(const Op& op, const CallDescription
 }
 
 Lesson::Lesson(const Op& op, const CallDescription& call, const torch::jit::Stack& stack)
-    : key_(KeyOf(call)), proof_(ProofOf(call)) {
-  {
-    LearnedShapes& learned = Learned();
-    std::lock_guard<std::mutex> lock(learned.lock);
-    if (!MayAskMeta(op, call) || learned.proofs.contains(proof_)) return;
-  }
-  NoWarnings quiet;  // the run itself will warn
-  c10::WarningUtils::WarningHandlerGuard guard(&quiet);
-  answer_ = MetaShape(op, call, stack);
+    : op_(op), call_(call), key_(KeyOf(call)), proof_(ProofOf(call)) {
+  LearnedShapes& learned = Learned();
+  std::lock_guard<std::mutex> lock(learned.lock);
+  if (!MayAskMeta(op, call) || learned.proofs.contains(proof_)) return;
+  arguments_.assign(stack.end() - static_cast<ptrdiff_t>(op.args.size()), stack.end());
 }
 
 void Lesson::Learn(std::shared_ptr<const CallShape> shape) {
+  std::shared_ptr<const CallShape> answer;
+  if (shape != nullptr && !arguments_.empty()) answer = MetaShape(op_, call_, arguments_);
   LearnedShapes& learned = Learned();
   std::lock_guard<std::mutex> lock(learned.lock);
-  if (shape != nullptr && answer_ != nullptr) {
-    const bool is_right = shape->list_sizes == answer_->list_sizes && shape->results == answer_->results;
+  if (answer != nullptr) {
+    const bool is_right = shape->list_sizes == answer->list_sizes && shape->results == answer->results;
     const auto proof = learned.proofs.try_emplace(std::move(proof_), is_right).first;
     proof->second &= is_right;
   }

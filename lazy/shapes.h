@@ -20,7 +20,7 @@ namespace torch_lazy::lazy {
 std::shared_ptr<const CallShape> ShapeOfCall(const Op& op, const CallDescription& call, const torch::jit::Stack& stack);
 
 // A call that runs at once because no shape is known, and what is learned of it. Made before the run, which gives the operands
-// away.
+// away; it keeps them where the Meta kernel is to be asked, which is after the run: a resize has been warned of then.
 //
 // Its result shows the shape of all calls like it. That it ran at all proves that eager takes calls of its operator, of its dtypes
 // and ranks and all that is no extent; but an extent of none or one is a case of its own, and so is reading what is written. Of
@@ -30,12 +30,14 @@ class Lesson {
  public:
   Lesson(const Op& op, const CallDescription& call, const torch::jit::Stack& stack);
 
-  // Null: nothing can be learned from it.
+  // What the run has returned. Null: nothing can be learned from it.
   void Learn(std::shared_ptr<const CallShape> shape);
 
  private:
+  const Op& op_;
+  const CallDescription& call_;
   std::vector<int64_t> key_, proof_;
-  std::shared_ptr<const CallShape> answer_;  // the Meta kernel's; null if it was not asked or has none
+  torch::jit::Stack arguments_;  // empty if the Meta kernel is not asked
 };
 
 // True if the same call was run at once, and nothing could be learned from it: it will always be run at once.
