@@ -274,7 +274,7 @@ KINDS = {
         "{note} = bool(({a} > 0).any())",
         "{note} = torch.equal({a}, {b})",
         "{note} = {a}.flatten()[0].item()",
-        "{note} = {a}.numpy(force=True).sum()",
+        "{note} = {a}.clone().numpy(force=True).sum()",  # a copy: CPU tensors that share memory with numpy are not resized
         "if {a}.sum() > 0: {b}.add_(1)",
         "{out} = {a}.cpu().clone().to(device)",
         "{out} = torch.tensor({a}.tolist(), device=device)",
