@@ -9,6 +9,7 @@ learning rate that changes. Parameters and state are compared after every step. 
 """
 
 import copy
+import functools
 import sys
 
 import torch
@@ -46,7 +47,12 @@ def allow_capturable_on_the_cpu():
     """PyTorch asks for an accelerator, but what a capturable step computes the CPU can compute as well."""
     for name, module in list(sys.modules.items()):
         if name.startswith("torch.optim.") and hasattr(module, "_get_capturable_supported_devices"):
-            module._get_capturable_supported_devices = lambda *_, **__: ["cpu", "lazy"]
+            supported = module._get_capturable_supported_devices
+            module._get_capturable_supported_devices = functools.partial(_and_cpu, supported)
+
+
+def _and_cpu(supported, *args, **kwargs):
+    return [*supported(*args, **kwargs), "cpu"]
 
 
 def check(info, arguments):
