@@ -3,12 +3,14 @@
 #include "device/aten/rows.h"
 #include "device/kernels/kernels.h"
 #include "device/recorder.h"
+#include "device/shapes/rules.h"
 
 namespace torch_lazy::device {
 namespace {
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, aten) {
   RegisterRows();
+  RegisterShapeRules();
   RegisterFactories(aten);
   RegisterViews(aten);
   RegisterResizing(aten);

@@ -40,28 +40,35 @@ class Recorder final : public c10::OperatorKernel {
 // Recorded whole although PyTorch could take them apart (or, for the cells and convolutions, has no CPU kernel): one
 // record instead of several, and what runs on the CPU is what eager runs there.
 // conj_physical_ has one kernel for all devices, which asks for the device's own loop.
-// `abs` and the logical functions would otherwise write into an empty tensor and resize it, which is never recorded.
-constexpr std::array<std::string_view, 20> kWhole = {
+// `abs`, the logical functions and some others would write into an empty tensor and resize it, which is never recorded.
+constexpr std::array<std::string_view, 27> kWhole = {
     "aten::_native_batch_norm_legit_no_training",
     "aten::_thnn_fused_gru_cell",
     "aten::_thnn_fused_gru_cell_backward",
     "aten::_thnn_fused_lstm_cell",
     "aten::_thnn_fused_lstm_cell_backward_impl",
     "aten::abs",
+    "aten::complex",
     "aten::conj_physical_",
     "aten::convolution",
     "aten::convolution_backward",
     "aten::convolution_backward_overrideable",
     "aten::convolution_overrideable",
     "aten::embedding",
+    "aten::huber_loss_backward",
+    "aten::kthvalue",
     "aten::linear",
     "aten::linear_backward",
     "aten::logical_and",
     "aten::logical_not",
     "aten::logical_or",
     "aten::logical_xor",
+    "aten::logsumexp",
     "aten::native_group_norm",
     "aten::native_layer_norm",
+    "aten::polar",
+    "aten::smooth_l1_loss_backward",
+    "aten::soft_margin_loss",
 };
 
 // Forms with a number, which PyTorch would wrap in a tensor and hand to the form with a tensor: two calls for one, and
@@ -74,6 +81,7 @@ bool IsWhole(const c10::OperatorName& name) {
     return true;
   }
   if (name == c10::OperatorName("aten::mode", "values")) return true;  // its composite form asks for devices by name
+  if (name.overload_name == "dim" && (name.name == "aten::median" || name.name == "aten::nanmedian")) return true;
   if (name.name == "aten::ldexp" || name.name == "aten::ldexp_") return true;  // asks for the device's own loop
   if (name.name.starts_with("aten::_foreach_")) return !name.overload_name.ends_with("_out") && name.overload_name != "out";
   return name.overload_name.empty() && std::find(kWhole.begin(), kWhole.end(), name.name) != kWhole.end();
@@ -90,8 +98,13 @@ bool IsView(const c10::FunctionSchema& schema) {
 // new_empty_strided and the like: all they do is ask for an empty tensor, which needs no record.
 bool IsFactory(const c10::FunctionSchema& schema) { return schema.argumentIndexWithName("device").has_value(); }
 
+// as_strided_ and its like: sizes and strides are all that they write.
+bool ChangesGeometryAlone(const c10::OperatorHandle& handle) {
+  return handle.hasTag(at::Tag::inplace_view) && !handle.hasKernelForDispatchKey(DispatchKey::CPU);
+}
+
 bool IsRecorded(const c10::OperatorHandle& handle) {
-  if (handle.hasKernelForDispatchKey(DispatchKey::PrivateUse1)) return false;
+  if (handle.hasKernelForDispatchKey(DispatchKey::PrivateUse1) || ChangesGeometryAlone(handle)) return false;
   if (IsWhole(handle.operator_name())) return true;
   if (IsView(handle.schema())) return false;
   if (handle.hasKernelForDispatchKey(DispatchKey::CPU)) return true;  // beside a composite form too: eager's runs it

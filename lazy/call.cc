@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/call.h"
 
+#include <algorithm>
+
 #include "lazy/describe.h"
 #include "lazy/numbers.h"
 #include "lazy/settings.h"
@@ -40,6 +42,13 @@ struct Writer {
   bool Unrecordable() { return false; }
 };
 
+bool HasMask(const CallDescription& call) {
+  return std::any_of(call.operands.begin(), call.operands.end(), [](const CallOperand& operand) {
+    const at::ScalarType dtype = c10::typeMetaToScalarType(operand.tensor->dtype());
+    return operand.item >= 0 && (dtype == at::kBool || dtype == at::kByte);
+  });
+}
+
 }  // namespace
 
 void Describe(const Op& op, const torch::jit::Stack& stack, CallDescription* call) {
@@ -51,6 +60,7 @@ void Describe(const Op& op, const torch::jit::Stack& stack, CallDescription* cal
   for (const CallNumber& number : call->numbers) {
     call->recordable = call->recordable && IsAccepted(number.value, op, call->operands);
   }
+  if (op.dynamic_by_mask && HasMask(*call)) call->recordable = false;
 }
 
 }  // namespace torch_lazy::lazy

@@ -62,7 +62,8 @@ int NumWrapped(const Op& op, const CallDescription& call) {
   }));
 }
 
-// What TensorIterator makes of the operands, of the first one's dtype.
+}  // namespace
+
 at::Tensor IteratorOutput(const Op& op, const CallDescription& call, bool in_place) {
   std::vector<at::Tensor> tensors;
   for (const CallOperand& operand : call.operands) tensors.push_back(MetaOf(operand));
@@ -77,8 +78,6 @@ at::Tensor IteratorOutput(const Op& op, const CallDescription& call, bool in_pla
   at::TensorIterator iterator = config.build();
   return iterator.output();
 }
-
-}  // namespace
 
 bool IsPlainArithmetic(const Op& op, const CallDescription& call) {
   if (op.row == nullptr || op.row->lower == nullptr || !op.handle.hasTag(at::Tag::pointwise)) return false;

@@ -20,6 +20,9 @@ bool IsPlainArithmetic(const Op& op, const CallDescription& call);
 // Null for a call that is not as plain as that. Throws the user's errors as eager does.
 std::shared_ptr<const CallShape> ElementwiseShape(const Op& op, const CallDescription& call, const torch::jit::Stack& stack);
 
+// What TensorIterator makes of the operands: sizes and strides of the result, or the first operand if it is written.
+at::Tensor IteratorOutput(const Op& op, const CallDescription& call, bool in_place);
+
 // Gives an elementwise result the strides that the CPU's would have. Where a dimension has one element, those of Meta
 // kernels from Python differ.
 void CorrectStrides(const Op& op, const CallDescription& call, CallShape* shape);

@@ -15,6 +15,7 @@ struct Tables {
   std::mutex lock;
   absl::flat_hash_map<std::string, const Row*> rows;
   absl::flat_hash_map<std::string, Runner> runners;
+  absl::flat_hash_map<std::string, bool (*)(ShapeCall&)> shape_rules;
   absl::flat_hash_map<std::string, std::unique_ptr<Op>> ops;
 };
 
@@ -139,7 +140,8 @@ Op::Op(c10::OperatorHandle h) : handle(h), name(Key(h.operator_name())) {
   updates_list = handle.operator_name().name.starts_with("aten::_foreach_") && writes && schema.returns().empty() &&
                  args[0].written;
   random = handle.hasTag(at::Tag::nondeterministic_seeded) && !IsTaggedRandomOnly(name);
-  immediate = random || handle.hasTag(at::Tag::dynamic_output_shape) || HasUntaggedDynamicShape(name) ||
+  dynamic_by_mask = name == "aten::index.Tensor";
+  immediate = random || (handle.hasTag(at::Tag::dynamic_output_shape) && !dynamic_by_mask) || HasUntaggedDynamicShape(name) ||
               handle.hasTag(at::Tag::data_dependent_output) || handle.hasTag(at::Tag::inplace_view) || !tensor_results ||
               handle.operator_name().name.rfind("aten::", 0) != 0;
   // Structured operators only: their Meta kernel is the code that eager runs. Others have Meta kernels from Python, which
@@ -150,7 +152,7 @@ Op::Op(c10::OperatorHandle h) : handle(h), name(Key(h.operator_name())) {
                           (out_form || handle.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutogradNonFunctional));
   const bool composite = handle.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd) &&
                          !handle.hasKernelForDispatchKey(c10::DispatchKey::CPU);
-  const bool pointwise = handle.hasTag(at::Tag::pointwise);
+  pointwise = handle.hasTag(at::Tag::pointwise);
   may_fail = MayFail(handle);
   has_meta = (structured && (pointwise || handle.hasTag(at::Tag::reduction) || IsPlainProduct(handle.operator_name().name))) ||
              (composite && pointwise);
@@ -172,6 +174,8 @@ const Op& OpOf(const c10::OperatorHandle& handle) {
     op->has_meta &= (flags & kRefusesNumbers) == 0;
     auto runner = tables.runners.find(key);
     if (runner != tables.runners.end()) op->runner = runner->second;
+    auto rule = tables.shape_rules.find(key);
+    if (rule != tables.shape_rules.end()) op->shape_rule = rule->second;
   }
   return *op;
 }
@@ -199,6 +203,12 @@ void RegisterRunner(const char* name, Runner runner) {
   Tables& tables = AllTables();
   std::lock_guard<std::mutex> lock(tables.lock);
   tables.runners[name] = runner;
+}
+
+void RegisterShapeRule(const char* name, bool (*rule)(ShapeCall&)) {
+  Tables& tables = AllTables();
+  std::lock_guard<std::mutex> lock(tables.lock);
+  tables.shape_rules[name] = rule;
 }
 
 }  // namespace torch_lazy::lazy

@@ -12,6 +12,7 @@
 namespace torch_lazy::lazy {
 
 class Lowering;
+class ShapeCall;
 
 // A row of the ATen tables (device/aten): what this library knows of an overload beyond its schema.
 // One row serves the functional, the in-place and the `out=` form; a form that computes otherwise has a row of its own.
@@ -56,9 +57,12 @@ struct Op {
   uint32_t id = 0;
   const Row* row = nullptr;
   Runner runner = nullptr;
+  bool (*shape_rule)(ShapeCall&) = nullptr;  // see shape_rule.h
   bool immediate = false;            // never recorded
+  bool dynamic_by_mask = false;      // truth values among its operands tell the shape of its result
   bool random = false;               // draws from a generator
   bool has_meta = false;             // a Meta kernel gives shapes and errors exactly as eager's
+  bool pointwise = false;
   std::vector<Arg> args;
   std::vector<int> return_alias;     // per return: index of the written argument it is, -1 for a new tensor
   bool tensor_results = true;        // all returns are tensors or lists of tensors
@@ -76,9 +80,10 @@ const Op& OpOf(const c10::OperatorHandle& handle);
 // The op of this name, if it was ever called; else null.
 const Op* FindOp(const std::string& name);
 
-// Called by device/ before the first call: rows and runners by overload name.
+// Called by device/ before the first call: rows, runners and rules of shape by overload name.
 void RegisterRow(const Row& row);
 void RegisterRunner(const char* name, Runner runner);
+void RegisterShapeRule(const char* name, bool (*rule)(ShapeCall&));
 
 // Eager takes `_foreach_*_` apart, and each in-place call counts its tensor's version up, which is how autograd knows of
 // writes to what it has saved. The operator itself has no kernel that does.

@@ -11,6 +11,7 @@
 #include "lazy/describe.h"
 #include "lazy/elementwise_shape.h"
 #include "lazy/meta_shape.h"
+#include "lazy/shape_rule.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -21,6 +22,7 @@ struct LearnedShapes {
   std::mutex lock;
   absl::flat_hash_map<Words, std::shared_ptr<const CallShape>> by_call;
   absl::flat_hash_map<Words, bool> proofs;  // false: the Meta kernel gave something else than what came out
+  absl::flat_hash_map<Words, bool> ruled;   // by kind of call; false: so did the rule
 };
 
 LearnedShapes& Learned() {
@@ -128,9 +130,28 @@ Words ProofOf(const CallDescription& call) {
   return proof;
 }
 
+// The kind of a call for which there may be a rule.
+Words RuledKindOf(const Op& op, const CallDescription& call, const torch::jit::Stack& stack) {
+  Words kind = KindOf(op, call, stack);
+  PushSharing(call, &kind);
+  return kind;
+}
+
+// Believed if it is in the table as true. The table's lock is held.
+bool Holds(const absl::flat_hash_map<Words, bool>& proofs, const Words& proof) {
+  const auto found = proofs.find(proof);
+  return found != proofs.end() && found->second;
+}
+
+bool Equal(const CallShape& one, const CallShape& other) {
+  return one.list_sizes == other.list_sizes && one.results == other.results;
+}
+
 bool MayAskMeta(const Op& op, const CallDescription& call) {
   return op.has_meta && op.takes_tensors && !HasNumberAboveTensors(call) && !ResizesPointwise(op, call);
 }
+
+bool MayAskRule(const Op& op) { return op.shape_rule != nullptr || op.pointwise; }
 
 }  // namespace
 
@@ -145,18 +166,19 @@ std::shared_ptr<const CallShape> ShapeOfCall(const Op& op, const CallDescription
   LearnedShapes& learned = Learned();
   if (OverlapsPartly(call) || WritesOverItself(call)) return nullptr;
   const Words key = KeyOf(call);
+  bool ask_rule = false, ask_meta = false;
   {
     std::lock_guard<std::mutex> lock(learned.lock);
     auto found = learned.by_call.find(key);
     if (found != learned.by_call.end()) return found->second;
-    if (!MayAskMeta(op, call)) return nullptr;
-    if (!IsPlainArithmetic(op, call)) {
-      const auto proof = learned.proofs.find(ProofOf(call));
-      if (proof == learned.proofs.end() || !proof->second) return nullptr;
-    }
+    const bool is_plain = IsPlainArithmetic(op, call);
+    ask_rule = MayAskRule(op) && !(is_plain && op.has_meta) && Holds(learned.ruled, RuledKindOf(op, call, stack));
+    ask_meta = MayAskMeta(op, call) && (is_plain || Holds(learned.proofs, ProofOf(call)));
   }
-  std::shared_ptr<const CallShape> shape = ElementwiseShape(op, call, stack);
-  if (shape == nullptr) shape = MetaShape(op, call, stack);
+  std::shared_ptr<const CallShape> shape;
+  if (ask_rule) shape = RuledShape(op, call, stack);
+  if (shape == nullptr && ask_meta) shape = ElementwiseShape(op, call, stack);
+  if (shape == nullptr && ask_meta) shape = MetaShape(op, call, stack);
   if (shape != nullptr) {
     std::lock_guard<std::mutex> lock(learned.lock);
     learned.by_call.emplace(key, shape);
@@ -167,21 +189,21 @@ std::shared_ptr<const CallShape> ShapeOfCall(const Op& op, const CallDescription
 Lesson::Lesson(const Op& op, const CallDescription& call, const torch::jit::Stack& stack)
     : op_(op), call_(call), key_(KeyOf(call)), proof_(ProofOf(call)) {
   LearnedShapes& learned = Learned();
+  if (MayAskRule(op)) kind_ = RuledKindOf(op, call, stack);
   std::lock_guard<std::mutex> lock(learned.lock);
-  if (!MayAskMeta(op, call) || learned.proofs.contains(proof_)) return;
-  arguments_.assign(stack.end() - static_cast<ptrdiff_t>(op.args.size()), stack.end());
+  asks_rule_ = MayAskRule(op) && !learned.ruled.contains(kind_);
+  asks_meta_ = MayAskMeta(op, call) && !learned.proofs.contains(proof_);
+  if (asks_rule_ || asks_meta_) arguments_.assign(stack.end() - static_cast<ptrdiff_t>(op.args.size()), stack.end());
 }
 
 void Lesson::Learn(std::shared_ptr<const CallShape> shape) {
-  std::shared_ptr<const CallShape> answer;
-  if (shape != nullptr && !arguments_.empty()) answer = MetaShape(op_, call_, arguments_);
+  std::shared_ptr<const CallShape> rules, metas;
+  if (shape != nullptr && asks_rule_) rules = RuledShape(op_, call_, arguments_);
+  if (shape != nullptr && asks_meta_) metas = MetaShape(op_, call_, arguments_);
   LearnedShapes& learned = Learned();
   std::lock_guard<std::mutex> lock(learned.lock);
-  if (answer != nullptr) {
-    const bool is_right = shape->list_sizes == answer->list_sizes && shape->results == answer->results;
-    const auto proof = learned.proofs.try_emplace(std::move(proof_), is_right).first;
-    proof->second &= is_right;
-  }
+  if (rules != nullptr) learned.ruled.try_emplace(std::move(kind_), true).first->second &= Equal(*rules, *shape);
+  if (metas != nullptr) learned.proofs.try_emplace(std::move(proof_), true).first->second &= Equal(*metas, *shape);
   learned.by_call.emplace(std::move(key_), std::move(shape));
 }
 

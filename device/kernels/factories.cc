@@ -7,6 +7,7 @@
 
 #include "device/fork.h"
 #include "device/kernels/kernels.h"
+#include "lazy/op.h"
 #include "lazy/storage.h"
 
 namespace torch_lazy::device {
@@ -68,12 +69,22 @@ at::Tensor EfficientZeroTensor(c10::IntArrayRef sizes, OptionalDType dtype, Opti
   return at::zeros(sizes, dtype, layout, device, pin_memory);
 }
 
+// Recorded whole: taken apart by PyTorch, it would write into an empty tensor and resize it, which is never recorded.
+void RecordFactory(const c10::OperatorHandle& handle, torch::jit::Stack* stack) {
+  const auto layout = stack->end() - 3;  // then device and pin_memory, as in every such schema
+  CheckOptions(layout[0].toOptional<c10::Layout>(), layout[1].toOptional<c10::Device>(), layout[2].toOptional<bool>());
+  lazy::Call(lazy::OpOf(handle), stack);
+}
+
 }  // namespace
 
 void RegisterFactories(torch::Library& aten) {
   aten.impl("empty.memory_format", TORCH_FN(Empty));
   aten.impl("empty_strided", TORCH_FN(EmptyStrided));
   aten.impl("_efficientzerotensor", TORCH_FN(EfficientZeroTensor));
+  for (const char* name : {"eye", "eye.m", "linspace"}) {
+    aten.impl(name, torch::CppFunction::makeFromBoxedFunction<&RecordFactory>());
+  }
 }
 
 }  // namespace torch_lazy::device
