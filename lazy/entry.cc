@@ -10,6 +10,7 @@
 #include "lazy/background.h"
 #include "lazy/bound_plan.h"
 #include "lazy/compare.h"
+#include "lazy/history.h"
 #include "lazy/interpreter.h"
 #include "lazy/lower.h"
 #include "lazy/plans.h"
@@ -53,13 +54,11 @@ const BoundPlan* Entry::Prepare(const Trace& trace, bool once) {
     lowering_tried_ = true;
     lowered_ = Lower(*this, trace);
     bool planned = false;
-    if (lowered_ != nullptr) planned_ = PlanOf(lowered_->graph, &planned);
+    if (lowered_ != nullptr) planned_ = PlanOf(lowered_->graph, &lowered_->symbols, &planned);
     known = known || planned;
   }
   base::Count(known ? base::Counter::kTraceHits : base::Counter::kTraceMisses);
-  if (!known) {
-    LAZY_LOG(1, "miss: a trace of ", calls_.size(), " calls and ", std::count(live_.begin(), live_.end(), true), " outputs was not known");
-  }
+  if (!known && !once) NoteMiss(trace, static_cast<size_t>(std::count(live_.begin(), live_.end(), true)));
   if (planned_ == nullptr) return nullptr;
   if (bound_ == nullptr && planned_->Want(lowered_->symbols, cuts_ - std::exchange(told_, cuts_))) {
     bound_ = std::make_unique<BoundPlan>(*this, *lowered_, *planned_);

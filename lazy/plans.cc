@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "codegen/compile.h"
-#include "ir/fingerprint.h"
+#include "ir/unify.h"
 #include "lazy/background.h"
 
 namespace torch_lazy::lazy {
@@ -22,7 +22,7 @@ int CutsBeforeCompiling(base::CompileMode mode) { return mode == base::CompileMo
 struct PlanTable {
   std::atomic<bool> any_asked{false};
   std::mutex lock;
-  absl::flat_hash_map<base::Fingerprint, std::vector<std::unique_ptr<PlannedGraph>>> by_fingerprint;
+  absl::flat_hash_map<base::Fingerprint, std::vector<std::unique_ptr<PlannedGraph>>> by_skeleton;
 };
 
 PlanTable& Plans() {
@@ -90,20 +90,23 @@ void PlannedGraph::Compile(const std::vector<int64_t>& numbers, bool wait) {
   base::Count(base::Counter::kCompilesPending, -1);
 }
 
-PlannedGraph* PlanOf(ir::Graph graph, bool* known) {
+PlannedGraph* PlanOf(const ir::Graph& graph, std::vector<int64_t>* symbols, bool* known) {
   PlanTable& plans = Plans();
-  const base::Fingerprint fingerprint = ir::FingerprintOf(graph);
+  const base::Fingerprint skeleton = ir::SkeletonOf(graph);
   std::lock_guard<std::mutex> lock(plans.lock);
-  auto& same_name = plans.by_fingerprint[fingerprint];
-  for (const std::unique_ptr<PlannedGraph>& planned : same_name) {
-    if (planned->graph() == graph) {
-      *known = true;
-      return planned.get();
-    }
+  auto& alike = plans.by_skeleton[skeleton];
+  for (const std::unique_ptr<PlannedGraph>& planned : alike) {
+    const std::optional<std::vector<int32_t>> same = ir::Unify(planned->graph(), graph);
+    if (!same) continue;
+    *known = true;
+    std::vector<int64_t> numbers;
+    for (const int32_t symbol : *same) numbers.push_back(symbol < 0 ? 0 : (*symbols)[static_cast<size_t>(symbol)]);
+    *symbols = std::move(numbers);
+    return planned.get();
   }
   *known = false;
-  same_name.push_back(std::make_unique<PlannedGraph>(std::move(graph)));
-  return same_name.back().get();
+  alike.push_back(std::make_unique<PlannedGraph>(graph));
+  return alike.back().get();
 }
 
 }  // namespace torch_lazy::lazy

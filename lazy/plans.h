@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled graphs, shared by every entry that lowers to the same graph.
+// Compiled graphs, shared by every entry that lowers to the same graph but for sizes.
 #pragma once
 
 #include <condition_variable>
@@ -43,7 +43,8 @@ class PlannedGraph {
 // False as long as no graph was wanted often enough to be planned.
 bool HavePlans();
 
-// The one PlannedGraph that equals `graph`; never freed. `*known` tells whether it was there.
-PlannedGraph* PlanOf(ir::Graph graph, bool* known);
+// The PlannedGraph that serves a graph of these numbers of its symbols: an equal one, or one with symbols of its own where the
+// numbers happen to be equal. `*symbols` becomes the numbers of its symbols. Never freed. `*known` tells whether it was there.
+PlannedGraph* PlanOf(const ir::Graph& graph, std::vector<int64_t>* symbols, bool* known);
 
 }  // namespace torch_lazy::lazy
