@@ -9,6 +9,8 @@
 #include "device/fork.h"
 #include "device/recorder.h"
 #include "lazy/explain.h"
+#include "lazy/history.h"
+#include "lazy/line.h"
 #include "lazy/storage.h"
 
 namespace torch_lazy::device {
@@ -24,15 +26,25 @@ void SetOption(std::string name, std::string value) {
   TORCH_CHECK_VALUE(status.ok(), "set_option: ", std::string(status.message()));
 }
 
+void ResetMetrics() {
+  base::ResetMetrics();
+  lazy::ForgetHistory();
+}
+
 TORCH_LIBRARY(torch_lazy, m) {
   m.def("sync() -> ()", &Sync);
   m.def("metrics() -> str", &base::MetricsJson);
   m.def("explain() -> str", &lazy::Explain);
   m.def("operators() -> str", &OperatorClasses);
-  m.def("reset_metrics() -> ()", &base::ResetMetrics);
+  m.def("reset_metrics() -> ()", &ResetMetrics);
   m.def("set_option(str name, str value) -> ()", &SetOption);
   m.def("is_in_bad_fork() -> bool", [] { return fork_state.load() == ForkState::kForkedAfterUse; });
 }
 
 }  // namespace
 }  // namespace torch_lazy::device
+
+// For Python's package, which tells lines by a function of its own (python/torch_lazy/_lines.py).
+extern "C" __attribute__((visibility("default"))) void torch_lazy_set_line_source(torch_lazy::lazy::LineSource source) {
+  torch_lazy::lazy::SetLineSource(source);
+}

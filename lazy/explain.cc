@@ -5,7 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/metrics.h"
+#include "lazy/history.h"
 #include "lazy/op.h"
+#include "lazy/replay.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -23,6 +25,7 @@ Counts MostFirst(Tally tally) {
 std::string WhyImmediate(const std::string& name) {
   const Op* op = FindOp(name);
   if (op == nullptr) return "";
+  if (op->dynamic_by_mask) return "the shape of its result depends on truth values, or it was seen with these operands for the first time";
   if (op->random) return "draws random numbers, which are drawn in the order of the program";
   if (op->immediate) return "the shape of its result depends on data, or it is not an operator of PyTorch's own";
   return "run at once the first time that it is seen with these operands; it is recorded from then on";
@@ -39,7 +42,7 @@ std::string Explain() {
                   " not known before, ", base::Get(Counter::kTracesInterpreted), " run op by op\n");
   absl::StrAppend(&text, "kernels: ", base::Get(Counter::kKernelsCompiled), " asked of the compiler, ",
                   base::Get(Counter::kKernelsFromDisk), " found on disk, ", base::Get(Counter::kKernelLaunches), " launches\n");
-  for (const auto& [reason, count] : MostFirst(Tally::kCuts)) absl::StrAppend(&text, "cut ", count, " times: ", reason, "\n");
+  absl::StrAppend(&text, TextOfHistory(), TextOfRefusals());
   for (const auto& [op, count] : MostFirst(Tally::kCallsImmediateByOp)) {
     absl::StrAppend(&text, "at once ", count, " times: ", op, ": ", WhyImmediate(op), "\n");
   }

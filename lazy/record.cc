@@ -92,7 +92,16 @@ enum class Recorded { kYes, kNo, kConflict };
 struct Results {
   const CallShape* shape = nullptr;
   std::vector<at::Tensor> made;  // the new ones
+  bool diverged = false;         // this is the trace's first call that was not known
 };
+
+// For explain(): where the trace left the known ones.
+void NoteDivergence() {
+  Line line = CurrentLine();
+  Locked lock(DeviceLock());
+  const std::shared_ptr<Trace>& trace = ThreadTrace();
+  if (trace->divergence.known != nullptr) trace->divergence.line = std::move(line);
+}
 
 // One attempt under the lock. `shape` is needed only when the trie does not know the call; it is asked for outside the lock.
 Recorded TryRecord(const Op& op, CallDescription& call, const std::shared_ptr<const CallShape>& shape,
@@ -109,6 +118,8 @@ Recorded TryRecord(const Op& op, CallDescription& call, const std::shared_ptr<co
   const bool grown = node == nullptr;
   if (grown) {
     if (shape == nullptr) return Recorded::kNo;
+    results->diverged = trace->divergence.now == nullptr;
+    if (results->diverged) trace->divergence.known = trace->at->node->Nearest(op, call.words);
     node = GrowNode(op, call, stack, slots, shape, *trace);
   }
   TouchOperands(call.operands, slots, trace);
@@ -117,6 +128,7 @@ Recorded TryRecord(const Op& op, CallDescription& call, const std::shared_ptr<co
   for (const ResultShape& result : node->shape->results) {
     if (result.arg < 0) results->made.push_back(NewResult(result, trace));
   }
+  if (results->diverged) trace->divergence.now = node;
   *reason = StepTo(node->expected, grown, trace.get());
   return Recorded::kYes;
 }
@@ -131,6 +143,7 @@ bool Record(const Op& op, CallDescription& call, torch::jit::Stack* stack) {
     switch (TryRecord(op, call, shape, *stack, &results, &conflict, &reason)) {
       case Recorded::kYes:
         ReturnResults(op, *results.shape, std::move(results.made), stack);
+        if (results.diverged) NoteDivergence();
         if (reason != nullptr) CutThreadTrace(reason);
         return true;
       case Recorded::kConflict:

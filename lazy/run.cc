@@ -7,12 +7,15 @@
 #include <c10/core/AutogradState.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "lazy/entry.h"
 #include "lazy/geometry.h"
 #include "lazy/gil.h"
+#include "lazy/history.h"
 #include "lazy/memory.h"
+#include "lazy/noting.h"
 #include "lazy/segments.h"
 #include "lazy/settings.h"
 #include "lazy/storage.h"
@@ -144,6 +147,7 @@ void CutAndRun(const std::shared_ptr<Trace>& trace, const char* reason) {
     if (cuts.size() == 2) entry = EntryFor(trace->at->node, LiveSlots(*trace));
   }
   base::Count(base::Tally::kCuts, reason);
+  trace->cut = NoteCut(trace->num_calls() != 0 ? trace->path.back() : nullptr, reason);
   LAZY_LOG(1, "cut: ", reason, ", ", trace->num_calls(), " calls");
   const bool once = reason == kUnknownShape;
   try {
@@ -174,6 +178,7 @@ void CutThreadTrace(const char* reason) {
 }
 
 c10::Storage Sync(LazyStorageImpl* storage, const char* reason, bool writes) {
+  if (CurrentNoting() != nullptr) BreakNoting(absl::StrCat("it does at once: ", reason));
   while (true) {
     std::shared_ptr<Trace> trace;
     {

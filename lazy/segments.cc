@@ -13,6 +13,7 @@ class Segment {
  public:
   Segment(Trace* whole, TrieNode* root, size_t begin, size_t end) : whole_(*whole), end_(end) {
     part_.at = root->expected;
+    part_.cut = whole->cut;
     renumbered_.assign(whole->slots.size(), -1);
     for (size_t k = begin; k < end; ++k) Replay(*whole->path[k]);
   }
@@ -59,12 +60,14 @@ class Segment {
     }
     TrieNode* node = part_.at->node->Find(call.words(), slots);
     if (node == nullptr) {
+      if (part_.divergence.now == nullptr) part_.divergence.known = part_.at->node->Nearest(*call.op, call.words());
       node = part_.at->node->Grow(*call.op, call.words(), slots, call.shape, part_.numbers.size());
       node->operands = call.operands;
       node->args = call.args;
       node->number_args = call.number_args;
       for (size_t i = 0; i < slots.size(); ++i) node->operands[i].slot = slots[i];
       node->first_result_slot = static_cast<int32_t>(part_.slots.size());
+      if (part_.divergence.now == nullptr) part_.divergence.now = node;
     }
     int32_t result_slot = call.first_result_slot;
     for (const ResultShape& result : call.shape->results) {

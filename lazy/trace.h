@@ -13,12 +13,16 @@
 #include <ATen/core/ivalue.h>
 
 #include "lazy/closing.h"
+#include "lazy/difference.h"
 #include "lazy/lock.h"
 #include "lazy/settings.h"
 #include "lazy/storage.h"
 #include "lazy/trie.h"
 
 namespace torch_lazy::lazy {
+
+struct CutSite;
+struct Noting;
 
 class Trace {
  public:
@@ -48,6 +52,9 @@ class Trace {
   StepDetector steps;
   size_t period = 0;                      // > 0: the trace ends with two steps of so many calls
   bool ends_step = false;                 // to be cut before the next call
+  Divergence divergence;
+  const CutSite* cut = nullptr;           // set when it is cut, for explain()
+  Noting* noting = nullptr;               // notes what it touches, for replay
 
   size_t num_calls() const { return path.size(); }
   // Those of all its calls (settings.h); there is a call.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/trie.h"
 
+#include <algorithm>
 #include <memory>
 #include <new>
 #include <type_traits>
@@ -47,8 +48,10 @@ bool Matches(const TrieNode& node, c10::ArrayRef<int64_t> words, c10::ArrayRef<i
   return node.words() == words && node.operand_slots() == slots;
 }
 
+uint64_t hash_bits = ~uint64_t{0};
+
 uint64_t HashOf(c10::ArrayRef<int64_t> words, c10::ArrayRef<int32_t> slots) {
-  return absl::HashOf(absl::MakeConstSpan(words.data(), words.size()), absl::MakeConstSpan(slots.data(), slots.size()));
+  return hash_bits & absl::HashOf(absl::MakeConstSpan(words.data(), words.size()), absl::MakeConstSpan(slots.data(), slots.size()));
 }
 
 }  // namespace
@@ -70,6 +73,8 @@ int32_t TrieNode::PlaceOfNumber(size_t arg) const {
   return -1;
 }
 
+void TrieNode::LimitHashes(int num_bits) { hash_bits = (uint64_t{1} << num_bits) - 1; }
+
 TrieNode* TrieNode::Find(c10::ArrayRef<int64_t> call_words, c10::ArrayRef<int32_t> slots) {
   if (expected->likely != nullptr && Matches(*expected->likely->node, call_words, slots)) return expected->likely->node;
   auto found = children.find(HashOf(call_words, slots));
@@ -80,6 +85,30 @@ TrieNode* TrieNode::Find(c10::ArrayRef<int64_t> call_words, c10::ArrayRef<int32_
     return node;
   }
   return nullptr;
+}
+
+const TrieNode* TrieNode::Nearest(const Op& call_op, c10::ArrayRef<int64_t> call_words) const {
+  constexpr size_t kMaxSeen = 256;
+  const TrieNode* nearest = expected->likely != nullptr ? expected->likely->node : nullptr;
+  const auto in_common = [&](const TrieNode* node) {
+    if (node == nullptr || node->op != &call_op) return size_t{0};
+    size_t same = 1;
+    for (size_t i = 0; i < std::min(call_words.size(), node->words().size()); ++i) same += call_words[i] == node->words()[i];
+    return same;
+  };
+  size_t most = in_common(nearest), seen = 0;
+  for (const auto& [hash, nodes] : children) {
+    if (++seen > kMaxSeen) break;
+    for (const TrieNode* node : nodes) {
+      const size_t same = in_common(node);
+      // Of equals, always the same one, whatever the order in the table.
+      if (same < most || same == 0) continue;
+      if (same == most && !std::ranges::lexicographical_compare(node->words(), nearest->words())) continue;
+      most = same;
+      nearest = node;
+    }
+  }
+  return nearest;
 }
 
 TrieNode* TrieNode::Grow(const Op& child_op, c10::ArrayRef<int64_t> call_words, c10::ArrayRef<int32_t> slots,

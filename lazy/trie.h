@@ -87,6 +87,10 @@ struct TrieNode {
   // Where the trace's numbers hold argument `arg`; -1 if it is no run-time number.
   int32_t PlaceOfNumber(size_t arg) const;
   TrieNode* Find(c10::ArrayRef<int64_t> words, c10::ArrayRef<int32_t> slots);
+  // The child that such a call resembles most: of the same operator, with the most words in common; else the one taken last.
+  const TrieNode* Nearest(const Op& op, c10::ArrayRef<int64_t> words) const;
+  // For tests: from here on, the hashes by which children are found have so many bits.
+  static void LimitHashes(int num_bits);
   // A new child. `first_number`: what the trace holds of them before the call.
   TrieNode* Grow(const Op& op, c10::ArrayRef<int64_t> words, c10::ArrayRef<int32_t> slots,
                  std::shared_ptr<const CallShape> shape, size_t first_number);

@@ -17,8 +17,12 @@ def _prefix():
                       "run `make build`, or install the package with `pip install --no-build-isolation .`")
 
 
+def path():
+    return str(_prefix() / "lib" / _NAME)
+
+
 def load():
-    torch.ops.load_library(str(_prefix() / "lib" / _NAME))
+    torch.ops.load_library(path())
 
 
 def cmake_prefix_path():

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""explain() says of every trace that was not known what was new about it, and of every cut its reason; with the program's line."""
+
+import inspect
+import pathlib
+
+import pytest
+import torch
+import torch_lazy
+
+
+@pytest.fixture(autouse=True)
+def known_step():
+    """A step that is known, so that what follows can differ from it."""
+    torch_lazy.set_option("compile", "sync")
+    for rows in 5, 6, 5:
+        step(rows)
+    torch_lazy.reset_metrics()
+    yield
+    torch_lazy.set_option("compile", "async")
+
+
+def step(rows, dim=0, double=False, keep=None):
+    x = torch.ones(rows, 4, device="lazy")
+    y = x + x
+    if double:
+        y = y * y
+    z = torch.amax(y, dim)
+    if keep is not None:
+        keep.append(y)
+    del x, y
+    return z.sum().item()
+
+
+def line(text):
+    """ "file:number in step" of the line of `step` that holds the text."""
+    lines, first = inspect.getsourcelines(step)
+    (offset,) = [k for k, source in enumerate(lines) if text in source]
+    return f"{pathlib.Path(__file__)}:{first + offset} in step"
+
+
+def test_a_known_trace_is_a_hit():
+    step(5)
+    text = torch_lazy.explain()
+    assert "not known:" not in text
+    assert f"cut 1 times: item at {line('.item()')}\n" in text
+
+
+def differs(text):
+    (told,) = [told for told in torch_lazy.explain().splitlines() if told.startswith("not known:")]
+    assert text in told, told
+
+
+def learned_step(*arguments, **options):
+    """Shapes that are not known yet cut a trace once, and are no news."""
+    step(*arguments, **options)
+    assert "unknown shape" in torch_lazy.explain()
+    torch_lazy.reset_metrics()
+    step(*arguments, **options)
+
+
+def test_another_default_dtype():
+    torch.set_default_dtype(torch.float64)
+    try:
+        learned_step(5)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    differs("default dtype or determinism are others")
+
+
+def test_another_argument():
+    step(5, dim=1)
+    differs(f"call 3, aten::amax: argument `dim` is [1] where it was [0] at {line('amax')}")
+
+
+def test_another_call():
+    step(5, double=True)
+    differs(f"call 3, aten::mul.Tensor: it came where aten::amax was called at {line('y * y')}")
+
+
+def test_another_result_is_kept():
+    kept = []
+    step(5, keep=kept)
+    differs("its calls are known, but other results of theirs are kept")
+
+
+def test_another_operand():
+    x, y = torch.ones(3, device="lazy"), torch.ones(3, device="lazy")
+    torch_lazy.sync()
+    torch.mul(x + y, x).sum().item()
+    torch_lazy.reset_metrics()
+    torch.mul(x + y, y).sum().item()
+    differs("aten::mul.Tensor: argument `other` is tensor 1 of the trace, made before it, where it was tensor 0")
+
+
+def test_another_kind_of_size():
+    learned_step(1)
+    differs(f"call 1, aten::fill_.Scalar: argument `self` is Float[1, 4] where it was Float[5, 4] at {line('torch.ones')}")
