@@ -34,6 +34,7 @@ namespace torch_lazy::base {
   X(KernelLaunches, "kernel_launches", kCount)       \
   X(LibraryCalls, "library_calls", kCount)           \
   X(GraphReplays, "graph_replays", kCount)           \
+  X(Replays, "replays", kCount)                      \
   X(CompilesPending, "compiles_pending", kGauge)     \
   X(CompileSeconds, "compile_seconds", kSeconds)     \
   X(BytesLive, "bytes_live", kGauge)                 \

@@ -2,8 +2,23 @@
 #include "lazy/advance.h"
 
 #include "lazy/closing.h"
+#include "lazy/noting.h"
 
 namespace torch_lazy::lazy {
+namespace {
+
+// Weakly, without becoming an owner for a moment: the device lock is held (gil.h).
+template <typename T>
+auto WeakOf(T* target) {
+  c10::raw::weak_intrusive_ptr::incref(target);
+  return c10::weak_intrusive_ptr<T>::reclaim(target);
+}
+
+void Note(const CallOperand& operand, int32_t slot, Noting* noting) {
+  noting->storages.push_back({slot, operand.storage->serial(), WeakOf<c10::StorageImpl>(operand.storage), WeakOf(operand.tensor)});
+}
+
+}  // namespace
 
 void TouchOperands(c10::ArrayRef<CallOperand> operands, c10::ArrayRef<int32_t> slots, const std::shared_ptr<Trace>& trace) {
   for (size_t k = 0; k < operands.size(); ++k) {
@@ -13,6 +28,7 @@ void TouchOperands(c10::ArrayRef<CallOperand> operands, c10::ArrayRef<int32_t> s
                               static_cast<uint32_t>(trace->path.size())});
       trace->slots.back().older = static_cast<bool>(storage->content);
       storage->touches.push_back({trace, slots[k]});
+      if (trace->noting != nullptr) Note(operands[k], slots[k], trace->noting);
     }
     if (operands[k].written && !trace->slots[slots[k]].written) {
       trace->slots[slots[k]].written = true;

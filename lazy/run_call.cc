@@ -7,11 +7,13 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
 #include "base/metrics.h"
 #include "lazy/generator.h"
 #include "lazy/geometry.h"
 #include "lazy/members.h"
 #include "lazy/memory.h"
+#include "lazy/noting.h"
 #include "lazy/storage.h"
 
 namespace torch_lazy::lazy {
@@ -212,6 +214,8 @@ void RunOnCpu(const Op& op, torch::jit::Stack* stack) {
 }
 
 std::shared_ptr<const CallShape> RunNow(const Op& op, torch::jit::Stack* stack, const char* reason) {
+  const NoteDraw draw(op, *stack);
+  if (CurrentNoting() != nullptr) BreakNoting(absl::StrCat("it does at once: ", op.name));
   CpuCall call(op, stack, reason);
   RunOnCpu(op, stack);
   bool learnable = !call.TakeBackGeometry();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/storage.h"
 
+#include <atomic>
+
 #include <c10/core/TensorImpl.h>
 
 #include "lazy/lock.h"
@@ -8,6 +10,11 @@
 #include "lazy/trace.h"
 
 namespace torch_lazy::lazy {
+namespace {
+
+std::atomic<uint64_t> num_storages{1};  // 0 is none
+
+}  // namespace
 
 std::recursive_mutex& DeviceLock() {
   static std::recursive_mutex* const lock = new std::recursive_mutex;
@@ -17,7 +24,10 @@ std::recursive_mutex& DeviceLock() {
 LazyStorageImpl::LazyStorageImpl(size_t size_bytes, int device_index)
     : c10::StorageImpl(use_byte_size_t(), size_bytes,
                        Placeholder(this, c10::Device(c10::kPrivateUse1, static_cast<c10::DeviceIndex>(device_index))),
-                       /*allocator=*/this, /*resizable=*/true) {}
+                       /*allocator=*/this, /*resizable=*/true),
+      serial_(num_storages.fetch_add(1, std::memory_order_relaxed)) {}
+
+uint64_t LazyStorageImpl::NextSerial() { return num_storages.load(std::memory_order_relaxed); }
 
 void LazyStorageImpl::release_resources() {
   LeaveTraces();

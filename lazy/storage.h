@@ -37,6 +37,10 @@ class LazyStorageImpl final : public c10::StorageImpl, public StorageAllocator {
     return static_cast<LazyStorageImpl*>(storage);
   }
 
+  // Storages are numbered as they are made.
+  uint64_t serial() const { return serial_; }
+  static uint64_t NextSerial();
+
   // --- guarded by the device lock (lock.h) ---
   struct Touch {
     std::shared_ptr<Trace> trace;
@@ -48,6 +52,7 @@ class LazyStorageImpl final : public c10::StorageImpl, public StorageAllocator {
 
  private:
   void LeaveTraces();
+  const uint64_t serial_;
   bool released_ = false;
 };
 

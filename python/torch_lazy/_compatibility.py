@@ -29,11 +29,18 @@ def _dlpack_device(original, tensor):
     return (kind, index)
 
 
-def _compile(original, compiler, graph, inputs):
+def _call_graph(original, compiler, graph, inputs):
     # Inductor has no code for the device, and needs none: the calls of the graph are recorded and compiled like any other.
     if any(_is_lazy(node.meta.get("example_value")) for node in graph.graph.nodes) or any(map(_is_lazy, inputs)):
         return graph.forward
     return original(compiler, graph, inputs)
+
+
+def _named_backend(original, wrapper, backend, *args, **kwargs):
+    # Backends are registered with Dynamo, whose import takes seconds: not before someone asks for ours.
+    if backend == "lazy":
+        from . import _compile as _  # noqa: F401
+    return original(wrapper, backend, *args, **kwargs)
 
 
 def _mark_step(original, device="", wait=False):
@@ -43,7 +50,8 @@ def _mark_step(original, device="", wait=False):
 
 _REPLACED = {
     "Tensor.__dlpack_device__": _dlpack_device,
-    "_TorchCompileInductorWrapper.__call__": _compile,
+    "_TorchCompileInductorWrapper.__call__": _call_graph,
+    "_TorchCompileWrapper.__init__": _named_backend,
     "_lazy.mark_step": _mark_step,
 }
 

@@ -6,9 +6,16 @@
 // asks for no symbol of the library.
 #pragma once
 
+#include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 namespace torch_lazy {
 
@@ -50,6 +57,64 @@ inline void SetOption(const std::string& name, const std::string& value) {
                              .findSchemaOrThrow("torch_lazy::set_option", "")
                              .typed<void(std::string, std::string)>();
   op.call(name, value);
+}
+
+namespace internal {
+
+template <typename Signature>
+c10::TypedOperatorHandle<Signature> Operator(const char* name) {
+  return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Signature>();
+}
+
+}  // namespace internal
+
+// A function of tensors of the device whose calls are recorded once and replayed from then on: its own code does
+// not run then. A whole training step may be one, with its backward pass and its optimizer.
+//
+// It must do the same on the device at each call, but for the values of its tensors; what else it does happens only
+// while it is recorded. A call is not replayed, and runs as ever, if the function waits for a value, copies from the
+// host, has a shape that depends on data, uses a number that changes, or returns what needs gradients: Explain() says
+// why. Each size of the arguments is recorded for itself. For one thread at a time.
+class Replayable {
+ public:
+  using Tensors = std::vector<at::Tensor>;
+  using Function = std::function<Tensors(const Tensors&)>;
+
+  explicit Replayable(Function function)
+      : function_(std::move(function)),
+        number_(new int64_t(internal::Operator<int64_t()>("torch_lazy::replay_new").call()),
+                [](int64_t* number) {
+                  internal::Operator<void(int64_t)>("torch_lazy::replay_free").call(*number);
+                  delete number;
+                }) {}
+
+  Tensors operator()(const Tensors& inputs) const {
+    static const auto run = internal::Operator<std::tuple<bool, Tensors>(int64_t, Tensors, std::vector<double>)>(
+        "torch_lazy::replay_run");
+    static const auto begin = internal::Operator<void(int64_t, Tensors)>("torch_lazy::replay_begin");
+    static const auto end = internal::Operator<Tensors(int64_t, Tensors, std::vector<double>, Tensors, bool)>(
+        "torch_lazy::replay_end");
+    static const auto abandon = internal::Operator<void(int64_t)>("torch_lazy::replay_abandon");
+    auto [done, outputs] = run.call(*number_, inputs, {});
+    if (done) return std::move(outputs);
+    begin.call(*number_, inputs);
+    try {
+      outputs = function_(inputs);
+    } catch (...) {
+      abandon.call(*number_);
+      throw;
+    }
+    end.call(*number_, inputs, {}, outputs, /*saves=*/false);
+    return outputs;
+  }
+
+ private:
+  Function function_;
+  std::shared_ptr<int64_t> number_;
+};
+
+inline Replayable make_replayable(Replayable::Function function) {
+  return Replayable(std::move(function));
 }
 
 }  // namespace torch_lazy

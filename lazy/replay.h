@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replay of a function's calls without recording them again.
+//
+// The first calls of the function are recorded like any other, and noted. Once two in a row have left the same calls, with the
+// same numbers or with numbers that are the function's arguments, `Run` puts the thread's trace where they would have left it: the
+// same path of the trie, the same slots, other storages in them. All that follows, cuts and entries, is as if they had been recorded.
+//
+// The function's own code does not run then. Not replayed is, for the reason that `refusal` tells, what a replay would not repeat:
+// a value that is waited for, memory filled by the host, a number that changes and is no argument, a shape that depends on data.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "absl/container/flat_hash_map.h"
+#include "lazy/noting.h"
+#include "lazy/trace.h"
+
+namespace torch_lazy::lazy {
+
+class Replay {
+ public:
+  Replay();
+  ~Replay();
+
+  // The thread's calls from here to End, or Abandon, are the function's, called with these tensors.
+  void Begin(at::TensorList inputs);
+  // The function was given these numbers, and has returned these tensors. `saves`: storages that it leaves behind (for its backward
+  // pass) belong to the call; they are returned, as bytes, and each replay makes its own. Else a replay fills the recording's.
+  std::vector<at::Tensor> End(at::TensorList inputs, at::ArrayRef<double> numbers, at::TensorList outputs, bool saves);
+  void Abandon();
+
+  // What the function would return, then what it would leave behind; nullopt: it must be called.
+  std::optional<std::vector<at::Tensor>> Run(at::TensorList inputs, at::ArrayRef<double> numbers);
+
+  // It would be replayed if it were called as it was the last time.
+  bool ready() const;
+  // Why the function is not replayed for inputs like the last; empty if it is, or may be after another call.
+  std::string refusal() const;
+
+ private:
+  // Where a slot's storage comes from when the calls are replayed.
+  struct Source {
+    enum class Kind { kInput, kCaptured, kDrawn, kNew } kind = Kind::kNew;
+    size_t index = 0;        // of the input, the captured storage or the draw
+    int32_t output = -1;     // of new and drawn: returned as this output (of several on one storage, the first), or ...
+    int32_t left = -1;       // ... left behind as this storage
+    friend bool operator==(const Source&, const Source&) = default;
+  };
+  struct Captured {
+    c10::weak_intrusive_ptr<c10::StorageImpl> storage;
+    c10::weak_intrusive_ptr<c10::TensorImpl> tensor;  // the one that was used: it must still have the storage
+  };
+  struct Output {
+    int32_t slot = -1;
+    int32_t input = -1;      // it is this input, or lies on its storage
+    bool is_input = false;
+    Geometry geometry;
+    friend bool operator==(const Output&, const Output&) = default;
+  };
+  struct Note {
+    std::vector<TrieNode*> path;
+    std::vector<Trace::Slot> slots;  // without contents and owners
+    std::vector<Source> sources;     // per slot
+    std::vector<Captured> captured;
+    std::vector<Draw> draws;
+    std::vector<Output> outputs;
+    std::vector<c10::weak_intrusive_ptr<c10::StorageImpl>> left;
+    bool saves = false;
+    std::vector<c10::IValue> numbers;  // of the trace
+    std::vector<double> arguments;     // the numbers that the function was given
+    int64_t new_bytes = 0;
+  };
+  struct State {
+    std::optional<Note> note;               // of the last call
+    std::vector<int32_t> argument_of;       // per number of the trace: the function's argument that it is, -1 if it never changed
+    bool ready = false;
+    int num_tries = 0;
+    std::string refusal;
+  };
+
+  static std::vector<int64_t> KeyOf(at::TensorList inputs);
+  std::optional<Note> Take(Noting* noting, at::TensorList inputs, at::ArrayRef<double> arguments, at::TensorList outputs, bool saves,
+                           std::vector<at::Tensor>* left);
+  static bool SameCalls(const Note& one, const Note& other);
+  static void Match(const Note& before, const Note& now, State* state);
+  static bool MayRun(const State& state, at::ArrayRef<double> arguments);
+  // The device lock is held. Returns the reason to cut, or null.
+  static const char* PutTrace(const State& state, at::ArrayRef<double> arguments, const std::vector<c10::Storage>& storages,
+                              const std::shared_ptr<Trace>& trace);
+
+  std::unique_ptr<Noting> noting_;
+  absl::flat_hash_map<std::vector<int64_t>, State> states_;
+  std::vector<int64_t> last_key_;
+};
+
+// The refusals of all that there are, for explain().
+std::string TextOfRefusals();
+
+}  // namespace torch_lazy::lazy
