@@ -35,7 +35,9 @@ namespace torch_lazy::base {
   X(Compiler, "compiler", kText, "", "", "the C++ compiler's program; empty: $CXX, g++ or c++")  \
   X(MaxTraceOps, "max_trace_ops", kNumber, "16384", "", "a trace this long is cut")              \
   X(MaxTraceBytes, "max_trace_bytes", kNumber, "4294967296", "",                                 \
-    "a trace that holds so many new bytes is cut")
+    "a trace that holds so many new bytes is cut")                                               \
+  X(MaxKnownOps, "max_known_ops", kNumber, "524288", "",                                         \
+    "known traces, once they hold so many calls, and learned shapes, so many, are forgotten")
 
 enum class Option : uint8_t {
 #define X(name, text, kind, default_text, choices, doc) k##name,

@@ -4,6 +4,7 @@
 
 #include <torch/library.h>
 
+#include "base/faults.h"
 #include "base/flags.h"
 #include "base/metrics.h"
 #include "device/fork.h"
@@ -38,6 +39,8 @@ TORCH_LIBRARY(torch_lazy, m) {
   m.def("operators() -> str", &OperatorClasses);
   m.def("reset_metrics() -> ()", &ResetMetrics);
   m.def("set_option(str name, str value) -> ()", &SetOption);
+  m.def("_fail_after(int places) -> ()", [](int64_t places) { base::FailAfter(places); });
+  m.def("_fault_pending() -> bool", &base::FaultPending);
   m.def("is_in_bad_fork() -> bool", [] { return fork_state.load() == ForkState::kForkedAfterUse; });
 }
 

@@ -57,7 +57,7 @@ const BoundPlan* Entry::Prepare(const Trace& trace, bool once) {
     if (lowered_ != nullptr) planned_ = PlanOf(lowered_->graph, &lowered_->symbols, &planned);
     known = known || planned;
   }
-  base::Count(known ? base::Counter::kTraceHits : base::Counter::kTraceMisses);
+  if (!once) base::Count(known ? base::Counter::kTraceHits : base::Counter::kTraceMisses);
   if (!known && !once) NoteMiss(trace, static_cast<size_t>(std::count(live_.begin(), live_.end(), true)));
   if (planned_ == nullptr) return nullptr;
   if (bound_ == nullptr && planned_->Want(lowered_->symbols, cuts_ - std::exchange(told_, cuts_))) {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/node_hash_map.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "lazy/difference.h"
@@ -31,7 +31,8 @@ struct Miss {
 
 struct History {
   std::mutex lock;
-  absl::node_hash_map<std::pair<const TrieNode*, const char*>, CutSite> sites;
+  std::deque<CutSite> sites;
+  absl::flat_hash_map<std::pair<const TrieNode*, const char*>, CutSite*> known_sites;
   std::deque<Miss> misses;
 };
 
@@ -48,20 +49,29 @@ const CutSite* NoteCut(const TrieNode* end, const char* reason) {
   History& history = TheHistory();
   {
     std::lock_guard<std::mutex> lock(history.lock);
-    const auto site = history.sites.find({end, reason});
-    if (site != history.sites.end()) {
-      ++site->second.count;
-      return &site->second;
+    const auto site = history.known_sites.find({end, reason});
+    if (site != history.known_sites.end()) {
+      ++site->second->count;
+      return site->second;
     }
     if (history.sites.size() >= kMaxSites) return nullptr;
   }
   Line line = CurrentLine();
   std::lock_guard<std::mutex> lock(history.lock);
-  CutSite& site = history.sites[{end, reason}];
-  site.reason = reason;
-  site.line = std::move(line);
-  ++site.count;
-  return &site;
+  CutSite*& site = history.known_sites[{end, reason}];
+  if (site == nullptr) {
+    site = &history.sites.emplace_back();
+    site->reason = reason;
+    site->line = std::move(line);
+  }
+  ++site->count;
+  return site;
+}
+
+void ForgetSites() {
+  History& history = TheHistory();
+  std::lock_guard<std::mutex> lock(history.lock);
+  history.known_sites.clear();
 }
 
 void NoteMiss(const Trace& trace, size_t num_outputs) {
@@ -80,7 +90,7 @@ std::string TextOfHistory() {
   History& history = TheHistory();
   std::lock_guard<std::mutex> lock(history.lock);
   std::vector<Line> lines;
-  for (const auto& [key, site] : history.sites) lines.push_back(site.line);
+  for (const CutSite& site : history.sites) lines.push_back(site.line);
   for (const Miss& miss : history.misses) {
     lines.push_back(miss.cut);
     lines.push_back(miss.diverged);
@@ -88,7 +98,7 @@ std::string TextOfHistory() {
   const std::vector<std::string> texts = TextsOf(lines);
   auto text_of = texts.begin();
   std::map<std::pair<std::string, std::string>, int64_t> cuts;  // (reason, line) -> count
-  for (const auto& [key, site] : history.sites) {
+  for (const CutSite& site : history.sites) {
     const std::string& line = *text_of++;
     if (site.count > 0) cuts[{site.reason, line}] += site.count;
   }
@@ -108,7 +118,7 @@ std::string TextOfHistory() {
 void ForgetHistory() {
   History& history = TheHistory();
   std::lock_guard<std::mutex> lock(history.lock);
-  for (auto& [key, site] : history.sites) site.count = 0;
+  for (CutSite& site : history.sites) site.count = 0;
   history.misses.clear();
 }
 

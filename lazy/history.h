@@ -18,6 +18,9 @@ struct CutSite {
   int64_t count = 0;
 };
 
+// Places of known traces are to be forgotten; what was counted there stays.
+void ForgetSites();
+
 // Of a cut at `end`. The line is asked for once per place and reason. No lock of ours is held. Null: too many places already.
 const CutSite* NoteCut(const TrieNode* end, const char* reason);
 

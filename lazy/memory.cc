@@ -28,6 +28,7 @@ class PoolAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(size_t size_bytes) override {
     void* memory = backends::Get().Allocate(size_bytes);
+    TORCH_CHECK_WITH(OutOfMemoryError, memory != nullptr, "lazy: out of memory. Tried to allocate ", size_bytes, " bytes");
     return c10::DataPtr(memory, new Block{memory, size_bytes}, &FreeBlock, c10::Device(c10::kCPU));
   }
   void copy_data(void* to, const void* from, size_t size_bytes) const override { std::memcpy(to, from, size_bytes); }

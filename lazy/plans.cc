@@ -62,8 +62,7 @@ bool PlannedGraph::IsReady(std::unique_lock<std::mutex>* lock, bool wait) {
   if (wait) module_->Wait();
   if (!module_->ready()) return false;
   if (module_->status().ok()) return true;
-  base::WarnOnce("kernels", absl::StrCat("kernels could not be compiled, so their traces run op by op: ",
-                                         module_->status().ToString()));
+  LAZY_LOG(1, "kernels could not be compiled, so their traces run op by op: ", module_->status().ToString());
   state_ = State::kFailed;
   return false;
 }

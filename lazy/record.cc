@@ -172,7 +172,10 @@ void RecordOrRun(const Op& op, torch::jit::Stack* stack) {
   std::optional<Lesson> lesson;
   if (!op.immediate && call.recordable && !HasNoShape(call)) lesson.emplace(op, call, *stack);
   std::shared_ptr<const CallShape> shape = RunNow(op, stack, lesson ? kUnknownShape : "immediate");
-  if (lesson) lesson->Learn(std::move(shape));
+  if (!lesson) return;
+  lesson->Learn(std::move(shape));
+  Locked lock(DeviceLock());
+  ThreadTrace()->fragment = true;
 }
 
 }  // namespace

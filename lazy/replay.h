@@ -19,6 +19,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "lazy/noting.h"
+#include "lazy/replay_note.h"
 #include "lazy/trace.h"
 
 namespace torch_lazy::lazy {
@@ -44,40 +45,8 @@ class Replay {
   std::string refusal() const;
 
  private:
-  // Where a slot's storage comes from when the calls are replayed.
-  struct Source {
-    enum class Kind { kInput, kCaptured, kDrawn, kNew } kind = Kind::kNew;
-    size_t index = 0;        // of the input, the captured storage or the draw
-    int32_t output = -1;     // of new and drawn: returned as this output (of several on one storage, the first), or ...
-    int32_t left = -1;       // ... left behind as this storage
-    friend bool operator==(const Source&, const Source&) = default;
-  };
-  struct Captured {
-    c10::weak_intrusive_ptr<c10::StorageImpl> storage;
-    c10::weak_intrusive_ptr<c10::TensorImpl> tensor;  // the one that was used: it must still have the storage
-  };
-  struct Output {
-    int32_t slot = -1;
-    int32_t input = -1;      // it is this input, or lies on its storage
-    bool is_input = false;
-    Geometry geometry;
-    friend bool operator==(const Output&, const Output&) = default;
-  };
-  struct Note {
-    std::vector<TrieNode*> path;
-    std::vector<Trace::Slot> slots;  // without contents and owners
-    std::vector<Source> sources;     // per slot
-    std::vector<Captured> captured;
-    std::vector<Draw> draws;
-    std::vector<Output> outputs;
-    std::vector<c10::weak_intrusive_ptr<c10::StorageImpl>> left;
-    bool saves = false;
-    std::vector<c10::IValue> numbers;  // of the trace
-    std::vector<double> arguments;     // the numbers that the function was given
-    int64_t new_bytes = 0;
-  };
   struct State {
-    std::optional<Note> note;               // of the last call
+    std::optional<ReplayNote> note;         // of the last call
     std::vector<int32_t> argument_of;       // per number of the trace: the function's argument that it is, -1 if it never changed
     bool ready = false;
     int num_tries = 0;
@@ -85,14 +54,8 @@ class Replay {
   };
 
   static std::vector<int64_t> KeyOf(at::TensorList inputs);
-  std::optional<Note> Take(Noting* noting, at::TensorList inputs, at::ArrayRef<double> arguments, at::TensorList outputs, bool saves,
-                           std::vector<at::Tensor>* left);
-  static bool SameCalls(const Note& one, const Note& other);
-  static void Match(const Note& before, const Note& now, State* state);
+  static void Match(const ReplayNote& before, const ReplayNote& now, State* state);
   static bool MayRun(const State& state, at::ArrayRef<double> arguments);
-  // The device lock is held. Returns the reason to cut, or null.
-  static const char* PutTrace(const State& state, at::ArrayRef<double> arguments, const std::vector<c10::Storage>& storages,
-                              const std::shared_ptr<Trace>& trace);
 
   std::unique_ptr<Noting> noting_;
   absl::flat_hash_map<std::vector<int64_t>, State> states_;

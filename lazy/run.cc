@@ -8,8 +8,10 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include "absl/strings/str_cat.h"
+#include "base/flags.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "lazy/background.h"
 #include "lazy/entry.h"
 #include "lazy/geometry.h"
 #include "lazy/gil.h"
@@ -24,10 +26,17 @@
 namespace torch_lazy::lazy {
 namespace {
 
-// One trie for all threads, so that a loop known in one is known in every other.
-TrieNode* Root() {
-  static TrieNode* const root = new TrieNode;
-  return root;
+// The trie for a new trace. The former one is freed in the background, which takes a while.
+const std::shared_ptr<Trie>& TrieForNew() {
+  std::shared_ptr<Trie>& trie = CurrentTrie();
+  if (trie != nullptr && static_cast<int64_t>(trie->num_calls()) >= base::Number(base::Option::kMaxKnownOps)) {
+    LAZY_LOG(1, "known traces of ", trie->num_calls(), " calls are forgotten");
+    ForgetSites();
+    InBackground([former = std::move(trie)] {});
+    trie = nullptr;
+  }
+  if (trie == nullptr) trie = std::make_shared<Trie>();
+  return trie;
 }
 
 std::condition_variable_any& TraceDone() {
@@ -59,7 +68,9 @@ void PrepareThread() {
 std::shared_ptr<Trace> NewTrace(const Trace* last) {
   PrepareThread();
   auto trace = std::make_shared<Trace>();
-  trace->at = Root()->expected;
+  trace->trie = TrieForNew();
+  trace->at = trace->trie->root()->expected;
+  if (last != nullptr) trace->age = last->age;
   if (last != nullptr && last->state == Trace::State::kDone) {
     trace->slots.reserve(last->final_slots);
     trace->path.reserve(last->path.size());
@@ -122,6 +133,14 @@ void Finish(const std::shared_ptr<Trace>& trace, std::string failure = "") {
   TraceDone().notify_all();
 }
 
+// True if no such cut is expected again: fragments of a thread's first steps, which one thread learns shapes in, and eight that
+// start together learn in each its own way. Where sizes are new at every step, fragments come again.
+bool IsOnce(const Trace& trace, const char* reason) {
+  constexpr int kFirstSteps = 8;
+  if (reason == kUnknownShape) return true;
+  return trace.fragment && trace.age < kFirstSteps && base::Compilation() != base::CompileMode::kSync;
+}
+
 }  // namespace
 
 std::shared_ptr<Trace>& ThreadTrace() {
@@ -143,19 +162,20 @@ void CutAndRun(const std::shared_ptr<Trace>& trace, const char* reason) {
     }
     if (trace->state == Trace::State::kDone) return;
     trace->state = Trace::State::kRunning;
+    trace->age += reason != kUnknownShape;
     cuts = reason == kUnknownShape ? std::vector<size_t>{0, trace->path.size()} : PartsOf(*trace);
     if (cuts.size() == 2) entry = EntryFor(trace->at->node, LiveSlots(*trace));
   }
   base::Count(base::Tally::kCuts, reason);
   trace->cut = NoteCut(trace->num_calls() != 0 ? trace->path.back() : nullptr, reason);
   LAZY_LOG(1, "cut: ", reason, ", ", trace->num_calls(), " calls");
-  const bool once = reason == kUnknownShape;
+  const bool once = IsOnce(*trace, reason);
   try {
     const UseSettings settings(trace->num_calls() != 0 ? trace->settings() : CurrentSettings());
     if (entry != nullptr) {
       entry->Run(trace.get(), once);
     } else {
-      RunParts(trace.get(), Root(), cuts);
+      RunParts(trace.get(), cuts);
     }
   } catch (...) {
     Finish(trace, TextOfError());

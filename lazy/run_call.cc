@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "base/faults.h"
 #include "base/metrics.h"
 #include "lazy/generator.h"
 #include "lazy/geometry.h"
@@ -199,6 +200,7 @@ ResultShape ShapeOf(const at::Tensor& tensor, size_t ret, int item) {
 }  // namespace
 
 void RunOnCpu(const Op& op, torch::jit::Stack* stack) {
+  TORCH_CHECK(!base::MustFail(), op.name, ": a fault that was asked for");
   PooledResults pooled;
   at::AutoDispatchBelowADInplaceOrView below_autograd;
   c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);

@@ -11,8 +11,9 @@ namespace {
 // Calls [begin, end) of `whole`, replayed into a trace of their own: slots are numbered anew, contents are shared.
 class Segment {
  public:
-  Segment(Trace* whole, TrieNode* root, size_t begin, size_t end) : whole_(*whole), end_(end) {
-    part_.at = root->expected;
+  Segment(Trace* whole, size_t begin, size_t end) : whole_(*whole), end_(end) {
+    part_.trie = whole->trie;
+    part_.at = part_.trie->root()->expected;
     part_.cut = whole->cut;
     renumbered_.assign(whole->slots.size(), -1);
     for (size_t k = begin; k < end; ++k) Replay(*whole->path[k]);
@@ -132,14 +133,14 @@ std::vector<size_t> PartsOf(const Trace& trace) {
   return cuts;
 }
 
-void RunParts(Trace* trace, TrieNode* root, const std::vector<size_t>& cuts) {
+void RunParts(Trace* trace, const std::vector<size_t>& cuts) {
   for (size_t i = 0; i + 1 < cuts.size(); ++i) {
     std::unique_ptr<Segment> segment;
     Entry* entry = nullptr;
     std::vector<bool> live;
     {
       Locked lock(DeviceLock());
-      segment = std::make_unique<Segment>(trace, root, cuts[i], cuts[i + 1]);
+      segment = std::make_unique<Segment>(trace, cuts[i], cuts[i + 1]);
       live = segment->Live();
       if (trace->period != 0 && cuts[i + 1] - cuts[i] == trace->period) segment->part().at->closes_step = true;
       entry = EntryFor(segment->part().at->node, live);

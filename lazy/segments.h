@@ -17,6 +17,6 @@ std::vector<size_t> PartsOf(const Trace& trace);
 
 // Runs each part as a trace of its own from the root, and marks where steps end. Leaves the contents in the trace's slots.
 // The device lock is not held.
-void RunParts(Trace* trace, TrieNode* root, const std::vector<size_t>& cuts);
+void RunParts(Trace* trace, const std::vector<size_t>& cuts);
 
 }  // namespace torch_lazy::lazy

@@ -8,6 +8,7 @@
 #include <ATen/MemoryOverlap.h>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/flags.h"
 #include "lazy/describe.h"
 #include "lazy/elementwise_shape.h"
 #include "lazy/meta_shape.h"
@@ -130,6 +131,13 @@ Words ProofOf(const CallDescription& call) {
   return proof;
 }
 
+// What the table has for the key, now or from now on. Its lock is held. What is forgotten will be learned again.
+template <typename Value>
+Value& Remember(absl::flat_hash_map<Words, Value>* table, Words key, Value value) {
+  if (static_cast<int64_t>(table->size()) >= base::Number(base::Option::kMaxKnownOps)) table->clear();
+  return table->try_emplace(std::move(key), std::move(value)).first->second;
+}
+
 // The kind of a call for which there may be a rule.
 Words RuledKindOf(const Op& op, const CallDescription& call, const torch::jit::Stack& stack) {
   Words kind = KindOf(op, call, stack);
@@ -181,7 +189,7 @@ std::shared_ptr<const CallShape> ShapeOfCall(const Op& op, const CallDescription
   if (shape == nullptr && ask_meta) shape = MetaShape(op, call, stack);
   if (shape != nullptr) {
     std::lock_guard<std::mutex> lock(learned.lock);
-    learned.by_call.emplace(key, shape);
+    Remember(&learned.by_call, key, shape);
   }
   return shape;
 }
@@ -202,9 +210,9 @@ void Lesson::Learn(std::shared_ptr<const CallShape> shape) {
   if (shape != nullptr && asks_meta_) metas = MetaShape(op_, call_, arguments_);
   LearnedShapes& learned = Learned();
   std::lock_guard<std::mutex> lock(learned.lock);
-  if (rules != nullptr) learned.ruled.try_emplace(std::move(kind_), true).first->second &= Equal(*rules, *shape);
-  if (metas != nullptr) learned.proofs.try_emplace(std::move(proof_), true).first->second &= Equal(*metas, *shape);
-  learned.by_call.emplace(std::move(key_), std::move(shape));
+  if (rules != nullptr) Remember(&learned.ruled, std::move(kind_), true) &= Equal(*rules, *shape);
+  if (metas != nullptr) Remember(&learned.proofs, std::move(proof_), true) &= Equal(*metas, *shape);
+  Remember(&learned.by_call, std::move(key_), std::move(shape));
 }
 
 }  // namespace torch_lazy::lazy

@@ -41,6 +41,7 @@ class Trace {
 
   // --- guarded by the device lock ---
   State state = State::kPending;
+  std::shared_ptr<Trie> trie;             // of its path
   std::string failure;                    // what the call said that failed; see Note [Failing calls]
   Expected* at = nullptr;                 // the newest call; the root before the first
   std::vector<Slot> slots;
@@ -52,6 +53,8 @@ class Trace {
   StepDetector steps;
   size_t period = 0;                      // > 0: the trace ends with two steps of so many calls
   bool ends_step = false;                 // to be cut before the next call
+  bool fragment = false;                  // begins inside a step, where it was cut because a shape was unknown
+  int age = 0;                            // cuts of its thread for other reasons, up to and with its own
   Divergence divergence;
   const CutSite* cut = nullptr;           // set when it is cut, for explain()
   Noting* noting = nullptr;               // notes what it touches, for replay
@@ -77,7 +80,7 @@ class Trace {
 std::shared_ptr<Trace>& ThreadTrace();
 
 // Why a trace is cut before a call that must run at once for its shape to be learned. It will be known the next time, so no
-// cut comes at this place again, and nothing is compiled for it.
+// cut comes at this place again, and nothing is compiled for it. Nor does what begins there come again.
 inline constexpr char kUnknownShape[] = "unknown shape";
 
 // Raises what is to be said about a storage that a failed trace should have written.

@@ -15,35 +15,6 @@
 namespace torch_lazy::lazy {
 namespace {
 
-// Memory for the parts that predictions read, in one stream. It stays as long as the trie does: for ever.
-void* FromStream(size_t size_bytes) {
-  constexpr size_t kChunk = size_t{1} << 18;
-  static char* next = nullptr;
-  static char* end = nullptr;
-  size_bytes = (size_bytes + alignof(Expected) - 1) / alignof(Expected) * alignof(Expected);
-  if (static_cast<size_t>(end - next) < size_bytes) {
-    const size_t chunk = std::max(kChunk, size_bytes);
-    next = static_cast<char*>(::operator new(chunk));
-    end = next + chunk;
-  }
-  return std::exchange(next, next + size_bytes);
-}
-
-Expected* NewExpected(c10::ArrayRef<int64_t> words, c10::ArrayRef<int32_t> slots) {
-  static_assert(std::is_trivially_destructible_v<Expected>);
-  LAZY_CHECK(slots.size() <= UINT16_MAX, "a call with ", slots.size(), " operands");
-  char* memory = static_cast<char*>(
-      FromStream(sizeof(Expected) + words.size() * sizeof(int64_t) + slots.size() * sizeof(int32_t)));
-  Expected* expected = new (memory) Expected;
-  expected->num_words = static_cast<uint32_t>(words.size());
-  expected->num_slots = static_cast<uint16_t>(slots.size());
-  memory += sizeof(Expected);
-  std::uninitialized_copy(words.begin(), words.end(), reinterpret_cast<int64_t*>(memory));
-  memory += words.size() * sizeof(int64_t);
-  std::uninitialized_copy(slots.begin(), slots.end(), reinterpret_cast<int32_t*>(memory));
-  return expected;
-}
-
 bool Matches(const TrieNode& node, c10::ArrayRef<int64_t> words, c10::ArrayRef<int32_t> slots) {
   return node.words() == words && node.operand_slots() == slots;
 }
@@ -56,15 +27,9 @@ uint64_t HashOf(c10::ArrayRef<int64_t> words, c10::ArrayRef<int32_t> slots) {
 
 }  // namespace
 
-TrieNode::TrieNode(Expected* of) : expected(of) { of->node = this; }
+TrieNode::TrieNode(Trie* of, Expected* its) : trie(*of), expected(its) { its->node = this; }
 
-TrieNode::TrieNode() : TrieNode(NewExpected({}, {})) {}
-
-TrieNode::~TrieNode() {
-  for (auto& [hash, nodes] : children) {
-    for (TrieNode* node : nodes) delete node;
-  }
-}
+TrieNode::~TrieNode() = default;
 
 int32_t TrieNode::PlaceOfNumber(size_t arg) const {
   for (size_t i = 0; i < number_args.size(); ++i) {
@@ -113,7 +78,7 @@ const TrieNode* TrieNode::Nearest(const Op& call_op, c10::ArrayRef<int64_t> call
 
 TrieNode* TrieNode::Grow(const Op& child_op, c10::ArrayRef<int64_t> call_words, c10::ArrayRef<int32_t> slots,
                          std::shared_ptr<const CallShape> child_shape, size_t first_number) {
-  TrieNode* node = new TrieNode(NewExpected(call_words, slots));
+  TrieNode* node = trie.NewNode(call_words, slots);
   node->parent = this;
   node->op = node->expected->op = &child_op;
   node->shape = std::move(child_shape);
@@ -124,6 +89,40 @@ TrieNode* TrieNode::Grow(const Op& child_op, c10::ArrayRef<int64_t> call_words, 
   children[HashOf(call_words, slots)].push_back(node);
   expected->likely = node->expected;
   return node;
+}
+
+Trie::Trie() { NewNode({}, {}); }
+
+void* Trie::FromStream(size_t size_bytes) {
+  constexpr size_t kChunk = size_t{1} << 18;
+  size_bytes = (size_bytes + alignof(Expected) - 1) / alignof(Expected) * alignof(Expected);
+  if (static_cast<size_t>(end_ - next_) < size_bytes) {
+    const size_t chunk = std::max(kChunk, size_bytes);
+    chunks_.emplace_back(new char[chunk]);
+    next_ = chunks_.back().get();
+    end_ = next_ + chunk;
+  }
+  return std::exchange(next_, next_ + size_bytes);
+}
+
+TrieNode* Trie::NewNode(c10::ArrayRef<int64_t> words, c10::ArrayRef<int32_t> slots) {
+  static_assert(std::is_trivially_destructible_v<Expected>);
+  LAZY_CHECK(slots.size() <= UINT16_MAX, "a call with ", slots.size(), " operands");
+  char* memory =
+      static_cast<char*>(FromStream(sizeof(Expected) + words.size() * sizeof(int64_t) + slots.size() * sizeof(int32_t)));
+  Expected* expected = new (memory) Expected;
+  expected->num_words = static_cast<uint32_t>(words.size());
+  expected->num_slots = static_cast<uint16_t>(slots.size());
+  memory += sizeof(Expected);
+  std::uninitialized_copy(words.begin(), words.end(), reinterpret_cast<int64_t*>(memory));
+  memory += words.size() * sizeof(int64_t);
+  std::uninitialized_copy(slots.begin(), slots.end(), reinterpret_cast<int32_t*>(memory));
+  return &nodes_.emplace_back(this, expected);
+}
+
+std::shared_ptr<Trie>& CurrentTrie() {
+  static auto* const trie = new std::shared_ptr<Trie>;
+  return *trie;
 }
 
 }  // namespace torch_lazy::lazy

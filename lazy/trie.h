@@ -5,6 +5,7 @@
 // numbers, not symbols: graphs, which are free of sizes, are shared between paths by the plan cache (plans.h).
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -18,6 +19,7 @@
 namespace torch_lazy::lazy {
 
 class Entry;
+class Trie;
 struct TrieNode;
 
 // One returned tensor of a call.
@@ -65,6 +67,7 @@ struct Expected {
 };
 
 struct TrieNode {
+  Trie& trie;
   const Op* op = nullptr;                      // null at the root
   Expected* expected;                          // never null
   std::shared_ptr<const CallShape> shape;
@@ -80,7 +83,7 @@ struct TrieNode {
   absl::flat_hash_map<uint64_t, c10::SmallVector<TrieNode*, 1>> children;  // by hash of words and slots
   std::vector<std::unique_ptr<Entry>> entries;
 
-  TrieNode();  // a root
+  TrieNode(Trie* of, Expected* its);
   ~TrieNode();
   c10::ArrayRef<int64_t> words() const { return {expected->words(), expected->num_words}; }
   c10::ArrayRef<int32_t> operand_slots() const { return {expected->slots(), expected->num_slots}; }
@@ -94,9 +97,32 @@ struct TrieNode {
   // A new child. `first_number`: what the trace holds of them before the call.
   TrieNode* Grow(const Op& op, c10::ArrayRef<int64_t> words, c10::ArrayRef<int32_t> slots,
                  std::shared_ptr<const CallShape> shape, size_t first_number);
+};
+
+// Owns its nodes. The device lock guards it.
+class Trie {
+ public:
+  Trie();
+  Trie(const Trie&) = delete;
+  Trie& operator=(const Trie&) = delete;
+
+  TrieNode* root() { return &nodes_.front(); }
+  size_t num_calls() const { return nodes_.size() - 1; }
 
  private:
-  explicit TrieNode(Expected* of);
+  friend struct TrieNode;
+  TrieNode* NewNode(c10::ArrayRef<int64_t> words, c10::ArrayRef<int32_t> slots);
+  void* FromStream(size_t size_bytes);
+
+  std::vector<std::unique_ptr<char[]>> chunks_;  // of the stream that predictions read
+  char* next_ = nullptr;                         // in the newest
+  char* end_ = nullptr;
+  std::deque<TrieNode> nodes_;
 };
+
+// The one that traces begin in: one for all threads, so that a loop known in one is known in every other. Another takes its
+// place, and this is null in between, once it holds too many calls (option max_known_ops); traces and replays keep theirs.
+// The device lock is held.
+std::shared_ptr<Trie>& CurrentTrie();
 
 }  // namespace torch_lazy::lazy

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "backends/cpu/child.h"
+#include "base/faults.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/status.h"
@@ -74,6 +75,7 @@ absl::StatusOr<std::vector<void*>> CompileJob::FinishAndLoad() {
   const absl::Duration took = absl::Now() - started_at_;
   base::Count(base::Counter::kCompileSeconds, absl::ToInt64Nanoseconds(took));
   LAZY_LOG(2, "compiled ", kernels_.size(), " kernels in ", absl::FormatDuration(took));
+  if (base::MustFail()) return absl::InternalError("a fault that was asked for");
   if (!ended.ok()) {
     const std::string output =
         ReadFile(absl::StrCat(folder_->path(), "/output.txt")).substr(0, kMostOutput);

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "absl/time/clock.h"
 #include "backends/cpu/files.h"
 #include "base/fingerprint.h"
 #include "base/flags.h"
@@ -25,6 +26,7 @@ constexpr int64_t kMostBytes = int64_t{512}
                                << 20;  // of one key's folder; the batches longest unused go first
 constexpr char kIndex[] = ".index";
 constexpr char kLibrary[] = ".so";
+constexpr char kLocks[] = "/locks";
 
 std::string IndexText(const std::string& key, absl::Span<const codegen::Kernel> kernels,
                       const std::string& bytes) {
@@ -37,11 +39,19 @@ std::string IndexText(const std::string& key, absl::Span<const codegen::Kernel> 
   return absl::StrJoin(lines, "\n");
 }
 
-// Removes the batches longest unused until the folder is small enough.
+// Removes what killed processes have left, and the batches longest unused until the folder is small enough.
 void Trim(const std::string& folder) {
+  const int64_t long_ago = absl::ToUnixNanos(absl::Now() - absl::Hours(1));
+  for (const FileInfo& file : ListFiles(absl::StrCat(folder, kLocks))) {
+    if (file.changed_at < long_ago) unlink(file.path.c_str());
+  }
   int64_t total = 0;
   std::vector<FileInfo> libraries;
   for (const FileInfo& file : ListFiles(folder)) {
+    if (absl::EndsWith(file.path, kUnfinished) && file.changed_at < long_ago) {
+      unlink(file.path.c_str());
+      continue;
+    }
     total += file.size_bytes;
     if (absl::EndsWith(file.path, kLibrary)) libraries.push_back(file);
   }
@@ -72,6 +82,7 @@ DiskCache::DiskCache(std::string root, std::string key)
   const std::string folder = absl::StrCat(root_, "/cpu-", base::FingerprintOf(key_).ToString());
   absl::Status made = MakePrivateFolder(root_);
   if (made.ok()) made = MakePrivateFolder(folder);
+  if (made.ok()) made = MakePrivateFolder(absl::StrCat(folder, kLocks));
   if (!made.ok()) {
     base::WarnOnce("disk cache",
                    absl::StrCat("compiled kernels are not kept on disk: ", made.message()));
@@ -90,6 +101,13 @@ std::string DiskCache::Find(const codegen::Kernel& kernel) {
   if (Check(batch)) return absl::StrCat(batch, kLibrary);
   Drop(batch);
   return "";
+}
+
+std::string DiskCache::LockPath(absl::Span<const codegen::Kernel> kernels) const {
+  if (folder_.empty()) return "";
+  std::string names;
+  for (const codegen::Kernel& kernel : kernels) absl::StrAppend(&names, kernel.name, " ");
+  return absl::StrCat(folder_, kLocks, "/", base::FingerprintOf(names).ToString());
 }
 
 void DiskCache::Scan() {

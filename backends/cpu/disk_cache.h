@@ -31,6 +31,8 @@ class DiskCache {
 
   // The whole library that holds the kernel; empty if there is none.
   std::string Find(const codegen::Kernel& kernel);
+  // The file to lock while these kernels are compiled; empty if nothing is kept.
+  std::string LockPath(absl::Span<const codegen::Kernel> kernels) const;
   // Keeps a copy of `library`. Failing costs speed only; the first failure is a warning.
   void Store(absl::Span<const codegen::Kernel> kernels, const std::string& library);
 

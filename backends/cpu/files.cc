@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/flags.h"
@@ -70,7 +72,7 @@ std::string ReadFile(const std::string& path) {
 
 absl::Status WriteFileWhole(const std::string& path, std::string_view bytes) {
   static std::atomic<int> number{0};
-  const std::string unfinished = absl::StrCat(path, ".", getpid(), ".", number++, ".tmp");
+  const std::string unfinished = absl::StrCat(path, ".", getpid(), ".", number++, kUnfinished);
   absl::Status status = WriteAndSync(unfinished, bytes);
   if (status.ok() && rename(unfinished.c_str(), path.c_str()) != 0) status = ErrorOf(path);
   if (!status.ok()) unlink(unfinished.c_str());
@@ -97,6 +99,23 @@ std::vector<FileInfo> ListFiles(const std::string& folder) {
 int64_t ChangedAt(const std::string& path) {
   struct stat info = {};
   return lstat(path.c_str(), &info) == 0 ? Nanoseconds(info.st_mtim) : -1;
+}
+
+FileLock FileLock::Try(const std::string& path) {
+  if (path.empty()) return FileLock(path, -1, true);
+  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (file < 0) return FileLock(path, -1, true);
+  return FileLock(path, file, flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK);
+}
+
+FileLock::FileLock(FileLock&& other) noexcept
+    : path_(std::move(other.path_)), file_(std::exchange(other.file_, -1)), held_(other.held_) {}
+
+FileLock::~FileLock() {
+  if (file_ < 0) return;
+  if (held_) unlink(path_.c_str());
+  if (held_) flock(file_, LOCK_UN);  // a child of the program may have a copy of the file
+  close(file_);
 }
 
 absl::StatusOr<TemporaryFolder> TemporaryFolder::Make() {

@@ -17,7 +17,8 @@ namespace torch_lazy::backends {
 absl::Status MakePrivateFolder(const std::string& path);
 
 std::string ReadFile(const std::string& path);  // empty if it cannot be read
-// Written under another name, synced, then renamed.
+// Written under another name, which ends in kUnfinished, synced, then renamed.
+inline constexpr char kUnfinished[] = ".tmp";
 absl::Status WriteFileWhole(const std::string& path, std::string_view bytes);
 void TouchFile(const std::string& path);
 
@@ -29,6 +30,25 @@ struct FileInfo {
 std::vector<FileInfo> ListFiles(
     const std::string& folder);              // sorted by path; links are not followed
 int64_t ChangedAt(const std::string& path);  // -1 if there is none
+
+// A lock between processes, which the system releases when its holder dies. The file is removed by
+// the holder: whoever gets the lock after it looks again whether what it wanted is there.
+class FileLock {
+ public:
+  // Held, unless another has the lock; held too if there can be no such file, or `path` is empty.
+  static FileLock Try(const std::string& path);
+  FileLock(FileLock&& other) noexcept;
+  FileLock& operator=(FileLock&&) = delete;
+  ~FileLock();
+  bool held() const { return held_; }
+
+ private:
+  FileLock(std::string path, int file, bool held)
+      : path_(std::move(path)), file_(file), held_(held) {}
+  std::string path_;
+  int file_;
+  bool held_;
+};
 
 // A new private folder in $TMPDIR or /tmp, removed with its files at the end.
 class TemporaryFolder {

@@ -5,8 +5,10 @@
 
 #include <thread>
 
+#include "absl/time/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/status.h"
 
 namespace torch_lazy::backends {
 
@@ -54,6 +56,8 @@ class KernelModule final : public Module {
 namespace {
 
 constexpr size_t kSplitFrom = 8;  // with so many kernels a second process halves the wait
+// How long another process's compiler is waited for: it may be stopped, or have no time at all.
+constexpr absl::Duration kPatience = absl::Seconds(20);
 
 }  // namespace
 
@@ -87,22 +91,34 @@ DiskCache* KernelTable::Cache() {
   return &*cache_;
 }
 
+absl::StatusOr<void*> KernelTable::LoadFromDisk(const codegen::Kernel& kernel) {
+  DiskCache* cache = Cache();
+  const std::string library = cache == nullptr ? "" : cache->Find(kernel);
+  if (library.empty()) return absl::NotFoundError(kernel.name);
+  LAZY_ASSIGN_OR_RETURN(const std::vector<void*> function,
+                        LoadKernels(library, absl::MakeConstSpan(&kernel, 1)));
+  base::Count(base::Counter::kKernelsFromDisk);
+  return function[0];
+}
+
 void KernelTable::LoadFromDisk(absl::Span<const codegen::Kernel> kernels) {
-  DiskCache* cache = nullptr;
   for (const codegen::Kernel& kernel : kernels) {
     if (entries_.contains(kernel.name)) continue;
-    if (cache == nullptr) cache = Cache();
-    if (cache == nullptr) return;
-    const std::string library = cache->Find(kernel);
-    if (library.empty()) continue;
-    const absl::StatusOr<std::vector<void*>> function =
-        LoadKernels(library, absl::MakeConstSpan(&kernel, 1));
-    if (!function.ok()) continue;  // it is compiled again
+    const absl::StatusOr<void*> function = LoadFromDisk(kernel);
+    if (!function.ok()) continue;  // it is compiled
     auto entry = std::make_unique<Entry>();
-    entry->function = (*function)[0];
+    entry->function = *function;
     entries_[kernel.name] = std::move(entry);
-    base::Count(base::Counter::kKernelsFromDisk);
   }
+}
+
+absl::StatusOr<std::vector<void*>> KernelTable::FindOnDisk(const CompileJob& job) {
+  absl::MutexLock lock(&mutex_);
+  std::vector<void*> functions;
+  for (const codegen::Kernel& kernel : job.kernels()) {
+    LAZY_ASSIGN_OR_RETURN(functions.emplace_back(), LoadFromDisk(kernel));
+  }
+  return functions;
 }
 
 KernelTable::Jobs KernelTable::NewJobs(absl::Span<const codegen::Kernel> kernels, bool wait) {
@@ -132,10 +148,43 @@ KernelTable::Jobs KernelTable::NewJobs(absl::Span<const codegen::Kernel> kernels
   return jobs;
 }
 
+FileLock KernelTable::Claim(const CompileJob& job) {
+  absl::MutexLock lock(&mutex_);
+  DiskCache* cache = Cache();
+  return FileLock::Try(cache == nullptr ? "" : cache->LockPath(job.kernels()));
+}
+
+FileLock KernelTable::AwaitClaim(const CompileJob& job) {
+  const absl::Time deadline = absl::Now() + kPatience;
+  for (;;) {
+    FileLock claim = Claim(job);
+    if (claim.held() || absl::Now() > deadline) return claim;
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+}
+
 void KernelTable::Run(const Jobs& jobs, bool idle) {
-  for (const std::shared_ptr<CompileJob>& job : jobs) job->Start(idle);
-  for (const std::shared_ptr<CompileJob>& job : jobs) {
-    Enter(*job, job->Finish([&](const std::string& library) { Store(*job, library); }));
+  std::vector<std::optional<FileLock>> claims(jobs.size());
+  std::vector<absl::StatusOr<std::vector<void*>>> results(jobs.size());
+  const auto start = [&](size_t k) {
+    results[k] = FindOnDisk(*jobs[k]);  // another process may have stored them meanwhile
+    if (!results[k].ok()) return jobs[k]->Start(idle);
+    base::Count(base::Counter::kKernelsCompiled, -static_cast<int64_t>(jobs[k]->kernels().size()));
+  };
+  for (size_t k = 0; k < jobs.size(); ++k) {
+    claims[k].emplace(Claim(*jobs[k]));
+    if (claims[k]->held()) start(k);
+  }
+  for (size_t k = 0; k < jobs.size(); ++k) {
+    if (!claims[k]->held()) {
+      claims[k].emplace(AwaitClaim(*jobs[k]));
+      start(k);
+    }
+    if (!results[k].ok()) {
+      results[k] = jobs[k]->Finish([&](const std::string& library) { Store(*jobs[k], library); });
+    }
+    Enter(*jobs[k], results[k]);
+    claims[k].reset();
   }
 }
 

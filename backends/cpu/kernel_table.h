@@ -2,8 +2,8 @@
 // All kernels of this process: loaded, failed, or being compiled.
 //
 // A kernel is looked for in memory, then on disk, then compiled. Its name is the fingerprint of its
-// text, so the first to ask for it compiles it for everybody. One thread of ours does nothing but
-// wait for compilers.
+// text, so the first to ask for it compiles it for everybody: other processes that ask for the same
+// kernels wait for it. One thread of ours does nothing but wait for compilers.
 #pragma once
 
 #include <deque>
@@ -19,6 +19,7 @@
 #include "backends/backend.h"
 #include "backends/cpu/compile_job.h"
 #include "backends/cpu/disk_cache.h"
+#include "backends/cpu/files.h"
 
 namespace torch_lazy::backends {
 
@@ -35,11 +36,20 @@ class KernelTable {
   };
   using Jobs = std::vector<std::shared_ptr<CompileJob>>;
 
+  absl::StatusOr<void*> LoadFromDisk(const codegen::Kernel& kernel)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LoadFromDisk(absl::Span<const codegen::Kernel> kernels)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Jobs NewJobs(absl::Span<const codegen::Kernel> kernels, bool wait)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Run(const Jobs& jobs, bool idle) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Held, unless another process compiles the same kernels now.
+  FileLock Claim(const CompileJob& job) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Waits for that, though not for ever.
+  FileLock AwaitClaim(const CompileJob& job) ABSL_LOCKS_EXCLUDED(mutex_);
+  // An error unless all are there.
+  absl::StatusOr<std::vector<void*>> FindOnDisk(const CompileJob& job)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void Enter(const CompileJob& job, const absl::StatusOr<std::vector<void*>>& functions)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Store(const CompileJob& job, const std::string& library) ABSL_LOCKS_EXCLUDED(mutex_);

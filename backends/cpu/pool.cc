@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/faults.h"
 #include "base/metrics.h"
 
 namespace torch_lazy::backends {
@@ -59,6 +60,7 @@ void* Pool::Take(Blocks* blocks, size_t bytes) {
 }
 
 void* Pool::Allocate(size_t size_bytes) {
+  if (base::MustFail()) return nullptr;
   const SizeClass size_class = ClassOf(size_bytes);
   absl::MutexLock lock(&mutex_);
   void* memory = nullptr;

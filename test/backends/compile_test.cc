@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 
@@ -134,6 +135,19 @@ TEST_F(Compile, ABrokenIndexIsRebuilt) {
   CheckWorks(6);
   EXPECT_EQ(FromDisk(), 0);
   EXPECT_EQ(Compiled(), 2);
+}
+
+TEST_F(Compile, WhatAKilledProcessHasLeftIsRemovedLater) {
+  CheckWorks(16);
+  const std::filesystem::path folder = std::filesystem::path(Files(".so")[0]).parent_path();
+  const std::filesystem::path old_file = folder / "old.1.0.tmp", new_file = folder / "new.1.0.tmp";
+  std::ofstream(old_file) << "half";
+  std::ofstream(new_file) << "half";
+  std::filesystem::last_write_time(
+      old_file, std::filesystem::file_time_type::clock::now() - std::chrono::hours(2));
+  CheckWorks(17);
+  EXPECT_FALSE(std::filesystem::exists(old_file));
+  EXPECT_TRUE(std::filesystem::exists(new_file));  // its process may be at work
 }
 
 TEST_F(Compile, AnotherSourceOfTheSameNameIsNotTakenFromDisk) {

@@ -80,20 +80,20 @@ TrieNode* Grow(TrieNode* root, const Calls& calls) {
 
 TEST(Trie, NoOtherTraceIsTakenForAKnownOne) {
   TrieNode::LimitHashes(kHashBits);
-  TrieNode root;
+  Trie trie;
   std::map<Calls, TrieNode*> known;
   Random random;
   for (int k = 0; k < kTraces; ++k) {
     const Calls calls = random.Trace();
-    known[calls] = Grow(&root, calls);
+    known[calls] = Grow(trie.root(), calls);
   }
   int found = 0, looked_up = 0;
   for (const auto& [calls, node] : known) {
-    ASSERT_EQ(Walk(&root, calls), node);
+    ASSERT_EQ(Walk(trie.root(), calls), node);
     for (int k = 0; k < kMutations; ++k) {
       const Calls mutated = random.Mutated(calls);
       const auto expected = known.find(mutated);
-      ASSERT_EQ(Walk(&root, mutated), expected == known.end() ? nullptr : expected->second);
+      ASSERT_EQ(Walk(trie.root(), mutated), expected == known.end() ? nullptr : expected->second);
       found += expected != known.end();
       ++looked_up;
     }

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts, step by step, of a program that starts with an empty trie."""
 
-import multiprocessing
-import traceback
-
-import torch
 import torch_lazy
+
+from child import in_child
 
 
 def counts():
@@ -14,31 +12,16 @@ def counts():
     return metrics["trace_misses"], metrics["kernels_compiled"] + metrics["kernels_from_disk"]
 
 
-def _watch(program, pipe):
-    torch.set_num_threads(1)
-    torch_lazy.set_option("compile", "sync")
-    try:
-        seen = [counts()]
-        for _ in program():
-            seen.append(counts())
-        torch_lazy.sync()
-        pipe.send(seen)
-    except BaseException:
-        pipe.send(traceback.format_exc())
-        raise
+def _watch(program):
+    seen = [counts()]
+    for _ in program():
+        seen.append(counts())
+    return seen
 
 
 def counts_by_step(program):
     """The counts at the start of a program and after each of its steps; it yields after each."""
-    context = multiprocessing.get_context("fork")  # of a process that has not used the device yet
-    ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=_watch, args=(program, theirs))
-    child.start()
-    theirs.close()
-    seen = ours.recv()
-    child.join()
-    assert isinstance(seen, list), seen
-    return seen
+    return in_child(_watch, program, compile="sync")
 
 
 def last_change(seen):

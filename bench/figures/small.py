@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that wait every few calls: times faster than eager."""
+
+import tempfile
+
+from rounds import ratio, steady
+
+from catalog import Workload
+from figures.fresh import Figure
+
+ROUNDS = 15
+WORKLOADS = [
+    Workload("generate, one token after another", "generate", 0.95, block=1),
+    Workload("branches on values", "branches", 0.95, block=1),
+    Workload("Newton's method on single numbers", "numbers", 0.95, block=1),
+]
+
+
+def figures(build):
+    for workload in WORKLOADS:
+        with tempfile.TemporaryDirectory() as cache:
+            environments = {"eager": {}, "lazy": {"LAZY_CACHE_DIR": cache}}
+            results = steady(build, workload, environments, ROUNDS)
+        yield Figure(f"{workload.title}: times faster than eager", ratio(results, "lazy"), f">= {workload.target}")

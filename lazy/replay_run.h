@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// One replay of a noted call.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "lazy/replay_note.h"
+
+namespace torch_lazy::lazy {
+
+// Puts the thread's trace where the noted call would have left it, with these tensors for its inputs and `numbers` for its numbers.
+// Returns what the call would return, then what it would leave behind. nullopt, and nothing has happened: a captured storage is gone
+// or resized, its tensor has another one, or known traces have been forgotten.
+std::optional<std::vector<at::Tensor>> RunNote(const ReplayNote& note, at::TensorList inputs, std::vector<c10::IValue> numbers);
+
+}  // namespace torch_lazy::lazy
