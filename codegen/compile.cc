@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/compile.h"
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "codegen/assemble.h"
@@ -45,7 +47,9 @@ absl::StatusOr<Plan> Compile(const ir::Graph& graph, const CompileOptions& optio
     const StoragePlan storage = PlanStorage(work.graph, partition, bodies, &units);
     if (storage.missing_copies.empty()) {
       Plan plan = Assemble(graph, work.graph, partition, bodies, units, storage, options);
-      base::WriteDump(options.dump_folder, "80-plan.txt", plan.ToString());
+      base::WriteDump(options.dump_folder, "80-plan.txt",
+                      absl::StrCat(plan.ToString(), "\nsizes seen first: s0, s1, ... = ",
+                                   absl::StrJoin(options.typical_extents, ", "), "\n"));
       for (size_t k = 0; k < plan.kernels.size(); ++k) {
         base::WriteDump(options.dump_folder, absl::StrCat("90-k", k, ".cc"),
                         plan.kernels[k].source);

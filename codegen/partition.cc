@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "codegen/dependencies.h"
 #include "codegen/group_loops.h"
+#include "codegen/lifetime.h"
 #include "codegen/look_ahead.h"
 #include "codegen/op_cost.h"
 #include "codegen/reduction_fit.h"
@@ -16,6 +17,7 @@ namespace {
 constexpr size_t kMostComputed = 96;  // nodes in a group: larger kernels lack registers
 constexpr int kMostMaps = 2;          // at which one node is computed in one group
 constexpr size_t kMostReaders = 3;  // groups that compute a cheap node again instead of loading it
+constexpr double kFewBytes = 4096;  // may be held where that saves a kernel
 constexpr size_t kMostSearched = 16;  // values looked at for a sibling
 constexpr int kMostSingle = 16;       // ops on single numbers that each reader does again
 constexpr int kMostBroadcast = 3;  // ops in a row computed again for what they are broadcast over
@@ -24,8 +26,8 @@ class Partitioner {
  public:
   Partitioner(const GraphWithCopies& graph, const Factors& factors, const CompileOptions& options)
       : graph_(graph.graph),
-
         look_(MakeLookAhead(graph.graph)),
+        lifetimes_(MakeLifetimes(graph.graph, options)),
         factors_(factors),
         options_(options),
         readers_(graph_.nodes.size()),
@@ -115,7 +117,8 @@ class Partitioner {
     }
     const Readers readers = readers_[v];
     const std::vector<int> groups = GroupsOf(readers);
-    if (!readers.stored && (groups.size() == 1 || IsCheap(v, groups.size()))) {
+    if (!readers.stored && groups.size() == 1 && HoldsMemory(v, groups[0])) return NewGroup(v);
+    if (!readers.stored && (groups.size() == 1 || IsCheap(v, groups.size()) || IsHeldAnyway(v, groups))) {
       const bool all = std::all_of(groups.begin(), groups.end(),
                                    [&](int group) { return CanCompute(v, group); });
       if (all &&
@@ -139,6 +142,50 @@ class Partitioner {
       return;
     }
     if (!JoinSibling(v)) NewGroup(v);
+  }
+
+  // Gradients that are summed up over many calls, say: computed in the reader's group, which runs later, the sum would keep all
+  // that it is made from until then.
+  bool HoldsMemory(ir::Value v, int group) const {
+    return lifetimes_.calls_before[LastRoot(group)] > lifetimes_.calls_before[v] &&
+           lifetimes_.bytes_ending[v] > lifetimes_.bytes[v] + kFewBytes;
+  }
+
+  // Stored, the value would be held over calls until its last readers run, and there all that it is made of is read anyway: an
+  // activation's inner values, which its gradient needs too.
+  bool IsHeldAnyway(ir::Value v, const std::vector<int>& groups) const {
+    if (groups.size() > kMostReaders || ir::Info(graph_.node(v).op).kind != ir::Kind::kElementwise) return false;
+    bool held = false;
+    for (const int group : groups) {
+      if (lifetimes_.calls_before[LastRoot(group)] == lifetimes_.calls_before[v]) continue;
+      held = true;
+      if (!ReadsInputsOf(v, group)) return false;
+    }
+    return held;
+  }
+
+  // True if the group reads, whether it computes `v` or not, all that pointwise ops make `v` of.
+  bool ReadsInputsOf(ir::Value v, int group) const {
+    std::vector<ir::Value> values = {v};
+    for (size_t k = 0; k < values.size(); ++k) {
+      if (k > kMostSearched) return false;
+      for (const ir::Value input : graph_.node(values[k]).inputs) {
+        const ir::Kind kind = ir::Info(graph_.node(input).op).kind;
+        const bool is_read = std::any_of(readers_[input].groups.begin(), readers_[input].groups.end(),
+                                         [&](const Readers::InGroup& reader) { return reader.group == group; });
+        if (is_read || kind == ir::Kind::kLeaf) continue;
+        if (kind != ir::Kind::kElementwise && kind != ir::Kind::kView) return false;
+        values.push_back(input);
+      }
+    }
+    return true;
+  }
+
+  // The group runs when the program has come to this value.
+  ir::Value LastRoot(int group) const {
+    ir::Value last = 0;
+    for (const Group::Root& root : result_.groups[group].roots) last = std::max(last, root.value);
+    return last;
   }
 
   // Columns run across rows: a value made with reductions along these (a normalisation's gradient,
@@ -357,6 +404,7 @@ class Partitioner {
 
   const ir::Graph& graph_;
   const LookAhead look_;
+  const Lifetimes lifetimes_;
   const Factors& factors_;
   const CompileOptions& options_;
   Partition result_;

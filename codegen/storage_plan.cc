@@ -40,6 +40,7 @@ class StoragePlanner {
     plan_.buffer_of.assign(graph_.nodes.size(), -1);
     AddParams();
     for (size_t k = 0; k < graph_.outputs.size(); ++k) PlaceOutput(static_cast<int>(k));
+    FindLastUses();
     for (ir::Value v = 0; v < static_cast<ir::Value>(graph_.nodes.size()); ++v) {
       if (units_->writer[v] >= 0 && plan_.buffer_of[v] < 0) PlaceTemporary(v);
     }
@@ -113,11 +114,48 @@ class StoragePlanner {
     overwrites_.push_back({operand, value, -1});
   }
 
+  // Values whose last use is by a group that may write one of its own into their place.
+  void FindLastUses() {
+    next_.assign(graph_.nodes.size(), ir::kNoValue);
+    previous_.assign(graph_.nodes.size(), ir::kNoValue);
+    for (const Overwrite& overwrite : overwrites_) previous_[overwrite.after] = overwrite.before;
+    for (size_t u = 0; u < units_->units.size(); ++u) {
+      const int group = units_->units[u].group;
+      if (group < 0) continue;
+      for (const Slot& written : bodies_[group].slots) {
+        if (!written.written || previous_[written.value] != ir::kNoValue) continue;
+        for (const Slot& read : bodies_[group].slots) {
+          if (read.written || !EndsAt(read.value, static_cast<int>(u)) ||
+              !(graph_.type(read.value) == graph_.type(written.value)) ||
+              !MayOverwrite(bodies_[group], read.value, written.value)) {
+            continue;
+          }
+          next_[read.value] = written.value;
+          previous_[written.value] = read.value;
+          break;
+        }
+      }
+    }
+  }
+
+  // True if the value is a temporary with bytes of its own that the unit alone reads, and that nothing takes over yet.
+  bool EndsAt(ir::Value value, int unit) const {
+    ir::Value call = ir::kNoValue, operand = ir::kNoValue;
+    return units_->writer[value] >= 0 && plan_.buffer_of[value] < 0 && next_[value] == ir::kNoValue &&
+           OperandOf(value, &call, &operand) < 0 && units_->readers[value].size() == 1 &&
+           units_->readers[value][0] == unit;
+  }
+
   void PlaceTemporary(ir::Value value) {
     ir::Value call = ir::kNoValue, operand = ir::kNoValue;
     const int place = OperandOf(value, &call, &operand);
     if (place < 0) {
-      plan_.buffer_of[value] = NewBuffer(BufferSpec::Kind::kTemp, -1, graph_.type(value));
+      ir::Value end = value;
+      while (next_[end] != ir::kNoValue) end = next_[end];
+      int32_t& buffer = plan_.buffer_of[value];
+      if (previous_[value] != ir::kNoValue) buffer = plan_.buffer_of[previous_[value]];
+      else if (plan_.buffer_of[end] >= 0) buffer = plan_.buffer_of[end];
+      else buffer = NewBuffer(BufferSpec::Kind::kTemp, -1, graph_.type(value));
       return;
     }
     const int32_t buffer = plan_.buffer_of[operand];
@@ -177,6 +215,7 @@ class StoragePlanner {
   StoragePlan plan_;
   std::vector<ir::Value> params_;  // by index
   std::vector<Overwrite> overwrites_;
+  std::vector<ir::Value> next_, previous_;  // in the same buffer, where one value's last use makes the other
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // In which buffer each value lies.
 //
+// A group writes into the place of a temporary that it reads last, where it reads each element just where it writes it.
+//
 // An output that takes a parameter's buffer is written straight into it, and a call that writes in
 // place works in its operand's buffer, if every other reader of the old bytes can run before. Where
 // that closes a cycle, a copy is asked for, and planning starts again with the copy in the graph.

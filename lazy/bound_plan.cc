@@ -103,6 +103,32 @@ BoundPlan::BoundPlan(const Entry& entry, const LoweredTrace& lowered, const Plan
     }
   }
   FindSaves();
+  FindLastReads();
+}
+
+// The storage may be dead, and its memory wanted. While a call may still fail, all is kept for the interpreter.
+void BoundPlan::FindLastReads() {
+  std::vector<size_t> last_read(plan_.buffers.size(), SIZE_MAX);  // SIZE_MAX: none, or it is written
+  for (size_t s = 0; s < plan_.steps.size(); ++s) {
+    const auto read = [&](int32_t buffer) { last_read[buffer] = std::max(s, failing_end_); };
+    const codegen::Step& step = plan_.steps[s];
+    std::for_each(step.operands.begin(), step.operands.end(), read);
+    for (const codegen::Instance& instance : step.instances) std::for_each(instance.buffers.begin(), instance.buffers.end(), read);
+  }
+  const auto write = [&](int32_t buffer) {
+    if (buffer >= 0) last_read[buffer] = SIZE_MAX;
+  };
+  std::for_each(plan_.outputs.begin(), plan_.outputs.end(), write);
+  for (const codegen::Step& step : plan_.steps) {
+    std::for_each(step.results.begin(), step.results.end(), write);
+    for (const codegen::Instance& instance : step.instances) std::for_each(instance.written.begin(), instance.written.end(), write);
+  }
+  last_reads_.resize(plan_.steps.size());
+  for (size_t b = 0; b < last_read.size(); ++b) {
+    if (plan_.buffers[b].kind != codegen::BufferSpec::Kind::kParam || last_read[b] >= plan_.steps.size()) continue;
+    last_reads_[last_read[b]].push_back(static_cast<int32_t>(b));
+    undoable_end_ = std::min(undoable_end_, last_read[b] + 1);
+  }
 }
 
 void BoundPlan::FindSaves() {
@@ -202,6 +228,7 @@ void BoundPlan::RunStep(size_t step, Trace* trace, Memory* memory) const {
     RunCall(step, trace, memory);
   }
   for (const int32_t buffer : plan_.steps[step].frees) memory->Free(buffer);
+  for (const int32_t buffer : last_reads_[step]) memory->Free(buffer);
 }
 
 bool BoundPlan::Run(Trace* trace) const {

@@ -28,6 +28,7 @@ class BoundPlan {
   };
   class Memory;  // what the buffers of one run are
   void FindSaves();
+  void FindLastReads();
   void RunStep(size_t step, Trace* trace, Memory* memory) const;
   void RunLaunch(const Launch& launch, Memory* memory) const;
   void RunCall(size_t step, Trace* trace, Memory* memory) const;
@@ -41,7 +42,8 @@ class BoundPlan {
   // Note [Failing calls]
   std::vector<std::vector<int32_t>> saves_;  // per step: parameters to copy before it, which overwrites them
   size_t failing_end_ = 0;                   // no step from here on may fail ...
-  size_t undoable_end_ = 0;                  // ... and from here on, what has been written cannot be undone
+  size_t undoable_end_ = 0;                  // ... and from here on, what has been written, or let go, cannot be undone
+  std::vector<std::vector<int32_t>> last_reads_;  // per step: parameters that nothing writes and nothing later reads
 };
 
 }  // namespace torch_lazy::lazy

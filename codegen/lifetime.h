@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long memory is held if a value is computed late, inside a reader's group.
+#pragma once
+
+#include <vector>
+
+#include "codegen/compile.h"
+
+namespace torch_lazy::codegen {
+
+// Sizes are typical ones.
+struct Lifetimes {
+  std::vector<int> calls_before;     // of each value, in the program
+  std::vector<double> bytes;         // of each value
+  std::vector<double> bytes_ending;  // of what a value alone reads, parameters aside: once the value is there, they are free
+};
+
+Lifetimes MakeLifetimes(const ir::Graph& graph, const CompileOptions& options);
+
+}  // namespace torch_lazy::codegen
