@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "codegen/cost.h"
 #include "codegen/emit.h"
+#include "codegen/lifetime.h"
 #include "codegen/schedule.h"
 
 namespace torch_lazy::codegen {
@@ -23,10 +24,10 @@ class Assembler {
 
   Plan Make(const std::vector<Body>& bodies, const CompileOptions& options) {
     plan_.buffers = storage_.buffers;
-    std::vector<double> costs(units_.units.size());
+    std::vector<UnitCost> costs(units_.units.size());
     for (size_t g = 0; g < bodies.size(); ++g) {
       const KernelCost cost = CostOf(graph_, bodies[g], options);
-      costs[g] = cost.nanoseconds_per_iteration * cost.iterations;
+      costs[g] = {cost.nanoseconds_per_iteration * cost.iterations, BytesFreed(units_.units[g], options)};
       AddInstance(EmitKernel(graph_, partition_.groups[g].shape, bodies[g]),
                   cost.nanoseconds_per_iteration);
     }
@@ -51,6 +52,21 @@ class Assembler {
       if (slot.written) instance.written.push_back(instance.buffers.back());
     }
     instances_.push_back(std::move(instance));
+  }
+
+  // Of the temporaries that only this unit reads; those that it writes count against it.
+  double BytesFreed(const Unit& unit, const CompileOptions& options) const {
+    double bytes = 0;
+    const auto is_temporary = [&](ir::Value v) {
+      return plan_.buffers[storage_.buffer_of[v]].kind == BufferSpec::Kind::kTemp;
+    };
+    for (const ir::Value v : unit.reads) {
+      if (is_temporary(v) && units_.readers[v].size() == 1) bytes += TypicalBytes(graph_.type(v), options);
+    }
+    for (const ir::Value v : unit.writes) {
+      if (is_temporary(v)) bytes -= TypicalBytes(graph_.type(v), options);
+    }
+    return bytes;
   }
 
   void AddStep(const std::vector<int>& units) {

@@ -20,13 +20,11 @@ std::vector<int> CountReaders(const ir::Graph& graph) {
   return readers;
 }
 
-double TypicalBytes(const ir::Type& type, const CompileOptions& options) {
-  double bytes = static_cast<double>(ir::SizeBytes(type.dtype));
-  for (const ir::Extent extent : type.dims) bytes *= TypicalSize(ProductOf({extent}), options);
-  return bytes;
-}
-
 }  // namespace
+
+double TypicalBytes(const ir::Type& type, const CompileOptions& options) {
+  return static_cast<double>(ir::SizeBytes(type.dtype)) * TypicalSize(ProductOf(type.dims), options);
+}
 
 Lifetimes MakeLifetimes(const ir::Graph& graph, const CompileOptions& options) {
   const std::vector<int> readers = CountReaders(graph);

@@ -9,6 +9,8 @@
 namespace torch_lazy::codegen {
 
 // Sizes are typical ones.
+double TypicalBytes(const ir::Type& type, const CompileOptions& options);
+
 struct Lifetimes {
   std::vector<int> calls_before;     // of each value, in the program
   std::vector<double> bytes;         // of each value

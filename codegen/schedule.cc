@@ -10,10 +10,12 @@ namespace torch_lazy::codegen {
 namespace {
 
 constexpr double kCostly = 100000;
+constexpr double kFewBytes = 4096;  // to free these is not worth a launch
 
 class Scheduler {
  public:
-  Scheduler(const Units& units, const std::vector<double>& cost) : units_(units), cost_(cost) {}
+  Scheduler(const Units& units, const std::vector<UnitCost>& costs)
+      : units_(units), costs_(costs) {}
 
   std::vector<std::vector<int>> Run() {
     waits_for_.assign(units_.units.size(), 0);
@@ -46,13 +48,22 @@ class Scheduler {
   }
 
   std::vector<int> NextStep() {
-    if (!ready_calls_.empty()) return {ready_calls_.begin()->second};
+    if (!ready_calls_.empty() && !FreesBefore(ready_calls_.begin()->first)) {
+      return {ready_calls_.begin()->second};
+    }
     const int next_call = calls_left_.empty() ? INT32_MAX : *calls_left_.begin();
     std::vector<int> step;
     for (const auto& [position, unit] : ready_groups_) {
-      if (position < next_call || cost_[unit] < kCostly || step.empty()) step.push_back(unit);
+      if (position < next_call || costs_[unit].nanoseconds < kCostly || step.empty())
+        step.push_back(unit);
     }
     return step;
+  }
+
+  bool FreesBefore(int call_position) const {
+    return std::any_of(ready_groups_.begin(), ready_groups_.end(), [&](const auto& group) {
+      return group.first < call_position && costs_[group.second].bytes_freed > kFewBytes;
+    });
   }
 
   void Finish(int unit) {
@@ -65,7 +76,7 @@ class Scheduler {
   }
 
   const Units& units_;
-  const std::vector<double>& cost_;
+  const std::vector<UnitCost>& costs_;
   std::vector<int> waits_for_;
   std::set<int> calls_left_;
   Ready ready_calls_, ready_groups_;
@@ -74,8 +85,8 @@ class Scheduler {
 
 }  // namespace
 
-std::vector<std::vector<int>> MakeSchedule(const Units& units, const std::vector<double>& cost) {
-  return Scheduler(units, cost).Run();
+std::vector<std::vector<int>> MakeSchedule(const Units& units, const std::vector<UnitCost>& costs) {
+  return Scheduler(units, costs).Run();
 }
 
 }  // namespace torch_lazy::codegen

@@ -13,7 +13,12 @@ namespace torch_lazy::codegen {
 // A call runs as soon as it can, in the program's order. When none can, all groups that can are
 // launched together, so that the hundreds of small updates of an optimizer share a few launches;
 // but a costly group waits for its place in the program, since running it early would only keep its
-// result in memory. `cost` is in nanoseconds, per unit.
-std::vector<std::vector<int>> MakeSchedule(const Units& units, const std::vector<double>& cost);
+// result in memory. A group whose place comes before that of the next call runs first if it ends
+// the use of more memory than it takes.
+struct UnitCost {
+  double nanoseconds = 0;
+  double bytes_freed = 0;  // of what it reads last, without what it writes
+};
+std::vector<std::vector<int>> MakeSchedule(const Units& units, const std::vector<UnitCost>& costs);
 
 }  // namespace torch_lazy::codegen
