@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device whose kernels return at once: the floor of what recording can cost.
-//
-// It has the calls of record_bench only. A call makes its result's tensor and storage, uninitialized, and nothing else.
+#include "bench/null_device.h"
+
 #include <ATen/EmptyTensor.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
+#include <ATen/native/TensorFactories.h>
+#include <ATen/ops/alias_native.h>
+#include <ATen/ops/as_strided_native.h>
+#include <ATen/ops/view_native.h>
+#include <ATen/ops/_reshape_alias_native.h>
 #include <c10/core/CPUAllocator.h>
+#include <c10/core/DeviceType.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <torch/library.h>
 
+namespace bench {
 namespace {
 
-using at::Scalar;
 using at::Tensor;
 constexpr c10::DeviceType kNull = c10::DeviceType::PrivateUse1;
+constexpr c10::DispatchKeySet kKeys(c10::DispatchKey::PrivateUse1);
 
 struct Allocator final : c10::Allocator {
   static void Free(void* data) { c10::GetCPUAllocator()->raw_deallocate(data); }
@@ -27,53 +33,73 @@ struct Allocator final : c10::Allocator {
 Allocator allocator;
 REGISTER_ALLOCATOR(kNull, &allocator)
 
-struct Guard final : c10::impl::NoOpDeviceGuardImpl<kNull> {};
+// Autograd's engine asks for streams, and records an event after the backward pass.
+class Guard final : public c10::impl::DeviceGuardImplInterface {
+ public:
+  c10::DeviceType type() const override { return kNull; }
+  c10::DeviceIndex deviceCount() const noexcept override { return 1; }
+  c10::Device getDevice() const override { return c10::Device(kNull, 0); }
+  c10::Device exchangeDevice(c10::Device) const override { return getDevice(); }
+  void setDevice(c10::Device) const override {}
+  void uncheckedSetDevice(c10::Device) const noexcept override {}
+  c10::Stream getStream(c10::Device) const override { return c10::Stream(c10::Stream::DEFAULT, getDevice()); }
+  c10::Stream getDefaultStream(c10::Device device) const override { return getStream(device); }
+  c10::Stream exchangeStream(c10::Stream) const override { return getStream(getDevice()); }
+  void record(void**, const c10::Stream&, c10::DeviceIndex, c10::EventFlag) const override {}
+  void block(void*, const c10::Stream&) const override {}
+  bool queryEvent(void*) const override { return true; }
+  void destroyEvent(void*, c10::DeviceIndex) const noexcept override {}
+};
 C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard)
 
-Tensor Like(const Tensor& self) {
-  return at::detail::empty_generic(self.sizes(), &allocator, c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
-                                   self.scalar_type(), std::nullopt);
-}
+class Hooks final : public at::PrivateUse1HooksInterface {
+ public:
+  bool isBuilt() const override { return true; }
+  bool isAvailable() const override { return true; }
+  bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
+  c10::DeviceIndex deviceCount() const override { return 1; }
+  c10::DeviceIndex getCurrentDevice() const override { return 0; }
+};
 
+// The accelerator of this process: else autograd's engine asks CUDA for streams.
+[[maybe_unused]] const bool registered = [] {
+  at::RegisterPrivateUse1HooksInterface(new Hooks);
+  c10::register_privateuse1_backend("null");
+  return true;
+}();
+
+Tensor Empty(c10::SymIntArrayRef sizes, std::optional<at::ScalarType> type, std::optional<at::Layout>, std::optional<at::Device>,
+             std::optional<bool>, std::optional<at::MemoryFormat> format) {
+  return at::detail::empty_generic(C10_AS_INTARRAYREF_SLOW(sizes), &allocator, kKeys, type.value_or(at::kFloat), format);
+}
 Tensor EmptyStrided(c10::SymIntArrayRef sizes, c10::SymIntArrayRef strides, std::optional<at::ScalarType> type,
                     std::optional<at::Layout>, std::optional<at::Device>, std::optional<bool>) {
-  return at::detail::empty_strided_generic(C10_AS_INTARRAYREF_SLOW(sizes), C10_AS_INTARRAYREF_SLOW(strides),
-                                           &allocator, c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
+  return at::detail::empty_strided_generic(C10_AS_INTARRAYREF_SLOW(sizes), C10_AS_INTARRAYREF_SLOW(strides), &allocator, kKeys,
                                            type.value_or(at::kFloat));
 }
 Tensor CopyFrom(const Tensor&, const Tensor& to, bool) { return to; }
-Tensor Unary(const Tensor& self) { return Like(self); }
-Tensor Binary(const Tensor& self, const Tensor&) { return Like(self); }
-Tensor BinaryAlpha(const Tensor& self, const Tensor&, const Scalar&) { return Like(self); }
-Tensor BinaryScalar(const Tensor& self, const Scalar&) { return Like(self); }
-Tensor& BinaryAlphaInPlace(Tensor& self, const Tensor&, const Scalar&) { return self; }
-Tensor& BinaryScalarInPlace(Tensor& self, const Scalar&) { return self; }
-Tensor& BinaryInPlace(Tensor& self, const Tensor&) { return self; }
-Tensor& TernaryInPlace(Tensor& self, const Tensor&, const Tensor&, const Scalar&) { return self; }
-Tensor Addmm(const Tensor&, const Tensor& a, const Tensor&, const Scalar&, const Scalar&) { return Like(a); }
-Tensor ZerosLike(const Tensor& self, std::optional<at::ScalarType>, std::optional<at::Layout>,
-                 std::optional<at::Device>, std::optional<bool>, std::optional<at::MemoryFormat>) {
-  return Like(self);
+at::Scalar Item(const Tensor&) { return 0.0; }
+Tensor& Arange(const at::Scalar& begin, const at::Scalar& end, const at::Scalar& step, Tensor& out) {
+  const int64_t size = static_cast<int64_t>((end.toDouble() - begin.toDouble()) / step.toDouble());
+  out.unsafeGetTensorImpl()->set_sizes_contiguous({size});
+  return out;
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  m.impl("empty.memory_format", Empty);
   m.impl("empty_strided", EmptyStrided);
+  m.impl("arange.start_out", Arange);
   m.impl("_copy_from", CopyFrom);
-  m.impl("zeros_like", ZerosLike);
-  m.impl("add.Tensor", BinaryAlpha);
-  m.impl("sub.Tensor", BinaryAlpha);
-  m.impl("mul.Tensor", Binary);
-  m.impl("div.Tensor", Binary);
-  m.impl("div.Scalar", BinaryScalar);
-  m.impl("tanh", Unary);
-  m.impl("relu", Unary);
-  m.impl("sqrt", Unary);
-  m.impl("addmm", Addmm);
-  m.impl("add_.Tensor", BinaryAlphaInPlace);
-  m.impl("mul_.Tensor", BinaryInPlace);
-  m.impl("mul_.Scalar", BinaryScalarInPlace);
-  m.impl("addcmul_", TernaryInPlace);
-  m.impl("addcdiv_", TernaryInPlace);
+  m.impl("_local_scalar_dense", Item);
+  m.impl("as_strided", TORCH_FN(at::native::as_strided_tensorimpl));
+  m.impl("view", TORCH_FN(at::native::view));
+  m.impl("_reshape_alias", TORCH_FN(at::native::_reshape_alias));
 }
 
 }  // namespace
+
+Tensor NewTensor(c10::IntArrayRef sizes, at::ScalarType type) {
+  return at::detail::empty_generic(sizes, &allocator, kKeys, type, std::nullopt);
+}
+
+}  // namespace bench

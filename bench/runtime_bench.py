@@ -12,7 +12,7 @@ import importlib
 import json
 import pathlib
 
-SECTIONS = ["growth", "sizes", "cold", "processes", "threads", "small", "peaks"]
+SECTIONS = ["growth", "sizes", "cold", "processes", "threads", "small", "peaks", "host"]
 
 
 def main():

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/time/clock.h"
 #include "backends/registry.h"
 #include "base/check.h"
 #include "base/metrics.h"
@@ -25,6 +26,18 @@ double NumberOf(const at::Tensor& tensor, bool integer) {
   const at::Scalar number = tensor.item();
   return integer ? std::bit_cast<double>(number.toLong()) : number.toDouble();
 }
+
+// What kernels and library calls take; the rest of a program's time is the host's.
+class KernelTimer {
+ public:
+  KernelTimer() = default;
+  ~KernelTimer() { base::Count(base::Counter::kKernelSeconds, absl::GetCurrentTimeNanos() - began_); }
+  KernelTimer(const KernelTimer&) = delete;
+  KernelTimer& operator=(const KernelTimer&) = delete;
+
+ private:
+  const int64_t began_ = absl::GetCurrentTimeNanos();
+};
 
 }  // namespace
 
@@ -187,6 +200,7 @@ void BoundPlan::RunLaunch(const Launch& launch, Memory* memory) const {
     scalar += instance.scalars.size();
     extent += instance.extents.size();
   }
+  const KernelTimer timer;
   backends::Get().Launch(instances);
 }
 
@@ -207,7 +221,10 @@ void BoundPlan::RunCall(size_t step, Trace* trace, Memory* memory) const {
   for (size_t i = 0; i < slots.size(); ++i) {
     trace->slots[slots[i]].content = memory->Content(plan_step.operands[i]);
   }
-  InterpretCall(call, trace);
+  {
+    const KernelTimer timer;
+    InterpretCall(call, trace);
+  }
   base::Count(base::Counter::kLibraryCalls);
   size_t r = 0;
   while (r < node.attrs.inout.size() && node.attrs.inout[r] >= 0) ++r;  // the first results are operands written in place

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// A device whose kernels return at once: the floor of what recording can cost.
+//
+// It has the calls of record_bench and of the programs that host_bench trains. A call makes its results' tensors and storages,
+// uninitialized, and nothing else.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace bench {
+
+// A new tensor of these sizes, or of those of another one.
+at::Tensor NewTensor(c10::IntArrayRef sizes, at::ScalarType type);
+inline at::Tensor Like(const at::Tensor& tensor) { return NewTensor(tensor.sizes(), tensor.scalar_type()); }
+
+}  // namespace bench
