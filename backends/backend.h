@@ -52,6 +52,8 @@ class Backend {
   virtual void Free(void* memory, size_t size_bytes) = 0;
   // The program repeats itself: memory may be put where it is fast. Takes a while; from any thread.
   virtual void Settle() {}
+  // False: calls of libraries need not be made either.
+  virtual bool computes() const { return true; }
 };
 
 }  // namespace torch_lazy::backends

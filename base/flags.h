@@ -18,8 +18,8 @@ namespace torch_lazy::base {
 
 // X(Enumerator, name, Kind, default, choices, doc). At most 15 lines.
 #define TORCH_LAZY_OPTION_LIST(X)                                                                \
-  X(Backend, "backend", kChoice, "auto", "auto|cpu|cuda",                                        \
-    "where lazy:0 runs; auto is cuda where CUDA works")                                          \
+  X(Backend, "backend", kChoice, "auto", "auto|cpu|cuda|null",                                   \
+    "where lazy:0 runs; auto is cuda where CUDA works; null computes nothing, to measure the host") \
   X(Log, "log", kNumber, "0", "",                                                                \
     "0 warnings, 1 syncs and ops not compiled, 2 stages and times, 3 sources")                   \
   X(Dump, "dump", kText, "", "", "folder that receives traces, passes and kernels; empty: none") \
@@ -46,7 +46,7 @@ enum class Option : uint8_t {
 };
 
 // In the order of the choices above.
-enum class BackendChoice : uint8_t { kAuto, kCpu, kCuda };
+enum class BackendChoice : uint8_t { kAuto, kCpu, kCuda, kNull };
 enum class Numerics : uint8_t { kEager, kFast };
 enum class CompileMode : uint8_t { kAsync, kSync, kOff };
 

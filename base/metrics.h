@@ -37,7 +37,6 @@ namespace torch_lazy::base {
   X(Replays, "replays", kCount)                      \
   X(CompilesPending, "compiles_pending", kGauge)     \
   X(CompileSeconds, "compile_seconds", kSeconds)     \
-  X(KernelSeconds, "kernel_seconds", kSeconds)       \
   X(BytesLive, "bytes_live", kGauge)                 \
   X(BytesPeak, "bytes_peak", kPeak)
 

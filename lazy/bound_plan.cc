@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "absl/cleanup/cleanup.h"
-#include "absl/time/clock.h"
 #include "backends/registry.h"
 #include "base/check.h"
 #include "base/metrics.h"
@@ -26,18 +25,6 @@ double NumberOf(const at::Tensor& tensor, bool integer) {
   const at::Scalar number = tensor.item();
   return integer ? std::bit_cast<double>(number.toLong()) : number.toDouble();
 }
-
-// What kernels and library calls take; the rest of a program's time is the host's.
-class KernelTimer {
- public:
-  KernelTimer() = default;
-  ~KernelTimer() { base::Count(base::Counter::kKernelSeconds, absl::GetCurrentTimeNanos() - began_); }
-  KernelTimer(const KernelTimer&) = delete;
-  KernelTimer& operator=(const KernelTimer&) = delete;
-
- private:
-  const int64_t began_ = absl::GetCurrentTimeNanos();
-};
 
 }  // namespace
 
@@ -200,11 +187,11 @@ void BoundPlan::RunLaunch(const Launch& launch, Memory* memory) const {
     scalar += instance.scalars.size();
     extent += instance.extents.size();
   }
-  const KernelTimer timer;
   backends::Get().Launch(instances);
 }
 
 void BoundPlan::RunCall(size_t step, Trace* trace, Memory* memory) const {
+  if (!backends::Get().computes()) return;
   const codegen::Step& plan_step = plan_.steps[step];
   const ir::Node& node = lowered_.graph.node(plan_step.call);
   const TrieNode& call = *entry_.calls()[static_cast<size_t>(node.attrs.index)];
@@ -221,10 +208,7 @@ void BoundPlan::RunCall(size_t step, Trace* trace, Memory* memory) const {
   for (size_t i = 0; i < slots.size(); ++i) {
     trace->slots[slots[i]].content = memory->Content(plan_step.operands[i]);
   }
-  {
-    const KernelTimer timer;
-    InterpretCall(call, trace);
-  }
+  InterpretCall(call, trace);
   base::Count(base::Counter::kLibraryCalls);
   size_t r = 0;
   while (r < node.attrs.inout.size() && node.attrs.inout[r] >= 0) ++r;  // the first results are operands written in place
