@@ -22,6 +22,12 @@ std::vector<bool> LiveNodes(const Graph& graph) {
     if (!live[v]) continue;
     for (Value input : graph.nodes[v].inputs) live[input] = true;
   }
+  // What a call writes in place it writes, whether the new value is read or not: its old value may be.
+  for (size_t v = 0; v < graph.nodes.size(); ++v) {
+    const Node& node = graph.nodes[v];
+    if (node.op != Op::kResult || !live[node.inputs[0]]) continue;
+    live[v] = live[v] || graph.nodes[node.inputs[0]].attrs.inout[node.attrs.index] >= 0;
+  }
   return live;
 }
 

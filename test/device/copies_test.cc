@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ATen/ops/_foreach_mul.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+
 #include "test/device/tensors.h"
 
 namespace torch_lazy::device {
@@ -20,6 +24,24 @@ TEST(Copies, HostDataWaitsForPendingReaders) {
   const at::Tensor after = x.mul(2);
   ExpectSame(before, Iota({5}).mul(2));
   ExpectSame(after, Iota({5}).mul(-2));
+}
+
+// Both casts are one value to the compiler, and nobody reads what the call in place makes of the first.
+TEST(Copies, ACallInPlaceLeavesAnEqualValueAlone) {
+  const auto set_option = [](const char* value) {
+    torch::jit::Stack stack = {"compile", value};
+    c10::Dispatcher::singleton().findSchemaOrThrow("torch_lazy::set_option", "").callBoxed(stack);
+  };
+  set_option("sync");
+  for (int time = 0; time < 2; ++time) {  // the first time shapes are learned, which cuts
+    const at::Tensor three = at::full({1, 2, 1}, 3, at::dtype(at::kFloat).device(Lazy())), ones = ToLazy(at::ones({2}));
+    at::Tensor cast = three.to(at::kDouble);
+    at::_foreach_mul_(std::vector<at::Tensor>{ones.narrow(0, 0, 1), cast}, std::vector<at::Scalar>{2, 3});
+    cast = three.to(at::kDouble);
+    ExpectSame(cast, at::full({1, 2, 1}, 3, at::kDouble));
+    ExpectSame(ones, at::full({2}, 1, at::kFloat).add(Iota({2}).eq(0)));
+  }
+  set_option("async");
 }
 
 TEST(Copies, CastAndBroadcastInAllDirections) {
