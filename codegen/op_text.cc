@@ -189,6 +189,9 @@ std::string IntegerLiteral(DType dtype, int64_t value) {
   if (dtype == DType::kBool) return value != 0 ? "true" : "false";
   if (value == std::numeric_limits<int64_t>::min()) return "(-9223372036854775807L - 1)";
   const std::string digits = absl::StrCat(value, dtype == DType::kI64 ? "L" : "");
+  if (dtype != DType::kI64 && dtype != DType::kI32) {  // which C++ has no literals for
+    return absl::StrCat("((", ComputeType(dtype), ")", digits, ")");
+  }
   return value < 0 ? absl::StrCat("(", digits, ")") : digits;
 }
 

@@ -125,6 +125,36 @@ TEST_P(Ops, Elementwise) {
   if (!outputs.empty()) Check(b.Finish(outputs), names, inexact);
 }
 
+// C++ has no literals of some types.
+TEST_P(Ops, Constants) {
+  if (ir::IsHalf(GetParam())) return;
+  ir::Builder b;
+  const ir::Type type = {GetParam(), {ir::Extent::Symbol(0)}};
+  const Value x = b.Param(type);
+  b.Param(type);
+  const bool is_float = ir::IsFloat(GetParam());
+  const Value number = is_float ? b.Const(GetParam(), 1.0) : b.Const(GetParam(), 1);
+  const Value numbers = b.FullLike(number, x);
+  std::vector<ir::Output> outputs;
+  std::vector<std::string> names;
+  std::vector<bool> inexact;
+  for (const Op op : kOps) {
+    if (!Takes(op, GetParam()) || ir::Info(op).num_inputs != 2) continue;
+    outputs.push_back({b.Binary(op, x, numbers)});
+    outputs.push_back({b.Binary(op, numbers, x)});
+    for (int k = 0; k < 2; ++k) names.emplace_back(ir::Info(op).text);
+    for (int k = 0; k < 2; ++k) inexact.push_back((ir::Info(op).traits & ir::kTranscendental) != 0);
+  }
+  if (GetParam() != DType::kBool) {
+    for (const Op op : {Op::kArgMax, Op::kArgMin}) {
+      outputs.push_back({b.Reduce(op, numbers, {0}, /*keepdim=*/false)});
+      names.emplace_back(ir::Info(op).text);
+      inexact.push_back(false);
+    }
+  }
+  Check(b.Finish(outputs), names, inexact);
+}
+
 TEST_P(Ops, Casts) {
   ir::Builder b;
   const ir::Type type = {GetParam(), {ir::Extent::Symbol(0)}};
