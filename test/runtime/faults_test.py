@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""After an error the device goes on: wherever memory is refused, a call fails, a compiler dies or the user interrupts."""
+"""After an error the device goes on: wherever memory is refused, a call fails or a compiler dies."""
 
 import itertools
 import resource
-import signal
-import time
 
 import pytest
 import torch
@@ -104,28 +102,3 @@ def _limit_memory():
 
 def test_a_limit_of_memory():
     assert in_child(_limit_memory, compile="off") == in_child(lambda: train()[1], compile="off")
-
-
-def _interrupt_often(cache):
-    """Interrupted at moments all over a training with its compiling."""
-    torch_lazy.set_option("cache_dir", cache)
-    _, reference = train()
-    interrupted = 0
-    signal.signal(signal.SIGALRM, signal.default_int_handler)
-    for k in range(20):
-        torch_lazy.set_option("cache_dir", f"{cache}/{k}")
-        try:
-            signal.setitimer(signal.ITIMER_REAL, 0.001 + 0.002 * k)
-            # Python drops what is raised while it runs a callback, the one that tells a line for explain() among them.
-            give_up = time.monotonic() + 3
-            while time.monotonic() < give_up:
-                train()
-        except KeyboardInterrupt:
-            interrupted += 1
-        torch.testing.assert_close(train()[1], reference, rtol=1e-5, atol=0)
-    return interrupted
-
-
-@pytest.mark.parametrize("mode", ["off", "sync", "async"])
-def test_interrupted(mode, tmp_path):
-    assert in_child(_interrupt_often, str(tmp_path), compile=mode) > 10
