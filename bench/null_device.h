@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A device whose kernels return at once: the floor of what recording can cost.
 //
-// It has the calls of record_bench and of the programs that host_bench trains. A call makes its results' tensors and storages,
+// It has the calls of record_bench and of the programs that bench/figures/host trains. A call makes its results' tensors and storages,
 // uninitialized, and nothing else.
 #pragma once
 

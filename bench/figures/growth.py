@@ -33,7 +33,7 @@ def train(steps, warm):
         schedule.step()
     after, late = resident_bytes(), metrics()
     return {"grown": after - before, "misses": late["trace_misses"] - early["trace_misses"],
-            "peak": late["bytes_peak"] / early["bytes_peak"], "cuts": late["traces_run"] - early["traces_run"]}
+            "peak": late["bytes_peak"] / early["bytes_peak"]}
 
 
 def figures(build):

@@ -12,7 +12,7 @@ from counting import counts
 LOOPS = 8
 
 
-def _run(threads, mode):
+def _run(threads):
     def loop(_):
         for _ in loops.training(12, read_every=1):
             pass
@@ -24,5 +24,5 @@ def _run(threads, mode):
 
 @pytest.mark.parametrize("mode", ["async", "off"])
 def test_eight_threads_miss_no_more_than_one(mode):
-    one, eight = (in_child(_run, threads, mode, compile=mode) for threads in (1, LOOPS))
+    one, eight = (in_child(_run, threads, compile=mode) for threads in (1, LOOPS))
     assert eight <= one == 2
