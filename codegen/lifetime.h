@@ -8,6 +8,9 @@
 
 namespace torch_lazy::codegen {
 
+// To hold so few saves a kernel or a launch, which is worth more.
+inline constexpr double kFewBytes = 4096;
+
 // Sizes are typical ones.
 double TypicalBytes(const ir::Type& type, const CompileOptions& options);
 

@@ -17,7 +17,6 @@ namespace {
 constexpr size_t kMostComputed = 96;  // nodes in a group: larger kernels lack registers
 constexpr int kMostMaps = 2;          // at which one node is computed in one group
 constexpr size_t kMostReaders = 3;  // groups that compute a cheap node again instead of loading it
-constexpr double kFewBytes = 4096;  // may be held where that saves a kernel
 constexpr size_t kMostSearched = 16;  // values looked at for a sibling
 constexpr int kMostSingle = 16;       // ops on single numbers that each reader does again
 constexpr int kMostBroadcast = 3;  // ops in a row computed again for what they are broadcast over

@@ -5,12 +5,12 @@
 #include <set>
 
 #include "base/check.h"
+#include "codegen/lifetime.h"
 
 namespace torch_lazy::codegen {
 namespace {
 
 constexpr double kCostly = 100000;
-constexpr double kFewBytes = 4096;  // to free these is not worth a launch
 
 class Scheduler {
  public:
