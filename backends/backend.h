@@ -50,8 +50,9 @@ class Backend {
   // never for size 0.
   virtual void* Allocate(size_t size_bytes) = 0;
   virtual void Free(void* memory, size_t size_bytes) = 0;
-  // The program repeats itself: memory may be put where it is fast. Takes a while; from any thread.
-  virtual void Settle() {}
+  // The program repeats itself: some memory may be put where it is fast. False if all is there.
+  // Takes milliseconds; from any thread.
+  virtual bool Settle() { return false; }
   // False: calls of libraries need not be made either.
   virtual bool computes() const { return true; }
 };

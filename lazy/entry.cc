@@ -2,6 +2,7 @@
 #include "lazy/entry.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "backends/registry.h"
 #include "base/flags.h"
@@ -18,7 +19,17 @@
 namespace torch_lazy::lazy {
 namespace {
 
-constexpr int kSettled = 8;  // runs of an entry after which it is taken for a loop's
+// A run of a loop's entry lets memory settle, a little at a time: all at once would hold a step up.
+void SettleMemory(int cuts) {
+  constexpr int kSettled = 8;  // runs of an entry after which it is taken for a loop's
+  static std::atomic<bool> unsettled{false};
+  if (cuts < kSettled) return;
+  const bool is_new = cuts == kSettled;
+  if (!unsettled.exchange(false, std::memory_order_relaxed) && !is_new) return;
+  InBackground([] {
+    if (backends::Get().Settle()) unsettled.store(true, std::memory_order_relaxed);
+  });
+}
 
 }  // namespace
 
@@ -45,7 +56,7 @@ Entry::~Entry() = default;
 const BoundPlan* Entry::Prepare(const Trace& trace, bool once) {
   std::lock_guard<std::mutex> lock(lock_);
   bool known = cuts_ > 0;
-  if (!once && ++cuts_ == kSettled) InBackground([] { backends::Get().Settle(); });
+  if (!once) SettleMemory(++cuts_);
   // The first steps of a program that compiles in the background are not held up for graphs that may not come again; later
   // ones may be graphs of other sizes, whose kernels are there.
   const base::CompileMode mode = base::Compilation();

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -67,8 +68,28 @@ class SpawnSettings {
   posix_spawn_file_actions_t actions;
 };
 
-// True if the child has ended before the deadline.
-bool AwaitEnd(pid_t child, absl::Time deadline) {
+std::vector<pid_t> ChildrenOf(pid_t parent) {
+  std::vector<pid_t> children;
+  std::ifstream file(absl::StrCat("/proc/", parent, "/task/", parent, "/children"));
+  for (pid_t child; file >> child;) children.push_back(child);
+  return children;
+}
+
+// To those of the processors [first, end) that we may use ourselves.
+void Confine(pid_t child, int first, int end) {
+  cpu_set_t processors;
+  if (sched_getaffinity(0, sizeof(processors), &processors) != 0) return;
+  for (int k = 0; k < CPU_SETSIZE; ++k) {
+    if (k < first || k >= end) CPU_CLR(k, &processors);
+  }
+  sched_setaffinity(child, sizeof(processors), &processors);
+  for (const pid_t grandchild : ChildrenOf(child)) Confine(grandchild, first, end);
+}
+
+}  // namespace
+
+bool EndsWithin(pid_t child, absl::Duration limit) {
+  const absl::Time deadline = absl::Now() + limit;
   const int handle = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
   if (handle < 0) {  // an old kernel: ask from time to time
     siginfo_t info = {};
@@ -88,18 +109,6 @@ bool AwaitEnd(pid_t child, absl::Time deadline) {
   return ready > 0;
 }
 
-// A program that keeps all processors busy leaves an idle child nothing, for ever.
-constexpr absl::Duration kPatience = absl::Milliseconds(200);
-
-std::vector<pid_t> ChildrenOf(pid_t parent) {
-  std::vector<pid_t> children;
-  std::ifstream file(absl::StrCat("/proc/", parent, "/task/", parent, "/children"));
-  for (pid_t child; file >> child;) children.push_back(child);
-  return children;
-}
-
-}  // namespace
-
 absl::StatusOr<pid_t> StartChild(const ChildOptions& options) {
   const std::vector<std::string> environment = ChildEnvironment();
   const std::vector<char*> arguments = Pointers(options.arguments);
@@ -109,27 +118,20 @@ absl::StatusOr<pid_t> StartChild(const ChildOptions& options) {
   const int error = posix_spawnp(&child, arguments[0], &settings.actions, &settings.attributes,
                                  arguments.data(), variables.data());
   // glibc's spawn attributes refuse SCHED_IDLE. The child inherits it to what it starts later.
-  const sched_param parameter = {};
-  if (error == 0 && options.idle) sched_setscheduler(child, SCHED_IDLE, &parameter);
+  if (error == 0 && options.priority != Priority::kNormal) SetPriority(child, options.priority);
   if (error == 0) return child;
   return absl::UnavailableError(absl::StrCat(options.arguments[0], ": ", strerror(error)));
 }
 
-absl::Status WaitForChild(pid_t child, absl::Duration limit) {
-  const absl::Time deadline = absl::Now() + limit;
-  bool ended = AwaitEnd(child, absl::Now() + std::min(kPatience, limit));
-  if (!ended) {
-    RaiseChild(child);
-    ended = AwaitEnd(child, deadline);
-  }
+absl::Status EndChild(pid_t child) {
+  const bool ended = EndsWithin(child, absl::ZeroDuration());
   if (!ended) kill(-child, SIGKILL);
   int state = 0;
   pid_t waited = 0;
   do {
     waited = waitpid(child, &state, 0);
   } while (waited < 0 && errno == EINTR);
-  if (!ended)
-    return absl::DeadlineExceededError(absl::StrCat("killed after ", absl::FormatDuration(limit)));
+  if (!ended) return absl::DeadlineExceededError("killed, since it took too long");
   if (waited < 0) return absl::OkStatus();  // a program that ignores SIGCHLD: its result will tell
   if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return absl::OkStatus();
   if (WIFSIGNALED(state))
@@ -137,10 +139,29 @@ absl::Status WaitForChild(pid_t child, absl::Duration limit) {
   return absl::InternalError(absl::StrCat("exit status ", WEXITSTATUS(state)));
 }
 
-void RaiseChild(pid_t child) {
+bool SetPriority(pid_t child, Priority priority) {
+  constexpr int kLowNice = 7;
+  const int nice = priority == Priority::kLow ? kLowNice : 0;
+  const int policy = priority == Priority::kIdle ? SCHED_IDLE : SCHED_OTHER;
   const sched_param parameter = {};
-  sched_setscheduler(child, SCHED_OTHER, &parameter);
-  for (const pid_t grandchild : ChildrenOf(child)) RaiseChild(grandchild);
+  const bool done = (priority == Priority::kIdle || setpriority(PRIO_PROCESS, child, nice) == 0) &&
+                    sched_setscheduler(child, policy, &parameter) == 0;
+  bool allowed = done || errno == ESRCH;  // it may have ended
+  for (const pid_t grandchild : ChildrenOf(child)) {
+    allowed = SetPriority(grandchild, priority) && allowed;
+  }
+  return allowed;
 }
+
+void MoveOn(pid_t child, int turn) {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
+  int skipped = turn % CPU_COUNT(&allowed);
+  int processor = 0;
+  while (!CPU_ISSET(processor, &allowed) || skipped-- > 0) ++processor;
+  Confine(child, processor, processor + 1);
+}
+
+void Release(pid_t child) { Confine(child, 0, CPU_SETSIZE); }
 
 }  // namespace torch_lazy::backends

@@ -13,21 +13,39 @@
 
 namespace torch_lazy::backends {
 
+// What a child gets where all processors are busy.
+enum class Priority {
+  kIdle,  // nothing
+  kLow,   // a sixth of one: a program's step takes a fifth longer
+  kNormal,
+};
+
 struct ChildOptions {
   std::vector<std::string> arguments;  // the first is the program, looked up in PATH
   std::string output_file;             // receives stdout and stderr
-  bool idle = false;                   // run only when nobody else wants the processor
+  Priority priority = Priority::kNormal;
 };
 
 // A process group of its own, with a small environment and none of our files.
 absl::StatusOr<pid_t> StartChild(const ChildOptions& options);
 
-// Ok if it exits with 0. Soon an idle child gets its normal share; past the limit its
-// group is killed.
-absl::Status WaitForChild(pid_t child, absl::Duration limit);
+// True if it ends within the limit. EndChild is still to be called.
+bool EndsWithin(pid_t child, absl::Duration limit);
 
-// An idle child, and what it started, gets its normal share; does nothing where the system forbids
-// it.
-void RaiseChild(pid_t child);
+// Ok if it has ended with exit status 0. Its group is killed if it has not ended.
+absl::Status EndChild(pid_t child);
+
+// Of the child and of what it has started. False where the system forbids it: Linux lets ordinary
+// users lower a priority, not raise it again.
+bool SetPriority(pid_t child, Priority priority);
+
+// Confines the child and what it has started to one of our processors, another one each turn.
+//
+// Beside a child of low priority, Linux (6.18) may leave two busy threads of a program on one
+// processor for a second, in which its steps take twice as long. A processor that the child leaves
+// takes one of them.
+void MoveOn(pid_t child, int turn);
+// Lets it run on all of them.
+void Release(pid_t child);
 
 }  // namespace torch_lazy::backends

@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "backends/cpu/child.h"
@@ -14,6 +16,9 @@
 namespace torch_lazy::backends {
 namespace {
 
+// A program that keeps all processors busy leaves an idle compiler nothing, for ever.
+constexpr absl::Duration kPatience = absl::Milliseconds(200);
+constexpr absl::Duration kTurn = absl::Milliseconds(50);
 constexpr absl::Duration kTimeLimit = absl::Minutes(5);
 constexpr size_t kMostOutput = 2000;  // of what a failing compiler says
 
@@ -40,38 +45,66 @@ absl::StatusOr<std::vector<void*>> LoadKernels(const std::string& library,
 
 void CompileJob::Start(bool idle) {
   started_at_ = absl::Now();
-  start_status_ = TryStart(idle);
+  idle_ = idle;
+  start_status_ = WriteSource();
+  if (start_status_.ok()) {
+    start_status_ = StartCompiler(idle ? Priority::kIdle : Priority::kNormal);
+  }
 }
 
-absl::Status CompileJob::TryStart(bool idle) {
-  LAZY_ASSIGN_OR_RETURN(const Compiler compiler, FindCompiler());
+absl::Status CompileJob::WriteSource() {
   LAZY_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::Make());
   folder_.emplace(std::move(folder));
-  const std::string source = absl::StrCat(folder_->path(), "/kernels.cc");
+  source_ = absl::StrCat(folder_->path(), "/kernels.cc");
   library_ = absl::StrCat(folder_->path(), "/kernels.so");
-  LAZY_RETURN_IF_ERROR(WriteFileWhole(source, SourceOf(kernels_)));
+  return WriteFileWhole(source_, SourceOf(kernels_));
+}
 
+absl::Status CompileJob::StartCompiler(Priority priority) {
+  LAZY_ASSIGN_OR_RETURN(const Compiler compiler, FindCompiler());
   absl::MutexLock lock(&mutex_);
   ChildOptions options;
-  options.arguments = CompileCommand(compiler, source, library_);
+  options.arguments = CompileCommand(compiler, source_, library_);
   options.output_file = absl::StrCat(folder_->path(), "/output.txt");
-  options.idle = idle && !hurried_;
+  options.priority = hurried_ ? Priority::kNormal : priority;
   LAZY_ASSIGN_OR_RETURN(child_, StartChild(options));
   return absl::OkStatus();
 }
 
+pid_t CompileJob::child() {
+  absl::MutexLock lock(&mutex_);
+  return child_;
+}
+
+pid_t CompileJob::TakeChild() {
+  absl::MutexLock lock(&mutex_);
+  return std::exchange(child_, 0);
+}
+
+bool CompileJob::Raise() {
+  absl::MutexLock lock(&mutex_);
+  return SetPriority(child_, hurried_ ? Priority::kNormal : Priority::kLow);
+}
+
+absl::Status CompileJob::AwaitCompiler() {
+  if (!idle_) {
+    EndsWithin(child(), kTimeLimit);
+  } else if (!EndsWithin(child(), kPatience)) {
+    if (!Raise()) {
+      EndChild(TakeChild()).IgnoreError();
+      LAZY_RETURN_IF_ERROR(StartCompiler(Priority::kLow));
+    }
+    for (int turn = 0; turn < kTimeLimit / kTurn && !EndsWithin(child(), kTurn); ++turn) {
+      absl::MutexLock lock(&mutex_);
+      if (!hurried_) MoveOn(child_, turn);
+    }
+  }
+  return EndChild(TakeChild());
+}
+
 absl::StatusOr<std::vector<void*>> CompileJob::FinishAndLoad() {
   LAZY_RETURN_IF_ERROR(start_status_);
-  pid_t child = 0;
-  {
-    absl::MutexLock lock(&mutex_);
-    child = child_;
-  }
-  const absl::Status ended = WaitForChild(child, kTimeLimit);
-  {
-    absl::MutexLock lock(&mutex_);
-    child_ = 0;
-  }
+  const absl::Status ended = AwaitCompiler();
   const absl::Duration took = absl::Now() - started_at_;
   base::Count(base::Counter::kCompileSeconds, absl::ToInt64Nanoseconds(took));
   LAZY_LOG(2, "compiled ", kernels_.size(), " kernels in ", absl::FormatDuration(took));
@@ -89,7 +122,9 @@ absl::StatusOr<std::vector<void*>> CompileJob::FinishAndLoad() {
 void CompileJob::Hurry() {
   absl::MutexLock lock(&mutex_);
   hurried_ = true;
-  if (child_ != 0) RaiseChild(child_);
+  if (child_ == 0) return;
+  SetPriority(child_, Priority::kNormal);
+  Release(child_);
 }
 
 }  // namespace torch_lazy::backends

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "backends/cpu/child.h"
 #include "backends/cpu/compiler.h"
 #include "backends/cpu/files.h"
 #include "codegen/plan.h"
@@ -42,14 +43,21 @@ class CompileJob {
   void Hurry();
 
  private:
-  absl::Status TryStart(bool idle);
+  absl::Status WriteSource();
+  absl::Status StartCompiler(Priority priority);
+  absl::Status AwaitCompiler();
+  bool Raise() ABSL_LOCKS_EXCLUDED(mutex_);
+  pid_t child() ABSL_LOCKS_EXCLUDED(mutex_);
+  pid_t TakeChild() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<std::vector<void*>> FinishAndLoad();
 
   const std::vector<codegen::Kernel> kernels_;
   std::optional<TemporaryFolder> folder_;
+  std::string source_;
   std::string library_;
   absl::Time started_at_;
   absl::Status start_status_;
+  bool idle_ = false;
   absl::Mutex mutex_;
   bool hurried_ ABSL_GUARDED_BY(mutex_) = false;
   pid_t child_ ABSL_GUARDED_BY(mutex_) = 0;  // 0: not running

@@ -17,7 +17,7 @@ class CpuBackend final : public Backend {
   void Launch(absl::Span<const BoundInstance> instances) override { LaunchOnCpu(instances); }
   void* Allocate(size_t size_bytes) override { return pool_.Allocate(size_bytes); }
   void Free(void* memory, size_t size_bytes) override { pool_.Free(memory, size_bytes); }
-  void Settle() override { pool_.Settle(); }
+  bool Settle() override { return pool_.Settle(); }
 
  private:
   KernelTable kernels_;

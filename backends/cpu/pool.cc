@@ -107,13 +107,14 @@ bool Pool::DropLargest() {
   return false;
 }
 
-void Pool::Settle() {
-  std::vector<void*> carved;
+bool Pool::Settle() {
+  void* carved = nullptr;
   {
     absl::MutexLock lock(&mutex_);
     carved = slabs_.TakeCarved();
   }
-  for (void* memory : carved) Slabs::Collapse(memory);
+  if (carved != nullptr) Slabs::Collapse(carved);
+  return carved != nullptr;
 }
 
 size_t Pool::idle_bytes() const {

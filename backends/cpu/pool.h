@@ -26,8 +26,9 @@ class Pool {
   void* Allocate(size_t size_bytes);
   void Free(void* memory, size_t size_bytes);
 
-  // The program repeats itself: moves what it has to huge pages. Takes a while; from any thread.
-  void Settle();
+  // The program repeats itself: moves some of what it has to a huge page. False if all is there.
+  // Takes milliseconds; from any thread.
+  bool Settle();
 
   size_t idle_bytes() const;  // kept, and not in use
 

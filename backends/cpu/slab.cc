@@ -56,12 +56,11 @@ void* Slabs::Carve(size_t bytes) {
   return block;
 }
 
-std::vector<void*> Slabs::TakeCarved() {
-  std::vector<void*> carved;
+void* Slabs::TakeCarved() {
   const size_t end = slabs_.empty() ? 0 : (slabs_.size() - 1) * kSlab + used_bytes_;
-  for (; taken_bytes_ + kHugePage <= end; taken_bytes_ += kHugePage) {
-    carved.push_back(slabs_[taken_bytes_ / kSlab] + taken_bytes_ % kSlab);
-  }
+  if (taken_bytes_ + kHugePage > end) return nullptr;
+  void* const carved = slabs_[taken_bytes_ / kSlab] + taken_bytes_ % kSlab;
+  taken_bytes_ += kHugePage;
   return carved;
 }
 

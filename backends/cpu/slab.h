@@ -30,9 +30,10 @@ class Slabs {
   // `bytes`: a multiple of 64, at most a huge page. 64-byte aligned; null if the system has no more.
   void* Carve(size_t bytes);
 
-  // The huge pages' worth of memory that was carved since the last call. To be given to Collapse.
-  std::vector<void*> TakeCarved();
-  // Puts kHugePage bytes on one page, where the system can. Thread-safe; may take a millisecond.
+  // A huge page's worth of carved memory, each once, to be given to Collapse; null if there is none.
+  void* TakeCarved();
+  // Puts kHugePage bytes on one page, where the system can. Thread-safe; takes 5 ms on Linux 6.1,
+  // in which no thread of the process gets a fresh page.
   static void Collapse(void* memory);
 
   // Gives the pages that lie wholly in a block back to the system; the block remains usable, its

@@ -48,12 +48,13 @@ def figures(build):
             warm = run(build, train, "lazy", "gpt", 12, LAZY_CACHE_DIR=cache, LAZY_COMPILE="sync")
         usual = statistics.median(eager)
         rounds.append([
-            cold["times"][0] / eager[0], max(cold["times"]) / usual, seconds_to_kernels(cold["states"]),
+            cold["times"][0] / eager[0], max(cold["times"]) / usual, max(cold["times"][1:]) / usual, seconds_to_kernels(cold["states"]),
             statistics.median(cold["times"][-20:]) / usual, warm["kernels"],
             (sum(warm["times"][:2]) - 2 * statistics.median(warm["times"][4:])) * 1e3,
         ])
     titles = [
         ("first step, over eager's first", "<= 1.1"), ("slowest of the first 100, over eager's median", "<= 1.5"),
+        ("slowest of those but the first, over eager's median", "<= 1.5"),
         ("seconds until all kernels are in place", "<= 10"), ("last steps, over eager's median", "<= 1"),
         ("second process: kernels compiled", "0"), ("second process: ms that the first two steps take longer", "<= 200"),
     ]

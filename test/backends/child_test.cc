@@ -5,14 +5,17 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "backends/cpu/compile_job.h"
 #include "backends/cpu/files.h"
-#include "gmock/gmock.h"
-#include "gtest/gtest.h"
+#include "base/flags.h"
+#include "test/backends/kernel.h"
 
 namespace torch_lazy::backends {
 namespace {
@@ -22,9 +25,10 @@ class Child : public testing::Test {
   // What the shell command prints. The shell is the program of the test; children are started
   // without one.
   std::string Output(const std::string& command) {
-    const absl::StatusOr<pid_t> child = StartChild({{"sh", "-c", command}, output_, false});
+    const absl::StatusOr<pid_t> child = StartChild({{"sh", "-c", command}, output_});
     EXPECT_TRUE(child.ok()) << child.status();
-    status_ = WaitForChild(*child, absl::Seconds(20));
+    EXPECT_TRUE(EndsWithin(*child, absl::Seconds(20)));
+    status_ = EndChild(*child);
     return ReadFile(output_);
   }
   absl::Status status_;
@@ -42,7 +46,7 @@ TEST_F(Child, ItsStatusIsKnown) {
 }
 
 TEST_F(Child, AProgramThatIsNotThereIsAnError) {
-  EXPECT_FALSE(StartChild({{"/no/such/program"}, output_, false}).ok());
+  EXPECT_FALSE(StartChild({{"/no/such/program"}, output_}).ok());
 }
 
 TEST_F(Child, HasNoneOfOurFilesAndPreloads) {
@@ -64,25 +68,82 @@ bool IsGone(const std::string& process) {
 
 TEST_F(Child, IsKilledWithItsGroupAtTheLimit) {
   const absl::StatusOr<pid_t> child =
-      StartChild({{"sh", "-c", "sleep 100 & echo $!; wait"}, output_, false});
+      StartChild({{"sh", "-c", "sleep 100 & echo $!; wait"}, output_});
   ASSERT_TRUE(child.ok());
   std::string grandchild;
   while (grandchild.empty()) grandchild = ReadFile(output_);
   absl::StripAsciiWhitespace(&grandchild);
-  EXPECT_TRUE(absl::IsDeadlineExceeded(WaitForChild(*child, absl::ZeroDuration())));
+  EXPECT_FALSE(EndsWithin(*child, absl::ZeroDuration()));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(EndChild(*child)));
   for (int tries = 0; tries < 10000 && !IsGone(grandchild); ++tries) sched_yield();
   EXPECT_TRUE(IsGone(grandchild));
 }
 
 TEST_F(Child, MayBeIdle) {
-  const absl::StatusOr<pid_t> child = StartChild({{"sleep", "100"}, output_, true});
+  const absl::StatusOr<pid_t> child = StartChild({{"sleep", "100"}, output_, Priority::kIdle});
   ASSERT_TRUE(child.ok());
   EXPECT_EQ(sched_getscheduler(*child), SCHED_IDLE);
-  RaiseChild(*child);
-  if (geteuid() == 0) {
-    EXPECT_EQ(sched_getscheduler(*child), SCHED_OTHER);  // others may be forbidden to
+  if (SetPriority(*child, Priority::kLow)) {  // ordinary users may be forbidden to
+    EXPECT_EQ(sched_getscheduler(*child), SCHED_OTHER);
+    EXPECT_EQ(getpriority(PRIO_PROCESS, *child), 7);
+    EXPECT_TRUE(SetPriority(*child, Priority::kNormal));
+    EXPECT_EQ(getpriority(PRIO_PROCESS, *child), 0);
+  } else {
+    EXPECT_NE(geteuid(), 0);
+    EXPECT_EQ(sched_getscheduler(*child), SCHED_IDLE);
   }
-  EXPECT_FALSE(WaitForChild(*child, absl::ZeroDuration()).ok());
+  EXPECT_FALSE(EndChild(*child).ok());
+}
+
+TEST_F(Child, MovesFromProcessorToProcessor) {
+  const absl::StatusOr<pid_t> child = StartChild({{"sleep", "100"}, output_});
+  ASSERT_TRUE(child.ok());
+  const auto processors_of = [](pid_t process) {
+    cpu_set_t processors;
+    EXPECT_EQ(sched_getaffinity(process, sizeof(processors), &processors), 0);
+    return processors;
+  };
+  const cpu_set_t ours = processors_of(0);
+  cpu_set_t seen = {};
+  for (int turn = 0; turn < CPU_COUNT(&ours); ++turn) {
+    MoveOn(*child, turn);
+    const cpu_set_t now = processors_of(*child);
+    EXPECT_EQ(CPU_COUNT(&now), 1);
+    CPU_OR(&seen, &seen, &now);
+  }
+  EXPECT_TRUE(CPU_EQUAL(&seen, &ours));
+  Release(*child);
+  const cpu_set_t released = processors_of(*child);
+  EXPECT_TRUE(CPU_EQUAL(&released, &ours));
+  EXPECT_FALSE(EndChild(*child).ok());
+}
+
+// What compiles a kernel, slowly, and says at which niceness, as an ordinary user.
+int CompileSlowly() {
+  constexpr uid_t kNobody = 65534;
+  if (geteuid() == 0 && setresuid(kNobody, kNobody, kNobody) != 0) return 1;
+  const TemporaryFolder folder = *TemporaryFolder::Make();
+  const std::string starts = absl::StrCat(folder.path(), "/starts");
+  const std::string script = absl::StrCat(folder.path(), "/compiler");
+  const std::string text =
+      absl::StrCat("#!/bin/sh\nnice >> ", starts, "\nsleep 0.5\nexec g++ \"$@\"\n");
+  if (!WriteFileWhole(script, text).ok() || chmod(script.c_str(), 0700) != 0) return 2;
+  if (!base::SetOption("compiler", script).ok()) return 3;
+  CompileJob job({CountFrom(1)});
+  job.Start(/*idle=*/true);
+  if (!job.Finish([](const std::string&) {}).ok()) return 4;
+  return absl::EndsWith(ReadFile(starts), "7\n") ? 0 : 5;
+}
+
+TEST_F(Child, ACompilerThatMayNotBeRaisedIsStartedAgain) {
+  rlimit limit = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NICE, &limit), 0);
+  if (limit.rlim_cur >= 20) GTEST_SKIP() << "here ordinary users may raise it";
+  const pid_t user = fork();
+  if (user == 0) _exit(CompileSlowly());
+  EXPECT_TRUE(EndsWithin(user, absl::Minutes(1)));
+  const absl::Status ended = EndChild(user);
+  EXPECT_TRUE(ended.ok()) << ended;
 }
 
 TEST_F(Child, ProgramsMayIgnoreTheEndOfChildren) {
