@@ -13,16 +13,16 @@ namespace torch_lazy::ir {
 namespace {
 
 // Parameters and scalars first, in the order in which they were made; the others keep theirs.
-Graph HeaderFirst(const Graph& graph, std::vector<Output> outputs) {
-  Graph ordered{graph.name, {}, std::move(outputs)};
+Graph HeaderFirst(Graph graph, std::vector<Output> outputs) {
+  Graph ordered{std::move(graph.name), {}, std::move(outputs)};
   ordered.nodes.reserve(graph.nodes.size());
   std::vector<Value> new_value(graph.nodes.size());
   for (const bool header : {true, false}) {
     for (size_t v = 0; v < graph.nodes.size(); ++v) {
-      const Node& node = graph.nodes[v];
+      Node& node = graph.nodes[v];
       if ((node.op == Op::kParam || node.op == Op::kScalar) != header) continue;
       new_value[v] = static_cast<Value>(ordered.nodes.size());
-      ordered.nodes.push_back(node);
+      ordered.nodes.push_back(std::move(node));
       for (Value& input : ordered.nodes.back().inputs) input = new_value[input];
     }
   }
@@ -217,7 +217,7 @@ std::vector<Value> Builder::Call(absl::string_view callee, int64_t record,
 }
 
 Graph Builder::Finish(std::vector<Output> outputs) {
-  if (!header_in_front_) return HeaderFirst(graph_, std::move(outputs));
+  if (!header_in_front_) return HeaderFirst(std::move(graph_), std::move(outputs));
   graph_.outputs = std::move(outputs);
   return std::move(graph_);
 }

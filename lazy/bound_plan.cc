@@ -78,7 +78,7 @@ class BoundPlan::Memory {
 };
 
 BoundPlan::BoundPlan(const Entry& entry, const LoweredTrace& lowered, const PlannedGraph& planned)
-    : entry_(entry), lowered_(lowered), plan_(planned.plan()) {
+    : entry_(entry), lowered_(lowered), plan_(planned.plan()), graph_(planned.graph()) {
   const absl::Span<const int64_t> symbols = lowered.symbols;
   for (const codegen::BufferSpec& buffer : plan_.buffers) {
     size_bytes_.push_back(static_cast<size_t>(ir::SizeBytes(buffer.type, symbols)));
@@ -135,7 +135,7 @@ void BoundPlan::FindSaves() {
   saves_.resize(plan_.steps.size());
   for (size_t s = 0; s < plan_.steps.size(); ++s) {
     const codegen::Step& step = plan_.steps[s];
-    if (step.kind == codegen::Step::Kind::kCall && lowered_.graph.node(step.call).attrs.may_fail) failing_end_ = s + 1;
+    if (step.kind == codegen::Step::Kind::kCall && graph_.node(step.call).attrs.may_fail) failing_end_ = s + 1;
   }
   undoable_end_ = plan_.steps.size();
   std::vector<bool> is_saved(plan_.buffers.size(), false);
@@ -193,7 +193,7 @@ void BoundPlan::RunLaunch(const Launch& launch, Memory* memory) const {
 void BoundPlan::RunCall(size_t step, Trace* trace, Memory* memory) const {
   if (!backends::Get().computes()) return;
   const codegen::Step& plan_step = plan_.steps[step];
-  const ir::Node& node = lowered_.graph.node(plan_step.call);
+  const ir::Node& node = graph_.node(plan_step.call);
   const TrieNode& call = *entry_.calls()[static_cast<size_t>(node.attrs.index)];
   // Operands stand in the order of their slots' first use by the call; the interpreter looks them up by slot.
   std::vector<int32_t> slots;

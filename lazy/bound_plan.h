@@ -37,6 +37,7 @@ class BoundPlan {
   const Entry& entry_;
   const LoweredTrace& lowered_;
   const codegen::Plan& plan_;
+  const ir::Graph& graph_;
   std::vector<size_t> size_bytes_;  // per buffer
   std::vector<Launch> launches_;    // per step
   // Note [Failing calls]

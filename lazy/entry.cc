@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "backends/registry.h"
 #include "base/flags.h"
@@ -65,7 +66,7 @@ const BoundPlan* Entry::Prepare(const Trace& trace, bool once) {
     lowering_tried_ = true;
     lowered_ = Lower(*this, trace);
     bool planned = false;
-    if (lowered_ != nullptr) planned_ = PlanOf(lowered_->graph, &lowered_->symbols, &planned);
+    if (lowered_ != nullptr) planned_ = PlanOf(std::exchange(lowered_->graph, {}), &lowered_->symbols, &planned);
     known = known || planned;
   }
   if (!once) base::Count(known ? base::Counter::kTraceHits : base::Counter::kTraceMisses);

@@ -13,7 +13,7 @@ namespace torch_lazy::lazy {
 
 class GraphWriter {
  public:
-  GraphWriter(const Trace& trace, LoweredTrace* lowered);
+  GraphWriter(const Trace& trace, LoweredTrace* lowered, size_t num_calls);
 
   ir::Builder& builder() { return builder_; }
   SymbolTable& symbols() { return symbols_; }

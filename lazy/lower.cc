@@ -12,7 +12,7 @@ namespace torch_lazy::lazy {
 
 std::unique_ptr<LoweredTrace> Lower(const Entry& entry, const Trace& trace) {
   auto lowered = std::make_unique<LoweredTrace>();
-  GraphWriter writer(trace, lowered.get());
+  GraphWriter writer(trace, lowered.get(), entry.calls().size());
   for (size_t k = 0; k < entry.calls().size(); ++k) {
     const TrieNode& call = *entry.calls()[k];
     lowered->lowered.push_back(LowerCall(&writer, call));

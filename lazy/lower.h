@@ -19,7 +19,7 @@ struct NumberSource {
 };
 
 struct LoweredTrace {
-  ir::Graph graph;
+  ir::Graph graph;                     // until it has a plan
   std::vector<int64_t> symbols;        // the number of each symbol
   std::vector<int32_t> param_slots;    // graph parameter -> slot
   std::vector<NumberSource> numbers;   // graph scalar -> number of the trace

@@ -89,7 +89,7 @@ void PlannedGraph::Compile(const std::vector<int64_t>& numbers, bool wait) {
   base::Count(base::Counter::kCompilesPending, -1);
 }
 
-PlannedGraph* PlanOf(const ir::Graph& graph, std::vector<int64_t>* symbols, bool* known) {
+PlannedGraph* PlanOf(ir::Graph graph, std::vector<int64_t>* symbols, bool* known) {
   PlanTable& plans = Plans();
   const base::Fingerprint skeleton = ir::SkeletonOf(graph);
   std::lock_guard<std::mutex> lock(plans.lock);
@@ -104,7 +104,7 @@ PlannedGraph* PlanOf(const ir::Graph& graph, std::vector<int64_t>* symbols, bool
     return planned.get();
   }
   *known = false;
-  alike.push_back(std::make_unique<PlannedGraph>(graph));
+  alike.push_back(std::make_unique<PlannedGraph>(std::move(graph)));
   return alike.back().get();
 }
 

@@ -45,6 +45,6 @@ bool HavePlans();
 
 // The PlannedGraph that serves a graph of these numbers of its symbols: an equal one, or one with symbols of its own where the
 // numbers happen to be equal. `*symbols` becomes the numbers of its symbols. Never freed. `*known` tells whether it was there.
-PlannedGraph* PlanOf(const ir::Graph& graph, std::vector<int64_t>* symbols, bool* known);
+PlannedGraph* PlanOf(ir::Graph graph, std::vector<int64_t>* symbols, bool* known);
 
 }  // namespace torch_lazy::lazy
