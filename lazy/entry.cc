@@ -9,6 +9,7 @@
 #include "base/flags.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "lazy/alike.h"
 #include "lazy/background.h"
 #include "lazy/bound_plan.h"
 #include "lazy/compare.h"
@@ -54,21 +55,27 @@ Entry::Entry(const TrieNode* end, std::vector<bool> live) : live_(std::move(live
 
 Entry::~Entry() = default;
 
+// True if the graph is known. The first steps of a program that compiles in the background are not held up for graphs that
+// may not come again.
+bool Entry::TryLowering(const Trace& trace) {
+  const bool wait = base::Compilation() == base::CompileMode::kSync;
+  if (alike_ == nullptr) alike_ = AlikeOf(calls_, live_);
+  PlannedGraph* const others = alike_->planned.load(std::memory_order_relaxed);
+  if (!wait && others != nullptr && others->IsPending()) return true;
+  if (alike_->cuts.fetch_add(1, std::memory_order_relaxed) == 0 && !wait) return false;
+  lowering_tried_ = true;
+  lowered_ = Lower(*this, trace);
+  bool known = false;
+  if (lowered_ != nullptr) planned_ = PlanOf(std::exchange(lowered_->graph, {}), &lowered_->symbols, &known);
+  alike_->planned.store(planned_, std::memory_order_relaxed);
+  return known;
+}
+
 const BoundPlan* Entry::Prepare(const Trace& trace, bool once) {
   std::lock_guard<std::mutex> lock(lock_);
   bool known = cuts_ > 0;
   if (!once) SettleMemory(++cuts_);
-  // The first steps of a program that compiles in the background are not held up for graphs that may not come again; later
-  // ones may be graphs of other sizes, whose kernels are there.
-  const base::CompileMode mode = base::Compilation();
-  const bool wanted = !once && mode != base::CompileMode::kOff && (cuts_ > 1 || HavePlans() || mode == base::CompileMode::kSync);
-  if (!lowering_tried_ && wanted) {
-    lowering_tried_ = true;
-    lowered_ = Lower(*this, trace);
-    bool planned = false;
-    if (lowered_ != nullptr) planned_ = PlanOf(std::exchange(lowered_->graph, {}), &lowered_->symbols, &planned);
-    known = known || planned;
-  }
+  if (!lowering_tried_ && !once && base::Compilation() != base::CompileMode::kOff) known = TryLowering(trace) || known;
   if (!once) base::Count(known ? base::Counter::kTraceHits : base::Counter::kTraceMisses);
   if (!known && !once) NoteMiss(trace, static_cast<size_t>(std::count(live_.begin(), live_.end(), true)));
   if (planned_ == nullptr) return nullptr;

@@ -13,6 +13,7 @@
 namespace torch_lazy::lazy {
 
 class BoundPlan;
+struct Alike;
 class PlannedGraph;
 struct LoweredTrace;
 
@@ -36,6 +37,7 @@ class Entry {
  private:
   // The plan to run, null while there is none.
   const BoundPlan* Prepare(const Trace& trace, bool once);
+  bool TryLowering(const Trace& trace);
   void CountCalls(bool compiled) const;
 
   std::vector<const TrieNode*> calls_;  // in program order
@@ -46,6 +48,7 @@ class Entry {
   std::mutex lock_;  // over what follows
   int cuts_ = 0;   // that may come again
   int told_ = 0;   // of these, the plan knows of so many
+  std::shared_ptr<Alike> alike_;  // null until asked for
   bool lowering_tried_ = false;
   std::unique_ptr<LoweredTrace> lowered_;  // null if it cannot be lowered
   PlannedGraph* planned_ = nullptr;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/plans.h"
 
-#include <atomic>
-
 #include "absl/container/flat_hash_map.h"
 #include "backends/registry.h"
 #include "base/flags.h"
@@ -20,7 +18,6 @@ namespace {
 int CutsBeforeCompiling(base::CompileMode mode) { return mode == base::CompileMode::kSync ? 1 : 2; }
 
 struct PlanTable {
-  std::atomic<bool> any_asked{false};
   std::mutex lock;
   absl::flat_hash_map<base::Fingerprint, std::vector<std::unique_ptr<PlannedGraph>>> by_skeleton;
 };
@@ -32,8 +29,6 @@ PlanTable& Plans() {
 
 }  // namespace
 
-bool HavePlans() { return Plans().any_asked.load(std::memory_order_relaxed); }
-
 bool PlannedGraph::Want(const std::vector<int64_t>& numbers, int num_cuts) {
   const base::CompileMode mode = base::Compilation();
   if (mode == base::CompileMode::kOff) return false;
@@ -44,7 +39,6 @@ bool PlannedGraph::Want(const std::vector<int64_t>& numbers, int num_cuts) {
     cuts_ += num_cuts;
     if (cuts_ < CutsBeforeCompiling(mode)) return false;
     state_ = State::kAsked;
-    Plans().any_asked.store(true, std::memory_order_relaxed);
   }
   base::Count(base::Counter::kCompilesPending);
   if (wait) {
@@ -54,6 +48,11 @@ bool PlannedGraph::Want(const std::vector<int64_t>& numbers, int num_cuts) {
   }
   std::unique_lock<std::mutex> lock(lock_);
   return IsReady(&lock, wait);
+}
+
+bool PlannedGraph::IsPending() {
+  std::unique_lock<std::mutex> lock(lock_);
+  return state_ == State::kAsked || (state_ == State::kPlanned && !module_->ready());
 }
 
 bool PlannedGraph::IsReady(std::unique_lock<std::mutex>* lock, bool wait) {

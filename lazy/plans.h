@@ -21,6 +21,8 @@ class PlannedGraph {
   // So many more cuts want this graph. The second has it planned and its kernels compiled in the background; with option
   // compile=sync the first does, and waits. Returns true if the graph is ready to run. `numbers`: of the graph's symbols.
   bool Want(const std::vector<int64_t>& numbers, int num_cuts);
+  // True while it is being planned or its kernels compiled.
+  bool IsPending();
   const codegen::Plan& plan() const { return plan_; }
   const backends::Module& module() const { return *module_; }
 
@@ -39,9 +41,6 @@ class PlannedGraph {
   codegen::Plan plan_;
   std::shared_ptr<backends::Module> module_;
 };
-
-// False as long as no graph was wanted often enough to be planned.
-bool HavePlans();
 
 // The PlannedGraph that serves a graph of these numbers of its symbols: an equal one, or one with symbols of its own where the
 // numbers happen to be equal. `*symbols` becomes the numbers of its symbols. Never freed. `*known` tells whether it was there.
