@@ -5,11 +5,26 @@
 
 namespace torch_lazy::lazy {
 
-Prediction::Prediction(const Op& op) : op_(op), lock_(DeviceLock()), trace_(ThreadTrace()), call_(trace_->at->likely) {
-  if (call_ == nullptr || call_->words()[0] != FirstWord(op) || trace_->ends_step) {
-    call_ = nullptr;
-    return;
+namespace {
+
+// The thread's trace, which the next call may join.
+const std::shared_ptr<Trace>& OpenTrace(std::unique_lock<std::recursive_mutex>* lock) {
+  while (ThreadTrace()->ends_step) {
+    const std::shared_ptr<Trace> ended = ThreadTrace();
+    lock->unlock();
+    CutAndRun(ended, "step");
+    lock->lock();
   }
+  return ThreadTrace();
+}
+
+}  // namespace
+
+Prediction::Prediction(const Op& op)
+    : op_(op), lock_(DeviceLock()), trace_(OpenTrace(&lock_)), new_slots_(trace_->slots.size()) {
+  Expected* const likely = trace_->at->likely;
+  if (likely == nullptr || likely->words()[0] != FirstWord(op)) return;
+  call_ = likely;
   next_word_ = call_->words() + 1;
   next_slot_ = call_->slots();
 }
@@ -22,16 +37,7 @@ bool Prediction::Operand(const CallOperand& operand) {
     if (touch.trace.get() == trace_.get()) slot = touch.slot;
     else if (operand.written) return false;  // another thread's trace reads it
   }
-  if (slot < 0) {
-    slot = static_cast<int32_t>(trace_->slots.size());
-    for (size_t j = 0; j < operands_.size(); ++j) {
-      if (operands_[j].storage == storage) {
-        slot = call_->slots()[j];
-        break;
-      }
-      slot = std::max(slot, call_->slots()[j] + 1);
-    }
-  }
+  if (slot < 0) slot = new_slots_.Of(storage);
   operands_.push_back(operand);
   return slot == *next_slot_++;
 }

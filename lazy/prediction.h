@@ -19,13 +19,14 @@
 #include "lazy/advance.h"
 #include "lazy/describe.h"
 #include "lazy/lock.h"
+#include "lazy/new_slots.h"
 #include "lazy/numbers.h"
 
 namespace torch_lazy::lazy {
 
 class Prediction {
  public:
-  // Takes the device lock until End() or the end of its life.
+  // Takes the device lock until End() or the end of its life. Runs a step that has ended first.
   explicit Prediction(const Op& op);
 
   template <typename... Args>
@@ -77,9 +78,10 @@ class Prediction {
   const Op& op_;
   std::unique_lock<std::recursive_mutex> lock_;
   const std::shared_ptr<Trace>& trace_;
-  Expected* call_;                     // null: nothing is known to come next
+  Expected* call_ = nullptr;           // null: nothing is known to come next
   const int64_t* next_word_ = nullptr;
   const int32_t* next_slot_ = nullptr;
+  NewSlots new_slots_;
   c10::SmallVector<CallOperand, 8> operands_;
   bool held_ = false;
   const char* full_ = nullptr;         // the reason to cut after this call

@@ -4,6 +4,7 @@
 #include "base/metrics.h"
 #include "lazy/advance.h"
 #include "lazy/call.h"
+#include "lazy/new_slots.h"
 #include "lazy/op.h"
 #include "lazy/run_call.h"
 #include "lazy/settings.h"
@@ -27,13 +28,10 @@ std::shared_ptr<Trace> Conflict(const CallDescription& call, const Trace* own) {
 
 // Slots of the operands; a storage that the trace does not know gets the next number, which it keeps if the call is recorded.
 void AssignSlots(const CallDescription& call, const Trace& trace, c10::SmallVectorImpl<int32_t>* slots) {
-  int32_t next = static_cast<int32_t>(trace.slots.size());
-  for (size_t k = 0; k < call.operands.size(); ++k) {
-    int32_t slot = SlotOf(*call.operands[k].storage, &trace);
-    for (size_t j = 0; slot < 0 && j < k; ++j) {
-      if (call.operands[j].storage == call.operands[k].storage) slot = (*slots)[j];
-    }
-    slots->push_back(slot >= 0 ? slot : next++);
+  NewSlots new_slots(trace.slots.size());
+  for (const CallOperand& operand : call.operands) {
+    const int32_t slot = SlotOf(*operand.storage, &trace);
+    slots->push_back(slot >= 0 ? slot : new_slots.Of(operand.storage));
   }
 }
 

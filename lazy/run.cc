@@ -85,8 +85,9 @@ std::shared_ptr<Trace> NewTrace(const Trace* last) {
 // At a step's end, all that the program might wait for there: whether it does or goes on, the entry is the same.
 std::vector<bool> LiveSlots(const Trace& trace) {
   std::vector<bool> live(trace.slots.size());
+  const AliveAfter alive_after(trace, trace.path.size());
   for (size_t s = 0; s < live.size(); ++s) {
-    const bool alive = trace.ends_step ? trace.AliveAfter(s, trace.path.size()) : trace.slots[s].owner != nullptr;
+    const bool alive = trace.ends_step ? alive_after(s) : trace.slots[s].owner != nullptr;
     live[s] = alive && trace.slots[s].written;
   }
   return live;

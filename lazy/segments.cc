@@ -27,11 +27,12 @@ class Segment {
     for (size_t k = end_; k < whole_.path.size(); ++k) {
       for (const NodeOperand& operand : whole_.path[k]->operands) needed[operand.slot] = true;
     }
+    const AliveAfter alive(whole_, end_);
     std::vector<bool> live(part_.slots.size(), false);
     for (size_t s = 0; s < renumbered_.size(); ++s) {
       const int32_t slot = renumbered_[s];
       if (slot < 0) continue;
-      live[slot] = part_.slots[slot].written && (needed[s] || whole_.AliveAfter(s, end_));
+      live[slot] = part_.slots[slot].written && (needed[s] || alive(s));
     }
     return live;
   }

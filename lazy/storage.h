@@ -49,6 +49,10 @@ class LazyStorageImpl final : public c10::StorageImpl, public StorageAllocator {
   c10::Storage content;                     // CPU; null if nothing was ever stored
   c10::SmallVector<Touch, 1> touches;       // traces that read or write this storage
   Trace* writer = nullptr;                  // the one of them whose pending calls write it
+  struct {
+    uint64_t by = 0;
+    int32_t slot = 0;
+  } seen;                                   // by which NewSlots, and what it gave
 
  private:
   void LeaveTraces();

@@ -10,23 +10,26 @@ bool Trace::Updates(const TrieNode& call) const {
   return false;
 }
 
-bool Trace::AliveAfter(size_t slot, size_t end) const {
-  if (slots[slot].calls_at_death != end) return slots[slot].calls_at_death > end;
-  for (size_t k = slots[slot].first_call; k + 1 < end; ++k) {
-    if (Updates(*path[k])) return true;
-  }
-  bool is_read = false;
-  for (const NodeOperand& operand : path[end - 1]->operands) {
-    if (static_cast<size_t>(operand.slot) != slot) continue;
-    if (operand.written) return true;
-    is_read = true;
-  }
-  return !is_read;
-}
-
 const c10::IValue& Trace::Argument(const TrieNode& call, size_t arg) const {
   const int32_t place = call.PlaceOfNumber(arg);
   return place >= 0 ? numbers[place] : call.args[arg];
+}
+
+AliveAfter::AliveAfter(const Trace& trace, size_t end) : trace_(trace), end_(end), uses_(trace.slots.size(), Use::kNone) {
+  if (end == 0) return;
+  for (size_t k = end - 1; k-- > 0 && updates_end_ == 0;) {
+    if (trace.Updates(*trace.path[k])) updates_end_ = k + 1;
+  }
+  for (const NodeOperand& operand : trace.path[end - 1]->operands) {
+    Use& use = uses_[operand.slot];
+    use = operand.written || use == Use::kWrites ? Use::kWrites : Use::kReads;
+  }
+}
+
+bool AliveAfter::operator()(size_t slot) const {
+  const uint32_t death = trace_.slots[slot].calls_at_death;
+  if (death != end_) return death > end_;
+  return trace_.slots[slot].first_call < updates_end_ || uses_[slot] != Use::kReads;
 }
 
 }  // namespace torch_lazy::lazy

@@ -62,10 +62,6 @@ class Trace {
   size_t num_calls() const { return path.size(); }
   // Those of all its calls (settings.h); there is a call.
   uint32_t settings() const { return SettingsOf(path.front()->words()[0]); }
-  // True if a wait after the first `end` calls may find the slot's storage alive. What died before the next call counts as
-  // found, since the program might have waited first; but not what was made after the update before the last call, which
-  // only read it: an optimizer's temporary.
-  bool AliveAfter(size_t slot, size_t end) const;
   // True if the call writes a slot that held something before the trace: an update, of a parameter say.
   bool Updates(const TrieNode& call) const;
   // Argument `arg` of a call of the trace: structure, or a number of this run. Tensors of the device are None.
@@ -74,6 +70,22 @@ class Trace {
     slots[slot].owner = nullptr;
     slots[slot].calls_at_death = static_cast<uint32_t>(path.size());
   }
+};
+
+// Tells of slots whether a wait after the first `end` calls may find their storages alive. What died before the next call
+// counts as found, since the program might have waited first; but not what was made after the update before the last call,
+// which only read it: an optimizer's temporary. The device lock is held.
+class AliveAfter {
+ public:
+  AliveAfter(const Trace& trace, size_t end);
+  bool operator()(size_t slot) const;
+
+ private:
+  enum class Use : uint8_t { kNone, kReads, kWrites };
+  const Trace& trace_;
+  const size_t end_;
+  size_t updates_end_ = 0;  // calls up to and with the last update before the last call
+  std::vector<Use> uses_;   // of the last call, per slot
 };
 
 // The trace of the calling thread, made if it has none. The device lock is held.

@@ -6,9 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include "test/device/tensors.h"
+
+namespace torch_lazy::device {
 namespace {
 
 using Optimizer = std::unique_ptr<torch::optim::Optimizer>;
@@ -40,18 +42,6 @@ struct Adagrad : torch::optim::Adagrad {
   using Options = torch::optim::AdagradOptions;
   using torch::optim::Adagrad::Adagrad;
 };
-
-int64_t Metric(const std::string& name) {
-  static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("torch_lazy::metrics", "").typed<std::string()>();
-  const std::string metrics = op.call();
-  const size_t at = metrics.find("\"" + name + "\"");
-  return at == std::string::npos ? 0 : std::stoll(metrics.substr(metrics.find(':', at) + 1));
-}
-
-void SetOption(const char* name, const char* value) {
-  torch::jit::Stack stack = {name, value};
-  c10::Dispatcher::singleton().findSchemaOrThrow("torch_lazy::set_option", "").callBoxed(stack);
-}
 
 class Optimizers : public testing::TestWithParam<std::pair<std::string, Make>> {};
 
@@ -86,3 +76,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const testing::TestParamInfo<std::pair<std::string, Make>>& info) { return info.param.first; });
 
 }  // namespace
+}  // namespace torch_lazy::device

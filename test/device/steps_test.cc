@@ -11,17 +11,6 @@ namespace {
 constexpr int64_t kNumbers = 1 << 20;
 constexpr int64_t kBytes = 4 * kNumbers;
 
-int64_t Metric(const std::string& name) {
-  const std::string metrics = CallOp<std::string>("metrics");
-  const size_t at = metrics.find("\"" + name + "\"");
-  return at == std::string::npos ? 0 : std::stoll(metrics.substr(metrics.find(':', at) + 1));
-}
-
-void SetOption(const char* name, const char* value) {
-  torch::jit::Stack stack = {name, value};
-  c10::Dispatcher::singleton().findSchemaOrThrow("torch_lazy::set_option", "").callBoxed(stack);
-}
-
 TEST(Steps, TheLastCallsTemporaryIsNotStored) {
   SetOption("compile", "sync");
   const at::Tensor w = ToLazy(at::zeros({kNumbers})), g = ToLazy(at::ones({kNumbers}));

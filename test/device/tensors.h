@@ -34,4 +34,16 @@ Result CallOp(const char* name) {
       .call();
 }
 
+// 0 if nothing was counted.
+inline int64_t Metric(const std::string& name) {
+  const std::string metrics = CallOp<std::string>("metrics");
+  const size_t at = metrics.find("\"" + name + "\"");
+  return at == std::string::npos ? 0 : std::stoll(metrics.substr(metrics.find(':', at) + 1));
+}
+
+inline void SetOption(const char* name, const char* value) {
+  torch::jit::Stack stack = {name, value};
+  c10::Dispatcher::singleton().findSchemaOrThrow("torch_lazy::set_option", "").callBoxed(stack);
+}
+
 }  // namespace torch_lazy::device
