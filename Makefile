@@ -3,7 +3,7 @@
 JOBS ?= $(shell nproc)
 export PYTHONPATH := $(CURDIR)/build/python:$(PYTHONPATH)
 
-.PHONY: build setup demo test test-full bench
+.PHONY: build setup demo test test-full tsan bench
 
 build: setup
 	@cmake --preset dev >/dev/null
@@ -25,6 +25,13 @@ test: build
 # All that can be checked, of which `test` is a share that takes minutes; this takes hours.
 test-full: build
 	@ctest --preset full; status=$$?; $(COUNTS); exit $$status
+
+# Eight threads that record at once, under ThreadSanitizer. Builds everything anew, in build/tsan.
+tsan: setup
+	@cmake --preset tsan >/dev/null
+	@cmake --build build/tsan -j $(JOBS) --target device_test
+	@TSAN_OPTIONS="suppressions=$(CURDIR)/test/tsan/suppressions.txt ignore_noninstrumented_modules=1" \
+	  OMP_NUM_THREADS=1 build/tsan/bin/device_test --gtest_filter='Threads.*'
 
 bench: build
 	@bench/run
