@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/null_device.h"
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <ATen/native/TensorFactories.h>
@@ -59,6 +60,7 @@ class Hooks final : public at::PrivateUse1HooksInterface {
   bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
   c10::DeviceIndex deviceCount() const override { return 1; }
   c10::DeviceIndex getCurrentDevice() const override { return 0; }
+  const at::Generator& getDefaultGenerator(c10::DeviceIndex) const override { return at::detail::getDefaultCPUGenerator(); }
 };
 
 // The accelerator of this process: else autograd's engine asks CUDA for streams.
@@ -79,6 +81,7 @@ Tensor EmptyStrided(c10::SymIntArrayRef sizes, c10::SymIntArrayRef strides, std:
 }
 Tensor CopyFrom(const Tensor&, const Tensor& to, bool) { return to; }
 at::Scalar Item(const Tensor&) { return 0.0; }
+bool MayTakeOver(const Tensor&, const Tensor&) { return true; }  // for Module::to, which sets the data of parameters
 Tensor& Arange(const at::Scalar& begin, const at::Scalar& end, const at::Scalar& step, Tensor& out) {
   const int64_t size = static_cast<int64_t>((end.toDouble() - begin.toDouble()) / step.toDouble());
   out.unsafeGetTensorImpl()->set_sizes_contiguous({size});
@@ -91,6 +94,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("arange.start_out", Arange);
   m.impl("_copy_from", CopyFrom);
   m.impl("_local_scalar_dense", Item);
+  m.impl("_has_compatible_shallow_copy_type", MayTakeOver);
   m.impl("as_strided", TORCH_FN(at::native::as_strided_tensorimpl));
   m.impl("view", TORCH_FN(at::native::view));
   m.impl("_reshape_alias", TORCH_FN(at::native::_reshape_alias));

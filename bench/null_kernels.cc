@@ -80,6 +80,7 @@ Tensor Norm(const Tensor& self, const Scalar&, OptionalIntArrayRef dims, bool ke
 Tensor ArgMax(const Tensor& self, std::optional<int64_t> dim, bool keep) {
   return Reduced(self, dim ? OptionalIntArrayRef(*dim) : OptionalIntArrayRef(), keep, at::kLong);
 }
+Tensor NormAll(const Tensor& self, const Scalar&) { return NewTensor({}, self.scalar_type()); }
 std::vector<Tensor> ForeachNorm(at::TensorList list, const Scalar&, std::optional<ScalarType>) {
   std::vector<Tensor> norms;
   for (const Tensor& tensor : list) norms.push_back(NewTensor({}, tensor.scalar_type()));
@@ -201,7 +202,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   BROADCAST("mul.Tensor", mul_Tensor);
   BROADCAST("div.Tensor", div_Tensor);
   IN_PLACE("add_.Tensor", add__Tensor);
+  IN_PLACE("sub_.Tensor", sub__Tensor);
   IN_PLACE("mul_.Tensor", mul__Tensor);
+  IN_PLACE("div_.Tensor", div__Tensor);
   IN_PLACE("mul_.Scalar", mul__Scalar);
   IN_PLACE("addcmul_", addcmul_);
   IN_PLACE("addcdiv_", addcdiv_);
@@ -221,6 +224,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("sum.dim_IntList", ReduceDims);
   m.impl("mean.dim", ReduceDims);
   m.impl("linalg_vector_norm", Norm);
+  m.impl("norm.Scalar", NormAll);
   m.impl("argmax", ArgMax);
   m.impl("cat", Cat);
   m.impl("mm", Mm);

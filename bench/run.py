@@ -10,6 +10,7 @@ rounds; a ratio is the median of the rounds' own ratios, taken side by side. Abo
 
 import argparse
 import json
+import os
 import pathlib
 import shutil
 import statistics
@@ -106,9 +107,11 @@ def main():
                 if workload.name in COLD:
                     results["cold " + workload.name] = measure_cold(workload, arguments, cache)
     if "record" in chosen:
-        print("\nrecording: ns a call", flush=True)
-        for device in ["null", "cpu"] if arguments.no_lazy else ["null", "lazy", "cpu"]:
-            subprocess.run([arguments.build / "bin" / "record_bench", device], check=False)
+        print("\nrecording: ns a call; lazy, without computing, then with", flush=True)
+        without = {"LAZY_BACKEND": "null", "LAZY_COMPILE": "sync"}
+        runs = [("null", {}), ("cpu", {})] if arguments.no_lazy else [("null", {}), ("lazy", without), ("lazy", {}), ("cpu", {})]
+        for device, environment in runs:
+            subprocess.run([arguments.build / "bin" / "record_bench", device], env={**os.environ, **environment}, check=False)
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=1))
 

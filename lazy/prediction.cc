@@ -9,13 +9,15 @@ namespace {
 
 // The thread's trace, which the next call may join.
 const std::shared_ptr<Trace>& OpenTrace(std::unique_lock<std::recursive_mutex>* lock) {
-  while (ThreadTrace()->ends_step) {
-    const std::shared_ptr<Trace> ended = ThreadTrace();
+  const std::shared_ptr<Trace>& trace = ThreadTrace();
+  while (trace->ends_step) {
+    const std::shared_ptr<Trace> ended = trace;
     lock->unlock();
     CutAndRun(ended, "step");
     lock->lock();
+    ThreadTrace();  // another one
   }
-  return ThreadTrace();
+  return trace;
 }
 
 }  // namespace
