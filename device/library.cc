@@ -11,7 +11,7 @@
 #include "device/recorder.h"
 #include "lazy/explain.h"
 #include "lazy/history.h"
-#include "lazy/line.h"
+#include "lazy/python_line.h"
 #include "lazy/storage.h"
 
 namespace torch_lazy::device {
@@ -39,6 +39,7 @@ TORCH_LIBRARY(torch_lazy, m) {
   m.def("operators() -> str", &OperatorClasses);
   m.def("reset_metrics() -> ()", &ResetMetrics);
   m.def("set_option(str name, str value) -> ()", &SetOption);
+  m.def("_name_python_lines(str[] others) -> ()", [](std::vector<std::string> others) { lazy::NamePythonLines(std::move(others)); });
   m.def("_fail_after(int places) -> ()", [](int64_t places) { base::FailAfter(places); });
   m.def("_fault_pending() -> bool", &base::FaultPending);
   m.def("is_in_bad_fork() -> bool", [] { return fork_state.load() == ForkState::kForkedAfterUse; });
@@ -46,8 +47,3 @@ TORCH_LIBRARY(torch_lazy, m) {
 
 }  // namespace
 }  // namespace torch_lazy::device
-
-// For Python's package, which tells lines by a function of its own (python/torch_lazy/_lines.py).
-extern "C" __attribute__((visibility("default"))) void torch_lazy_set_line_source(torch_lazy::lazy::LineSource source) {
-  torch_lazy::lazy::SetLineSource(source);
-}

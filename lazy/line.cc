@@ -2,8 +2,6 @@
 #include "lazy/line.h"
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -14,11 +12,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/flags.h"
+#include "lazy/python_line.h"
 
 namespace torch_lazy::lazy {
 namespace {
-
-std::atomic<LineSource> line_source{nullptr};
 
 // Neither PyTorch's, nor ours, nor the system's.
 bool IsOfUser(void* address) {
@@ -38,14 +35,8 @@ bool IsInHeaders(const std::string& file) {
 
 }  // namespace
 
-void SetLineSource(LineSource source) { line_source = source; }
-
 Line CurrentLine() {
-  Line line;
-  if (const LineSource source = line_source) {
-    std::array<char, 512> text;
-    line.text.assign(text.data(), std::min(source(text.data(), text.size()), text.size()));
-  }
+  Line line{PythonLine(), {}};
   // The first time it reads the tables of all libraries, for half a second.
   if (line.text.empty() && base::Number(base::Option::kLog) > 0) line.frames = torch::unwind::unwind();
   return line;

@@ -2,21 +2,16 @@
 // Lines of the user's program, for explain().
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <vector>
 
 namespace torch_lazy::lazy {
 
-// Where the program is: the text of Python's package, or, with option log, the addresses of a C++ program's frames.
+// Where the program is: in Python, or, with option log, the addresses of a C++ program's frames.
 struct Line {
   std::string text;  // "train.py:33 in step"
   std::vector<void*> frames;
 };
-
-// Writes the line that Python executes to `text` and returns its length, 0 if there is none.
-using LineSource = size_t (*)(char* text, size_t size);
-void SetLineSource(LineSource source);  // null: none
 
 // Takes some microseconds, and Python's lock: no lock of ours is held.
 Line CurrentLine();
