@@ -5,12 +5,11 @@
 #include <mutex>
 
 #include <ATen/ExpandUtils.h>
-#include <ATen/autocast_mode.h>
-#include <ATen/core/LegacyTypeDispatch.h>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "lazy/elementwise_shape.h"
+#include "lazy/meta_call.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -90,11 +89,7 @@ std::shared_ptr<const CallShape> AskMeta(const Op& op, const CallDescription& ca
   meta.reserve(op.args.size());
   for (auto it = stack.end() - static_cast<ptrdiff_t>(op.args.size()); it != stack.end(); ++it) meta.push_back(twin.Of(*it));
   const torch::jit::Stack twins = meta;
-  {
-    at::AutoDispatchBelowADInplaceOrView below_autograd;
-    c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-    op.handle.callBoxed(&meta);
-  }
+  CallMeta(op.handle, &meta);
   auto shape = std::make_shared<CallShape>();
   for (size_t r = 0; r < op.return_alias.size(); ++r) {
     ResultShape result;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/result_types.h"
 
-#include <ATen/autocast_mode.h>
-#include <ATen/core/LegacyTypeDispatch.h>
+#include "lazy/meta_call.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -41,11 +40,7 @@ std::vector<std::optional<at::ScalarType>> FunctionalDTypes(const TrieNode& call
     if (operand.item >= 0) return {};  // lists: elementwise over tensors of one dtype
     if (static_cast<size_t>(operand.arg) < stack.size()) stack[operand.arg] = MetaTensor(operand.geometry);
   }
-  {
-    at::AutoDispatchBelowADInplaceOrView below_autograd;
-    c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-    functional->callBoxed(&stack);
-  }
+  CallMeta(*functional, &stack);
   std::vector<std::optional<at::ScalarType>> dtypes;
   for (const c10::IValue& value : stack) {
     dtypes.push_back(value.isTensor() && value.toTensor().defined() ? std::make_optional(value.toTensor().scalar_type())

@@ -2,13 +2,17 @@
 """After an error the device goes on: wherever memory is refused, a call fails or a compiler dies."""
 
 import itertools
+import os
+import random
 import resource
+import signal
+import time
 
 import pytest
 import torch
 import torch_lazy
 
-from child import in_child
+from child import CONTEXT, Child, in_child
 from loops import network, update
 
 
@@ -102,3 +106,41 @@ def _limit_memory():
 
 def test_a_limit_of_memory():
     assert in_child(_limit_memory, compile="off") == in_child(lambda: train()[1], compile="off")
+
+
+def _be_interrupted(times, ready):
+    """Works until it has been interrupted so often; none of PyTorch's contexts, which an interrupt may leave without undoing."""
+    reference = train()[1]
+    x, w = torch.linspace(-1, 1, 24, device="lazy").view(4, 6), torch.full((6, 3), 0.1, device="lazy", requires_grad=True)
+    kept, counter, steps = x * 2, torch.zeros((), device="lazy"), 0
+    for interrupt in range(times):
+        size = 3 + interrupt % 4
+        try:
+            ready.send(interrupt)
+            while True:
+                loss = torch.tanh(x[:, :size] @ w[:size]).square().sum()
+                (gradient,) = torch.autograd.grad(loss, w)
+                counter.add_(gradient.isfinite().all())
+                steps += 1
+                if steps % 3 == 0:
+                    assert loss.item() > 0
+        except KeyboardInterrupt:
+            pass
+    assert steps <= counter.item() <= steps + times
+    assert kept.tolist() == [[2 * number for number in row] for row in x.tolist()]
+    torch.testing.assert_close(train()[1], reference, rtol=1e-5, atol=0)
+
+
+@pytest.mark.parametrize("mode", ["off", "async", "sync"])
+def test_interrupts(mode, tmp_path):
+    times = 40
+    ready, theirs = CONTEXT.Pipe(duplex=False)
+    child = Child(_be_interrupted, times, theirs, compile=mode, cache_dir=str(tmp_path))
+    theirs.close()
+    for interrupt in range(times):
+        while not ready.poll(20):  # one that comes while Python runs a finalizer is dropped
+            os.kill(child.process.pid, signal.SIGINT)
+        assert ready.recv() == interrupt
+        time.sleep(random.Random(interrupt).uniform(0, 0.02))
+        os.kill(child.process.pid, signal.SIGINT)
+    child.result()
