@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/pace.h"
 #include "codegen/cost.h"
 #include "codegen/emit.h"
 #include "codegen/lifetime.h"
@@ -26,6 +27,7 @@ class Assembler {
     plan_.buffers = storage_.buffers;
     std::vector<UnitCost> costs(units_.units.size());
     for (size_t g = 0; g < bodies.size(); ++g) {
+      base::GiveWay();
       const KernelCost cost = CostOf(graph_, bodies[g], options);
       costs[g] = {cost.nanoseconds_per_iteration * cost.iterations, BytesFreed(units_.units[g], options)};
       AddInstance(EmitKernel(graph_, partition_.groups[g].shape, bodies[g]),

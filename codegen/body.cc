@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/check.h"
+#include "base/pace.h"
 #include "codegen/reduction_fit.h"
 
 namespace torch_lazy::codegen {
@@ -191,8 +192,10 @@ class BodyMaker {
 std::vector<Body> MakeBodies(const ir::Graph& graph, const Factors& factors,
                              const Partition& partition) {
   std::vector<Body> bodies;
-  for (const Group& group : partition.groups)
+  for (const Group& group : partition.groups) {
     bodies.push_back(BodyMaker(graph, factors, partition, group).Make());
+    base::GiveWay();
+  }
   return bodies;
 }
 

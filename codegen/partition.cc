@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/pace.h"
 #include "codegen/dependencies.h"
 #include "codegen/group_loops.h"
 #include "codegen/lifetime.h"
@@ -38,7 +39,10 @@ class Partitioner {
   Partition Run() {
     AddCalls();
     for (const ir::Output& output : graph_.outputs) readers_[output.value].stored = true;
-    for (ir::Value v = static_cast<ir::Value>(graph_.nodes.size()) - 1; v >= 0; --v) Visit(v);
+    for (ir::Value v = static_cast<ir::Value>(graph_.nodes.size()) - 1; v >= 0; --v) {
+      Visit(v);
+      base::GiveWay();
+    }
     return std::move(result_);
   }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/pace.h"
 
 namespace torch_lazy::codegen {
 namespace {
@@ -39,7 +40,10 @@ class StoragePlanner {
   StoragePlan Plan() {
     plan_.buffer_of.assign(graph_.nodes.size(), -1);
     AddParams();
-    for (size_t k = 0; k < graph_.outputs.size(); ++k) PlaceOutput(static_cast<int>(k));
+    for (size_t k = 0; k < graph_.outputs.size(); ++k) {
+      PlaceOutput(static_cast<int>(k));
+      base::GiveWay();
+    }
     FindLastUses();
     for (ir::Value v = 0; v < static_cast<ir::Value>(graph_.nodes.size()); ++v) {
       if (units_->writer[v] >= 0 && plan_.buffer_of[v] < 0) PlaceTemporary(v);
@@ -123,6 +127,7 @@ class StoragePlanner {
       const int group = units_->units[u].group;
       if (group < 0) continue;
       for (const Slot& written : bodies_[group].slots) {
+        base::GiveWay();
         if (!written.written || previous_[written.value] != ir::kNoValue) continue;
         for (const Slot& read : bodies_[group].slots) {
           if (read.written || !EndsAt(read.value, static_cast<int>(u)) ||

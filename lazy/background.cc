@@ -8,6 +8,8 @@
 #include <mutex>
 #include <thread>
 
+#include "base/pace.h"
+
 namespace torch_lazy::lazy {
 namespace {
 
@@ -22,12 +24,13 @@ class Worker {
   }
 
  private:
-  // At normal priority: it takes locks (of the allocator, of tables) that the program's threads want, and what it starts,
+  // Of normal priority: it takes locks (of the allocator, of tables) that the program's threads want, and what it starts,
   // compilers among it, would inherit a lower one for good.
   void Serve() {
     sigset_t signals;
     sigfillset(&signals);
     pthread_sigmask(SIG_SETMASK, &signals, nullptr);
+    base::BecomeUnhurried();
     while (true) {
       std::unique_lock<std::mutex> lock(lock_);
       more_.wait(lock, [this] { return !queue_.empty(); });

@@ -6,6 +6,7 @@
 #include "base/flags.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/pace.h"
 #include "codegen/compile.h"
 #include "ir/unify.h"
 #include "lazy/background.h"
@@ -56,7 +57,10 @@ bool PlannedGraph::IsPending() {
 }
 
 bool PlannedGraph::IsReady(std::unique_lock<std::mutex>* lock, bool wait) {
-  if (wait) planned_.wait(*lock, [this] { return state_ != State::kAsked; });
+  if (wait) {
+    const base::Hurry hurry;
+    planned_.wait(*lock, [this] { return state_ != State::kAsked; });
+  }
   if (state_ != State::kPlanned) return false;
   if (wait) module_->Wait();
   if (!module_->ready()) return false;

@@ -17,7 +17,7 @@ namespace torch_lazy::backends {
 namespace {
 
 // A program that keeps all processors busy leaves an idle compiler nothing, for ever.
-constexpr absl::Duration kPatience = absl::Milliseconds(200);
+constexpr absl::Duration kPatience = absl::Seconds(1);
 constexpr absl::Duration kTurn = absl::Milliseconds(50);
 constexpr absl::Duration kTimeLimit = absl::Minutes(5);
 constexpr size_t kMostOutput = 2000;  // of what a failing compiler says
@@ -87,17 +87,14 @@ bool CompileJob::Raise() {
 }
 
 absl::Status CompileJob::AwaitCompiler() {
-  if (!idle_) {
-    EndsWithin(child(), kTimeLimit);
-  } else if (!EndsWithin(child(), kPatience)) {
-    if (!Raise()) {
+  if (!idle_) EndsWithin(child(), kTimeLimit);
+  for (int turn = 0; idle_ && turn < kTimeLimit / kTurn && !EndsWithin(child(), kTurn); ++turn) {
+    if (turn == kPatience / kTurn && !Raise()) {
       EndChild(TakeChild()).IgnoreError();
       LAZY_RETURN_IF_ERROR(StartCompiler(Priority::kLow));
     }
-    for (int turn = 0; turn < kTimeLimit / kTurn && !EndsWithin(child(), kTurn); ++turn) {
-      absl::MutexLock lock(&mutex_);
-      if (!hurried_) MoveOn(child_, turn);
-    }
+    absl::MutexLock lock(&mutex_);
+    if (!hurried_) MoveOn(child_, turn);
   }
   return EndChild(TakeChild());
 }

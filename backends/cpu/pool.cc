@@ -55,8 +55,31 @@ void* Pool::Take(Blocks* blocks, size_t bytes) {
     idle_bytes_ -= bytes;
     return Pop(&blocks->idle);
   }
-  if (bytes >= kMapped) return MapHuge(bytes);
+  if (bytes >= kMapped) return MapBlock(bytes);
   return blocks->empty.empty() ? slabs_.Carve(bytes) : Pop(&blocks->empty);
+}
+
+void* Pool::MapBlock(size_t bytes) {
+  void* const memory = Map(bytes, settled_);
+  if (memory != nullptr && !settled_) early_.push_back({static_cast<char*>(memory), bytes, 0});
+  return memory;
+}
+
+void Pool::UnmapBlock(void* memory, size_t bytes) {
+  std::erase_if(early_, [memory](const EarlyBlock& block) { return block.memory == memory; });
+  Unmap(memory, bytes);
+}
+
+// A huge page's worth of them, each once; null if there is none.
+void* Pool::TakeOfEarlyBlocks() {
+  while (!early_.empty()) {
+    EarlyBlock& block = early_.back();
+    const size_t at = block.settled_bytes;
+    block.settled_bytes += kHugePage;
+    if (block.settled_bytes <= block.bytes) return block.memory + at;
+    early_.pop_back();
+  }
+  return nullptr;
 }
 
 void* Pool::Allocate(size_t size_bytes) {
@@ -95,7 +118,7 @@ bool Pool::DropLargest() {
     if (blocks.idle.empty()) continue;
     const size_t bytes = BytesOfClass(index);
     if (bytes >= kMapped) {
-      UnmapHuge(Pop(&blocks.idle), bytes);
+      UnmapBlock(Pop(&blocks.idle), bytes);
     } else if (Slabs::DropPages(blocks.idle.back(), bytes)) {
       blocks.empty.push_back(Pop(&blocks.idle));
     } else {
@@ -108,13 +131,15 @@ bool Pool::DropLargest() {
 }
 
 bool Pool::Settle() {
-  void* carved = nullptr;
+  void* memory = nullptr;
   {
     absl::MutexLock lock(&mutex_);
-    carved = slabs_.TakeCarved();
+    settled_ = true;
+    memory = slabs_.TakeCarved();
+    if (memory == nullptr) memory = TakeOfEarlyBlocks();
   }
-  if (carved != nullptr) Slabs::Collapse(carved);
-  return carved != nullptr;
+  if (memory != nullptr) Collapse(memory);
+  return memory != nullptr;
 }
 
 size_t Pool::idle_bytes() const {

@@ -41,12 +41,24 @@ class Pool {
     std::vector<void*> empty;  // carved ones whose pages the system has back
   };
 
+  // A block that was mapped before the program settled.
+  struct EarlyBlock {
+    char* memory;
+    size_t bytes;
+    size_t settled_bytes;  // from its start
+  };
+
   void* Take(Blocks* blocks, size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void* MapBlock(size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void UnmapBlock(void* memory, size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void* TakeOfEarlyBlocks() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool DropLargest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable absl::Mutex mutex_;
   Slabs slabs_ ABSL_GUARDED_BY(mutex_);
   std::array<Blocks, kNumClasses> blocks_ ABSL_GUARDED_BY(mutex_);
+  std::vector<EarlyBlock> early_ ABSL_GUARDED_BY(mutex_);
+  bool settled_ ABSL_GUARDED_BY(mutex_) = false;
   size_t idle_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t live_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t peak_bytes_ ABSL_GUARDED_BY(mutex_) = 0;

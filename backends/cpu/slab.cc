@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/slab.h"
 
+#include <errno.h>
 #include <sys/mman.h>
 
 #include <cstdint>
@@ -12,13 +13,14 @@ constexpr size_t kPage = 4096;
 constexpr size_t kSlab = size_t{32} << 20;  // untouched pages cost nothing; its end wastes 6 % at most
 
 #ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25  // since Linux 6.1; refused before
+#define MADV_COLLAPSE 25  // since Linux 6.1
 #endif
 
 size_t WholePages(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
-// Starts at a huge page's boundary.
-char* Map(size_t bytes) {
+}  // namespace
+
+void* Map(size_t bytes, bool huge) {
   const size_t wanted = WholePages(bytes);
   void* mapped =
       mmap(nullptr, wanted + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -27,28 +29,27 @@ char* Map(size_t bytes) {
   const size_t before = (kHugePage - reinterpret_cast<uintptr_t>(start) % kHugePage) % kHugePage;
   if (before > 0) munmap(start, before);
   munmap(start + before + wanted, kHugePage - before);
+  if (huge) madvise(start + before, wanted, MADV_HUGEPAGE);
   return start + before;
 }
 
-}  // namespace
+void Unmap(void* memory, size_t bytes) { munmap(memory, WholePages(bytes)); }
 
-void* MapHuge(size_t bytes) {
-  void* const memory = Map(bytes);
-  if (memory != nullptr) madvise(memory, WholePages(bytes), MADV_HUGEPAGE);
-  return memory;
+// Older systems do it later, from a thread of theirs.
+void Collapse(void* memory) {
+  if (madvise(memory, kHugePage, MADV_COLLAPSE) == 0 || errno != EINVAL) return;
+  madvise(memory, kHugePage, MADV_HUGEPAGE);
 }
 
-void UnmapHuge(void* memory, size_t bytes) { munmap(memory, WholePages(bytes)); }
-
 Slabs::~Slabs() {
-  for (char* slab : slabs_) UnmapHuge(slab, kSlab);
+  for (char* slab : slabs_) Unmap(slab, kSlab);
 }
 
 void* Slabs::Carve(size_t bytes) {
   if (slabs_.empty() || used_bytes_ + bytes > kSlab) {
-    char* const slab = Map(kSlab);
+    void* const slab = Map(kSlab, /*huge=*/false);
     if (slab == nullptr) return nullptr;
-    slabs_.push_back(slab);
+    slabs_.push_back(static_cast<char*>(slab));
     used_bytes_ = 0;
   }
   char* const block = slabs_.back() + used_bytes_;
@@ -63,8 +64,6 @@ void* Slabs::TakeCarved() {
   taken_bytes_ += kHugePage;
   return carved;
 }
-
-void Slabs::Collapse(void* memory) { madvise(memory, kHugePage, MADV_COLLAPSE); }
 
 bool Slabs::DropPages(void* block, size_t bytes) {
   const auto begin = (reinterpret_cast<uintptr_t>(block) + kPage - 1) / kPage * kPage;

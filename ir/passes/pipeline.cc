@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "base/flags.h"
 #include "base/log.h"
+#include "base/pace.h"
 #include "ir/passes/passes.h"
 #include "ir/print.h"
 #include "ir/verify.h"
@@ -55,6 +56,7 @@ absl::StatusOr<Graph> Optimize(Graph graph, const OptimizeOptions& options) {
     if (std::find(disabled.begin(), disabled.end(), pass.name) != disabled.end()) continue;
     const size_t nodes_before = graph.nodes.size();
     graph = pass.run(graph);
+    base::GiveWay();
     LAZY_LOG(2, "pass ", pass.name, ": ", nodes_before, " -> ", graph.nodes.size(), " nodes");
     if (!options.dump_folder.empty()) {
       base::WriteDump(options.dump_folder, absl::StrCat(number, "-", pass.name, ".lir"),

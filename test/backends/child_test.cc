@@ -126,7 +126,7 @@ int CompileSlowly() {
   const std::string starts = absl::StrCat(folder.path(), "/starts");
   const std::string script = absl::StrCat(folder.path(), "/compiler");
   const std::string text =
-      absl::StrCat("#!/bin/sh\nnice >> ", starts, "\nsleep 0.5\nexec g++ \"$@\"\n");
+      absl::StrCat("#!/bin/sh\nnice >> ", starts, "\nsleep 1.3\nexec g++ \"$@\"\n");
   if (!WriteFileWhole(script, text).ok() || chmod(script.c_str(), 0700) != 0) return 2;
   if (!base::SetOption("compiler", script).ok()) return 3;
   CompileJob job({CountFrom(1)});

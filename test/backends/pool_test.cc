@@ -97,6 +97,22 @@ TEST(Pool, SettlingKeepsWhatBlocksHold) {
   }
 }
 
+TEST(Pool, SettlesEachHugePageOfALargeBlockOnce) {
+  constexpr size_t kBlock = 4 * kHugePage - kHugePage / 2;
+  Pool pool;
+  auto* const block = static_cast<char*>(pool.Allocate(kBlock));
+  void* const dropped = pool.Allocate(kHugePage);
+  std::memset(block, 7, kBlock);
+  for (int page = 0; page < 4; ++page) EXPECT_TRUE(pool.Settle()) << page;
+  EXPECT_FALSE(pool.Settle());
+  for (size_t i = 0; i < kBlock; i += 4096) ASSERT_EQ(block[i], 7);
+  void* const later = pool.Allocate(3 * kHugePage);  // asks for huge pages itself
+  EXPECT_FALSE(pool.Settle());
+  pool.Free(later, 3 * kHugePage);
+  pool.Free(dropped, kHugePage);
+  pool.Free(block, kBlock);
+}
+
 TEST(Slabs, TakesEachHugePageOnce) {
   Slabs slabs;
   EXPECT_EQ(slabs.TakeCarved(), nullptr);
