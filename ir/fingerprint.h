@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 128-bit name of a graph: equal graphs have equal ones.
+// 128-bit names of graphs, stable over runs. A graph's own name does not count.
 #pragma once
 
 #include "base/fingerprint.h"
@@ -7,10 +7,8 @@
 
 namespace torch_lazy::ir {
 
-base::Fingerprint FingerprintOf(
-    const Graph& graph);  // stable over runs; the graph's name does not count
+base::Fingerprint FingerprintOf(const Graph& graph);  // equal for equal graphs
 
-// Everything that tells a node from another, as bytes: what CSE and the fingerprint compare.
-void AppendKey(const Node& node, std::string* key);
+base::Fingerprint SkeletonOf(const Graph& graph);  // equal also for graphs that differ in their symbols alone
 
 }  // namespace torch_lazy::ir

@@ -46,7 +46,7 @@ const OpInfo& Info(Op op);
 
 using Value = int32_t;
 constexpr Value kNoValue = -1;
-using Ints = absl::InlinedVector<int64_t, 6>;
+using Ints = absl::InlinedVector<int64_t, 2>;  // few nodes have any
 
 // The attributes of a node. Each field is listed once in VisitAttrs (attrs.h): print, parse,
 // equality and fingerprint come from there. Fields an op does not use keep their defaults.

@@ -67,7 +67,7 @@ class Extent {
   int64_t code_ = 1;
 };
 
-using Dims = absl::InlinedVector<Extent, 6>;
+using Dims = absl::InlinedVector<Extent, 4>;
 
 struct Type {
   DType dtype = DType::kF32;

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "ir/attrs.h"
-#include "ir/fingerprint.h"
 
 namespace torch_lazy::ir {
 namespace {
@@ -49,8 +48,6 @@ class Unifier {
   std::vector<int32_t> symbols_;
 };
 
-Extent WithoutSymbol(Extent extent) { return extent.is_symbol() ? Extent::Symbol(0) : extent; }
-
 }  // namespace
 
 std::optional<std::vector<int32_t>> Unify(const Graph& general, const Graph& special) {
@@ -62,16 +59,6 @@ std::optional<std::vector<int32_t>> Unify(const Graph& general, const Graph& spe
     if (!unifier.Add(general.nodes[v], special.nodes[v])) return std::nullopt;
   }
   return unifier.Take();
-}
-
-base::Fingerprint SkeletonOf(const Graph& graph) {
-  Graph skeleton = graph;
-  for (Node& node : skeleton.nodes) {
-    for (Extent& extent : node.type.dims) extent = WithoutSymbol(extent);
-    for (Extent& extent : node.attrs.starts) extent = WithoutSymbol(extent);
-    node.attrs.extent = WithoutSymbol(node.attrs.extent);
-  }
-  return FingerprintOf(skeleton);
 }
 
 }  // namespace torch_lazy::ir

@@ -10,7 +10,6 @@
 #include <optional>
 #include <vector>
 
-#include "base/fingerprint.h"
 #include "ir/graph.h"
 
 namespace torch_lazy::ir {
@@ -18,8 +17,5 @@ namespace torch_lazy::ir {
 // For each symbol of `general`, the one of `special` that stands wherever it stands, -1 if it stands
 // nowhere; nullopt if the graphs differ in anything else, or if two of `special` would have to.
 std::optional<std::vector<int32_t>> Unify(const Graph& general, const Graph& special);
-
-// Equal for graphs that differ in their symbols alone; stable over runs.
-base::Fingerprint SkeletonOf(const Graph& graph);
 
 }  // namespace torch_lazy::ir

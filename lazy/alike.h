@@ -17,7 +17,7 @@ namespace torch_lazy::lazy {
 
 struct Alike {
   std::atomic<int> cuts{0};
-  std::atomic<PlannedGraph*> planned{nullptr};  // of the one that was lowered last
+  std::atomic<std::weak_ptr<PlannedGraph>> planned;  // of the one that was lowered last; null if none was
 };
 
 std::shared_ptr<Alike> AlikeOf(absl::Span<const TrieNode* const> calls, const std::vector<bool>& live);

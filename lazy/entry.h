@@ -51,7 +51,7 @@ class Entry {
   std::shared_ptr<Alike> alike_;  // null until asked for
   bool lowering_tried_ = false;
   std::unique_ptr<LoweredTrace> lowered_;  // null if it cannot be lowered
-  PlannedGraph* planned_ = nullptr;
+  std::shared_ptr<PlannedGraph> planned_;
   std::unique_ptr<BoundPlan> bound_;
 };
 

@@ -24,8 +24,10 @@ MemoryValue LayoutOf(const Geometry& geometry, size_t size_bytes) {
 
 GraphWriter::GraphWriter(const Trace& trace, LoweredTrace* lowered, size_t num_calls)
     : trace_(trace), lowered_(*lowered), builder_("trace"), values_(trace.slots.size()), param_of_slot_(trace.slots.size(), -1) {
-  constexpr size_t kNodesPerCall = 16;  // room costs nothing until it is used, and moving nodes does
-  builder_.Reserve(num_calls * kNodesPerCall);
+  // Room costs nothing until it is used, and moving nodes does.
+  constexpr size_t kNodesPerCall = 16;
+  constexpr size_t kNodesPerSlot = 8;  // calls on lists write many
+  builder_.Reserve(num_calls * kNodesPerCall + trace.slots.size() * kNodesPerSlot);
 }
 
 const MemoryValue* GraphWriter::Current(int32_t slot, const Geometry& first_seen) {

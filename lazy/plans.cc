@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/plans.h"
 
+#include <utility>
+
 #include "absl/container/flat_hash_map.h"
 #include "backends/registry.h"
 #include "base/flags.h"
@@ -8,6 +10,7 @@
 #include "base/metrics.h"
 #include "base/pace.h"
 #include "codegen/compile.h"
+#include "ir/fingerprint.h"
 #include "ir/unify.h"
 #include "lazy/background.h"
 
@@ -20,7 +23,8 @@ int CutsBeforeCompiling(base::CompileMode mode) { return mode == base::CompileMo
 
 struct PlanTable {
   std::mutex lock;
-  absl::flat_hash_map<base::Fingerprint, std::vector<std::unique_ptr<PlannedGraph>>> by_skeleton;
+  absl::flat_hash_map<base::Fingerprint, std::vector<std::shared_ptr<PlannedGraph>>> by_skeleton;
+  size_t num_nodes = 0;
 };
 
 PlanTable& Plans() {
@@ -45,7 +49,7 @@ bool PlannedGraph::Want(const std::vector<int64_t>& numbers, int num_cuts) {
   if (wait) {
     Compile(numbers, wait);
   } else {
-    InBackground([this, numbers] { Compile(numbers, /*wait=*/false); });
+    InBackground([graph = shared_from_this(), numbers] { graph->Compile(numbers, /*wait=*/false); });
   }
   std::unique_lock<std::mutex> lock(lock_);
   return IsReady(&lock, wait);
@@ -92,23 +96,28 @@ void PlannedGraph::Compile(const std::vector<int64_t>& numbers, bool wait) {
   base::Count(base::Counter::kCompilesPending, -1);
 }
 
-PlannedGraph* PlanOf(ir::Graph graph, std::vector<int64_t>* symbols, bool* known) {
+std::shared_ptr<PlannedGraph> PlanOf(ir::Graph graph, std::vector<int64_t>* symbols, bool* known) {
   PlanTable& plans = Plans();
   const base::Fingerprint skeleton = ir::SkeletonOf(graph);
   std::lock_guard<std::mutex> lock(plans.lock);
+  if (static_cast<int64_t>(plans.num_nodes) > base::Number(base::Option::kMaxKnownOps)) {
+    InBackground([former = std::exchange(plans.by_skeleton, {})] {});
+    plans.num_nodes = 0;
+  }
   auto& alike = plans.by_skeleton[skeleton];
-  for (const std::unique_ptr<PlannedGraph>& planned : alike) {
+  for (const std::shared_ptr<PlannedGraph>& planned : alike) {
     const std::optional<std::vector<int32_t>> same = ir::Unify(planned->graph(), graph);
     if (!same) continue;
     *known = true;
     std::vector<int64_t> numbers;
     for (const int32_t symbol : *same) numbers.push_back(symbol < 0 ? 0 : (*symbols)[static_cast<size_t>(symbol)]);
     *symbols = std::move(numbers);
-    return planned.get();
+    return planned;
   }
   *known = false;
-  alike.push_back(std::make_unique<PlannedGraph>(std::move(graph)));
-  return alike.back().get();
+  plans.num_nodes += graph.nodes.size();
+  alike.push_back(std::make_shared<PlannedGraph>(std::move(graph)));
+  return alike.back();
 }
 
 }  // namespace torch_lazy::lazy

@@ -13,7 +13,7 @@
 namespace torch_lazy::lazy {
 
 // One graph and, once it has been seen often enough to be worth a compiler, its plan and kernels.
-class PlannedGraph {
+class PlannedGraph : public std::enable_shared_from_this<PlannedGraph> {
  public:
   explicit PlannedGraph(ir::Graph graph) : graph_(std::move(graph)) {}
   const ir::Graph& graph() const { return graph_; }
@@ -43,7 +43,8 @@ class PlannedGraph {
 };
 
 // The PlannedGraph that serves a graph of these numbers of its symbols: an equal one, or one with symbols of its own where the
-// numbers happen to be equal. `*symbols` becomes the numbers of its symbols. Never freed. `*known` tells whether it was there.
-PlannedGraph* PlanOf(ir::Graph graph, std::vector<int64_t>* symbols, bool* known);
+// numbers happen to be equal. `*symbols` becomes the numbers of its symbols. `*known` tells whether it was there: once those
+// that are have more nodes than option max_known_ops says, all are forgotten. Their kernels stay.
+std::shared_ptr<PlannedGraph> PlanOf(ir::Graph graph, std::vector<int64_t>* symbols, bool* known);
 
 }  // namespace torch_lazy::lazy

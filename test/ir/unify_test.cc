@@ -2,6 +2,7 @@
 #include "ir/unify.h"
 
 #include "gtest/gtest.h"
+#include "ir/fingerprint.h"
 #include "ir/parse.h"
 
 namespace torch_lazy::ir {
