@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.compile(model, backend="lazy"): Dynamo's graphs go straight to the device, recorded once and replayed under its guards.
 
-Tensors of the CPU are taken as the device's, on the same memory.
+Tensors of the CPU are taken as the device's, on the same memory. Graphs on other devices, for which there are no kernels, run as they are.
 """
+import functools
+import warnings
+
 import torch
 from functorch.compile import make_boxed_func
 from torch._dynamo.backends.common import aot_autograd
@@ -60,8 +63,18 @@ class _Graph:
         module.recompile()
 
 
+@functools.cache
+def _warn_of(device):
+    warnings.warn(f'torch.compile(backend="lazy") has no kernels for device {device}: what runs there is not compiled', stacklevel=2)
+
+
 def _compile_graph(graph_module, examples):
     devices = {example.device.type for example in examples if _is_tensor(example)}
+    others = devices - {"cpu", "lazy"}
+    for device in others:
+        _warn_of(device)
+    if others:
+        return make_boxed_func(graph_module)
     return make_boxed_func(_Graph(graph_module, on_host=devices == {"cpu"}))
 
 

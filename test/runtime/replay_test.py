@@ -293,6 +293,21 @@ def test_gradients_of_arguments():
             torch.testing.assert_close(ours.cpu(), theirs)
 
 
+def test_torch_compile_leaves_other_devices_alone():
+    from torch_lazy import _compile  # brings Dynamo
+
+    torch._dynamo.reset()
+    _compile._warn_of.cache_clear()
+    compiled = torch.compile(nn.Linear(4, 8, device="meta"), backend="lazy")
+    before = replays()
+    with pytest.warns(UserWarning, match="no kernels for device meta") as warned:
+        for rows in 3, 3, 5, 7:
+            result = compiled(torch.empty(rows, 4, device="meta"))
+            assert (result.device.type, result.shape) == ("meta", (rows, 8))
+    assert len(warned) == 1
+    assert replays() == before
+
+
 @pytest.mark.parametrize("device", ["lazy", "cpu"])
 def test_torch_compile_with_our_backend(device):
     torch._dynamo.reset()
