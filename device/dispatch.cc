@@ -4,6 +4,7 @@
 #include "device/kernels/kernels.h"
 #include "device/recorder.h"
 #include "device/shapes/rules.h"
+#include "device/unboxed.h"
 
 namespace torch_lazy::device {
 namespace {
@@ -31,6 +32,7 @@ TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, aten) {
   RegisterShallowCopies(aten);
   RegisterLinearAutograd(aten);
   RegisterRecurrentAutograd(aten);
+  RecordWithoutGrad(aten);  // last, as above
 }
 
 TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, aten) { RunMembersAtOnce(aten, c10::DispatchKey::SparseCPU); }

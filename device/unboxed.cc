@@ -3,6 +3,7 @@
 
 #include <tuple>
 #include <type_traits>
+#include <variant>
 
 #include <ATen/Operators.h>
 #include <ATen/core/boxing/impl/boxing.h>
@@ -10,6 +11,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "device/fork.h"
+#include "device/no_grad.h"
 #include "lazy/prediction.h"
 
 namespace torch_lazy::device {
@@ -27,32 +29,59 @@ struct Unboxed;
 
 template <typename Operator, typename R, typename... Args>
 struct Unboxed<Operator, R(Args...)> {
+  static constexpr bool kReturnsNew = !std::is_reference_v<R> && !std::is_void_v<R>;
+  using Made = std::conditional_t<kReturnsNew, R, std::monostate>;
+
+  // Below autograd.
   static R Record(Args... args) {
-    CheckFork();
-    static const lazy::Op& op =
-        lazy::OpOf(c10::Dispatcher::singleton().findSchemaOrThrow(Operator::name, Operator::overload_name));
-    {
-      lazy::Prediction prediction(op);
-      if (prediction.Holds(args...)) {
-        if constexpr (std::is_reference_v<R> || std::is_void_v<R>) {
-          prediction.Result<void>();
-          prediction.End();
-          if constexpr (std::is_void_v<R>) {
-            if (op.updates_list) lazy::CountWrites(std::get<0>(std::tie(args...)));
-          }
-          if constexpr (std::is_reference_v<R>) return Written(args...);
-          else return;
-        } else {
-          R result = prediction.Result<R>();
-          prediction.End();
-          return result;
-        }
+    if (std::optional<Made> made = Predict(args...)) return Return(std::move(made), args...);
+    torch::jit::Stack stack = c10::impl::boxArgs<Args...>(std::forward<Args>(args)...);
+    lazy::Call(TheOp(), &stack);
+    if constexpr (std::is_reference_v<R>) return Written(args...);
+    else if constexpr (kReturnsNew) return c10::impl::PopResult<R>::call(stack);
+  }
+
+  // In autograd's place: see no_grad.h.
+  static R RecordWithoutGrad(c10::DispatchKeySet keys, Args... args) {
+    if (MayPassAutograd(keys) && !(... || NeedsAutograd(args))) {
+      if (std::optional<Made> made = Predict(args...)) {
+        if constexpr (std::is_reference_v<R>) Written(args...).unsafeGetTensorImpl()->bump_version();
+        return Return(std::move(made), args...);
       }
     }
-    torch::jit::Stack stack = c10::impl::boxArgs<Args...>(std::forward<Args>(args)...);
-    lazy::Call(op, &stack);
+    return Operator::redispatch(ThroughAutograd(keys), std::forward<Args>(args)...);
+  }
+
+ private:
+  static const lazy::Op& TheOp() {
+    static const lazy::Op& op =
+        lazy::OpOf(c10::Dispatcher::singleton().findSchemaOrThrow(Operator::name, Operator::overload_name));
+    return op;
+  }
+
+  // Nothing unless the call is the one that came next the last time.
+  static std::optional<Made> Predict(const Args&... args) {
+    CheckFork();
+    const lazy::Op& op = TheOp();
+    std::optional<Made> made;
+    lazy::Prediction prediction(op);
+    if (!prediction.Holds(args...)) return made;
+    if constexpr (kReturnsNew) {
+      made.emplace(prediction.Result<R>());
+    } else {
+      prediction.Result<void>();
+      made.emplace();
+    }
+    prediction.End();
+    if constexpr (std::is_void_v<R>) {
+      if (op.updates_list) lazy::CountWrites(std::get<0>(std::tie(args...)));
+    }
+    return made;
+  }
+
+  static R Return(std::optional<Made> made, Args&... args) {
     if constexpr (std::is_reference_v<R>) return Written(args...);
-    else if constexpr (!std::is_void_v<R>) return c10::impl::PopResult<R>::call(stack);
+    else if constexpr (kReturnsNew) return *std::move(made);
   }
 };
 
@@ -76,13 +105,17 @@ struct Unboxed<Operator, R(Args...)> {
   X(sub_Tensor) X(sub__Scalar) X(sub__Tensor) X(sum_dim_IntList) X(tanh) X(tanh_backward) X(threshold_backward)      \
   X(where_self) X(zero_)
 
-using MakeRecorder = torch::CppFunction (*)();
+struct Recorders {
+  torch::CppFunction (*below_autograd)();
+  torch::CppFunction (*without_grad)();
+};
 
-const absl::flat_hash_map<std::string, MakeRecorder>& Recorders() {
-  static const auto* const recorders = new absl::flat_hash_map<std::string, MakeRecorder>{
-#define X(op)                                                                                                  \
-  {std::string(at::_ops::op::name) + "." + at::_ops::op::overload_name,                                        \
-   [] { return torch::CppFunction(TORCH_FN(Unboxed<at::_ops::op>::Record)); }},
+const absl::flat_hash_map<std::string, Recorders>& AllRecorders() {
+  static const auto* const recorders = new absl::flat_hash_map<std::string, Recorders>{
+#define X(op)                                                                              \
+  {std::string(at::_ops::op::name) + "." + at::_ops::op::overload_name,                    \
+   {[] { return torch::CppFunction(TORCH_FN(Unboxed<at::_ops::op>::Record)); },            \
+    [] { return torch::CppFunction(TORCH_FN(Unboxed<at::_ops::op>::RecordWithoutGrad)); }}},
       TORCH_LAZY_UNBOXED_LIST(X)
 #undef X
   };
@@ -92,9 +125,20 @@ const absl::flat_hash_map<std::string, MakeRecorder>& Recorders() {
 }  // namespace
 
 std::optional<torch::CppFunction> UnboxedRecorder(const c10::OperatorName& name) {
-  auto make = Recorders().find(name.name + "." + name.overload_name);
-  if (make == Recorders().end()) return std::nullopt;
-  return make->second();
+  auto recorders = AllRecorders().find(name.name + "." + name.overload_name);
+  if (recorders == AllRecorders().end()) return std::nullopt;
+  return recorders->second.below_autograd();
+}
+
+void RecordWithoutGrad(torch::Library& aten) {
+  for (const auto& [name, recorders] : AllRecorders()) {
+    const size_t dot = name.rfind('.');
+    const c10::OperatorHandle op =
+        c10::Dispatcher::singleton().findSchemaOrThrow(name.substr(0, dot).c_str(), name.substr(dot + 1).c_str());
+    const bool has_own = op.hasKernelForDispatchKey(c10::DispatchKey::AutogradPrivateUse1);
+    if (has_own || !op.hasKernelForDispatchKey(c10::DispatchKey::Autograd)) continue;
+    aten.impl(c10::toString(op.operator_name()).c_str(), recorders.without_grad());
+  }
 }
 
 }  // namespace torch_lazy::device

@@ -15,4 +15,7 @@ namespace torch_lazy::device {
 // The unboxed recorder of an operator; null if it has none.
 std::optional<torch::CppFunction> UnboxedRecorder(const c10::OperatorName& name);
 
+// At AutogradPrivateUse1, last, for those whose derivatives PyTorch knows (no_grad.h).
+void RecordWithoutGrad(torch::Library& aten);
+
 }  // namespace torch_lazy::device

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls that autograd has nothing to do with: optimizers, backward passes, inference.
+//
+// An operator's autograd kernel hands on twice, to the one that counts versions and to the device's, though nothing is to be
+// differentiated. Where the call is the expected one, it is recorded in autograd's place: a fifth less for the host in Adam from
+// C++. All else goes through autograd's kernel, which is found at AutogradOther: PyTorch registers one for all devices.
+#pragma once
+
+#include <optional>
+
+#include <ATen/core/IListRef.h>
+#include <ATen/core/List.h>
+#include <ATen/core/Tensor.h>
+#include <c10/core/DispatchKeySet.h>
+#include <c10/core/GradMode.h>
+
+namespace torch_lazy::device {
+
+// True if no gradient is recorded and the device's own kernel comes next: no mode of Python's, no functionalization, no
+// conjugate bit in between. `keys`: the call's, at the autograd kernel.
+inline bool MayPassAutograd(c10::DispatchKeySet keys) {
+  return !c10::GradMode::is_enabled() &&
+         (keys & c10::after_ADInplaceOrView_keyset).highestPriorityTypeId() == c10::DispatchKey::PrivateUse1;
+}
+
+// The keys with which a call goes on to autograd's kernel.
+inline c10::DispatchKeySet ThroughAutograd(c10::DispatchKeySet keys) {
+  return keys.remove(c10::DispatchKey::AutogradPrivateUse1).add(c10::DispatchKey::AutogradOther);
+}
+
+// True if autograd has to see the argument all the same: a tangent of forward mode, or a tensor of inference mode, which may
+// not be written.
+inline bool NeedsAutograd(const at::Tensor& tensor) {
+  if (!tensor.defined()) return false;
+  c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  return impl.is_inference() || (impl.autograd_meta() != nullptr && impl._fw_grad(/*level=*/0, tensor).defined());
+}
+inline bool NeedsAutograd(const std::optional<at::Tensor>& tensor) { return tensor && NeedsAutograd(*tensor); }
+inline bool NeedsAutograd(at::TensorList list) {
+  for (const at::Tensor& tensor : list) {
+    if (NeedsAutograd(tensor)) return true;
+  }
+  return false;
+}
+inline bool NeedsAutograd(const at::ITensorListRef& list) {
+  for (const at::Tensor& tensor : list) {
+    if (NeedsAutograd(tensor)) return true;
+  }
+  return false;
+}
+template <typename T>
+bool NeedsAutograd(const T&) {
+  return false;
+}
+
+}  // namespace torch_lazy::device
