@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All workloads, with the ratio to eager that each must reach."""
+"""All workloads, with the ratios to eager and to torch.compile that each must reach."""
 
 import dataclasses
 
@@ -9,6 +9,7 @@ class Workload:
     title: str
     module: str  # in workloads/, or the name that train_bench knows
     target: float  # eager's time over lazy's
+    compile_target: float | None = None  # torch.compile's time over lazy's; None where it cannot run
     block: int = 10  # steps between two syncs
     is_cpp: bool = False
     has_optimizer: bool = True
@@ -20,16 +21,21 @@ class Workload:
 
 
 WORKLOADS = [
-    Workload("12 pointwise ops, 2048 x 2048", "pointwise", 5.0, block=5, has_optimizer=False),
-    Workload("layer norm + softmax, 2048 x 2048", "norm", 3.0, block=5, has_optimizer=False),
-    Workload("Adam, 64 of 256 x 256", "adam", 2.5),
-    Workload("Adam, 64 of 256 x 256, C++", "adam64", 2.5, is_cpp=True),
-    Workload("Adam, 300 of 64 x 64, C++", "adam300", 4.0, is_cpp=True),
-    Workload("MLP training", "mlp", 1.15),
-    Workload("MLP training, C++", "mlp", 1.15, is_cpp=True),
-    Workload("ResNet training", "resnet", 1.05, block=5),
-    Workload("GPT training", "gpt", 1.0, block=3),
-    Workload("GRU by hand, training", "gru", 1.1),
+    Workload("12 pointwise ops, 2048 x 2048", "pointwise", 8.0, 2.5, block=5, has_optimizer=False),
+    Workload("8 pointwise ops, 16 M floats", "large", 8.0, 2.5, block=3, has_optimizer=False),
+    Workload("layer norm + softmax, 2048 x 2048", "norm", 6.0, 2.0, block=5, has_optimizer=False),
+    Workload("the same, forward and backward", "norm_backward", 3.0, 1.3, block=5, has_optimizer=False),
+    Workload("Adam, 64 of 256 x 256", "adam", 4.0, 2.0),
+    Workload("Adam, 64 of 256 x 256, C++", "adam64", 4.0, is_cpp=True),
+    Workload("Adam, 300 of 64 x 64, C++", "adam300", 8.0, is_cpp=True),
+    Workload("MLP training", "mlp", 1.25, 1.4),
+    Workload("MLP training, C++", "mlp", 1.25, is_cpp=True),
+    Workload("GRU by hand, training", "gru", 1.5, 0.95),
+    Workload("GRU by hand, training, C++", "gru", 1.8, is_cpp=True),
+    Workload("GPT training", "gpt", 1.06, 1.15, block=3),
+    Workload("nanoGPT's characters, training", "nanogpt", 1.3, 1.2, block=5),
+    Workload("ResNet training", "resnet", 1.2, 1.05, block=5),
+    Workload("ResNet-18, inference, batch 8", "resnet18", 1.4, 1.05, block=3, has_optimizer=False),
 ]
 
 # What a user waits for at the start: the first two steps with an empty cache, as a multiple of eager's.

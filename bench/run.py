@@ -66,8 +66,24 @@ def measure_steady(workload, arguments, cache, columns):
     for name, result in results.items():
         if isinstance(result, Exception):
             print(f"{name}: {result}")
-    print_row(workload.title, [cell(results, name) for name in columns] + [f">= {workload.target:.2f}"])
+    cells = [cell(results, name) for name in columns] + [f">= {workload.target:.2f}"]
+    if arguments.compile:
+        has_both = all(isinstance(results.get(name), list) for name in ("compile", "lazy"))
+        cells += [f"{ratio(results, 'lazy', 'compile'):.2f}" if has_both else "-"]
+        cells += [f">= {workload.compile_target:.2f}" if workload.compile_target else "-"]
+    print_row(workload.title, cells)
     return {name: str(times) if isinstance(times, Exception) else times for name, times in results.items()}
+
+
+def print_means(results):
+    """Of the ratios of all that ran: geometric mean and least, over eager and over torch.compile."""
+    for base in "eager", "compile":
+        ratios = [
+            ratio(times, "lazy", base) for name, times in results.items()
+            if not name.startswith("cold") and all(isinstance(times.get(variant), list) for variant in (base, "lazy"))
+        ]
+        if len(ratios) > 1:
+            print_row(f"over {base}: geometric mean, worst", [f"{statistics.geometric_mean(ratios):.2f}", f"{min(ratios):.2f}"])
 
 
 def measure_cold(workload, arguments, cache):
@@ -96,7 +112,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         cache = pathlib.Path(folder) / "cache"
         if set(chosen) & set(known):
-            print_row("ms a step (times faster than eager)", [*columns, "target"])
+            over_compile = ["lazy/compile", "target"] if arguments.compile else []
+            print_row("ms a step (times faster than eager)", [*columns, "target", *over_compile])
         for workload in WORKLOADS:
             if workload.name in chosen:
                 results[workload.name] = measure_steady(workload, arguments, cache, columns)
@@ -106,6 +123,7 @@ def main():
             for workload in WORKLOADS:
                 if workload.name in COLD:
                     results["cold " + workload.name] = measure_cold(workload, arguments, cache)
+    print_means(results)
     if "record" in chosen:
         print("\nrecording: ns a call; lazy, without computing, then with", flush=True)
         without = {"LAZY_BACKEND": "null", "LAZY_COMPILE": "sync"}

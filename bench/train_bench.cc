@@ -58,6 +58,42 @@ Step Mlp(const torch::Device& device) {
   };
 }
 
+// The same network as workloads/gru.py.
+struct GruNet : torch::nn::Module {
+  static constexpr int64_t kTimes = 16, kBatch = 32, kWidth = 64;
+  torch::nn::Linear inputs = register_module("inputs", torch::nn::Linear(kWidth, 3 * kWidth));
+  torch::nn::Linear hidden = register_module("hidden", torch::nn::Linear(kWidth, 3 * kWidth));
+  torch::nn::Linear head = register_module("head", torch::nn::Linear(kWidth, 1));
+
+  torch::Tensor forward(const torch::Tensor& x) {
+    torch::Tensor h = torch::zeros({kBatch, kWidth}, x.device());
+    for (const torch::Tensor& input : x.unbind(0)) {
+      const std::vector<torch::Tensor> a = inputs(input).chunk(3, 1), b = hidden(h).chunk(3, 1);
+      const torch::Tensor reset = torch::sigmoid(a[0] + b[0]), update = torch::sigmoid(a[1] + b[1]);
+      h = (1 - update) * torch::tanh(a[2] + reset * b[2]) + update * h;
+    }
+    return head(h).squeeze(1);
+  }
+};
+
+Step Gru(const torch::Device& device) {
+  auto net = std::make_shared<GruNet>();
+  net->to(device);
+  std::vector<std::pair<torch::Tensor, torch::Tensor>> batches;
+  for (int i = 0; i < 8; ++i) {
+    batches.emplace_back(torch::randn({GruNet::kTimes, GruNet::kBatch, GruNet::kWidth}), torch::randn({GruNet::kBatch}));
+  }
+  auto optimizer = std::make_shared<torch::optim::Adam>(net->parameters());
+  return [=](int index) mutable {
+    const auto& [x, y] = batches[index % batches.size()];
+    optimizer->zero_grad();
+    const torch::Tensor loss = torch::nn::functional::mse_loss(net->forward(x.to(device)), y.to(device));
+    loss.backward();
+    optimizer->step();
+    return loss.detach();
+  };
+}
+
 double Run(const Step& step, int begin, int count) {
   const auto start = std::chrono::steady_clock::now();
   std::vector<torch::Tensor> held;
@@ -73,9 +109,10 @@ int main(int argc, char** argv) {
       {"adam64", [](const torch::Device& device) { return Adam(device, 64, 256); }},
       {"adam300", [](const torch::Device& device) { return Adam(device, 300, 64); }},
       {"mlp", Mlp},
+      {"gru", Gru},
   };
   if (argc != 3 || !workloads.contains(argv[1])) {
-    std::fprintf(stderr, "usage: train_bench adam64|adam300|mlp cpu|lazy\n");
+    std::fprintf(stderr, "usage: train_bench adam64|adam300|mlp|gru cpu|lazy\n");
     return 2;
   }
   torch::manual_seed(0);
