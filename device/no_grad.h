@@ -2,8 +2,8 @@
 // Calls that autograd has nothing to do with: optimizers, backward passes, inference.
 //
 // An operator's autograd kernel hands on twice, to the one that counts versions and to the device's, though nothing is to be
-// differentiated. Where the call is the expected one, it is recorded in autograd's place: a fifth less for the host in Adam from
-// C++. All else goes through autograd's kernel, which is found at AutogradOther: PyTorch registers one for all devices.
+// differentiated. These calls are recorded in autograd's place: a fifth less for the host in Adam from C++. All others go
+// through autograd's kernel, which is found at AutogradOther: PyTorch registers one for all devices.
 #pragma once
 
 #include <optional>

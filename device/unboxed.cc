@@ -6,6 +6,7 @@
 #include <variant>
 
 #include <ATen/Operators.h>
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/boxing/impl/boxing.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
@@ -34,25 +35,42 @@ struct Unboxed<Operator, R(Args...)> {
 
   // Below autograd.
   static R Record(Args... args) {
-    if (std::optional<Made> made = Predict(args...)) return Return(std::move(made), args...);
+    std::optional<Made> made = Predict(args...);
+    if constexpr (std::is_reference_v<R>) {
+      return made ? Written(args...) : Box(std::forward<Args>(args)...);
+    } else {
+      return made ? Return(std::move(made)) : Box(std::forward<Args>(args)...);
+    }
+  }
+
+  // In autograd's place: see no_grad.h.
+  static R RecordWithoutGrad(c10::DispatchKeySet keys, Args... args) {
+    if (!MayPassAutograd(keys) || (... || NeedsAutograd(args))) {
+      return Operator::redispatch(ThroughAutograd(keys), std::forward<Args>(args)...);
+    }
+    std::optional<Made> made = Predict(args...);
+    if constexpr (std::is_reference_v<R>) {
+      if (!made) BoxBelowAutograd(std::forward<Args>(args)...);
+      Written(args...).unsafeGetTensorImpl()->bump_version();
+      return Written(args...);
+    } else {
+      return made ? Return(std::move(made)) : BoxBelowAutograd(std::forward<Args>(args)...);
+    }
+  }
+
+ private:
+  C10_NOINLINE static R BoxBelowAutograd(Args... args) {
+    const at::AutoDispatchBelowADInplaceOrView below;
+    return Box(std::forward<Args>(args)...);
+  }
+
+  C10_NOINLINE static R Box(Args... args) {
     torch::jit::Stack stack = c10::impl::boxArgs<Args...>(std::forward<Args>(args)...);
     lazy::Call(TheOp(), &stack);
     if constexpr (std::is_reference_v<R>) return Written(args...);
     else if constexpr (kReturnsNew) return c10::impl::PopResult<R>::call(stack);
   }
 
-  // In autograd's place: see no_grad.h.
-  static R RecordWithoutGrad(c10::DispatchKeySet keys, Args... args) {
-    if (MayPassAutograd(keys) && !(... || NeedsAutograd(args))) {
-      if (std::optional<Made> made = Predict(args...)) {
-        if constexpr (std::is_reference_v<R>) Written(args...).unsafeGetTensorImpl()->bump_version();
-        return Return(std::move(made), args...);
-      }
-    }
-    return Operator::redispatch(ThroughAutograd(keys), std::forward<Args>(args)...);
-  }
-
- private:
   static const lazy::Op& TheOp() {
     static const lazy::Op& op =
         lazy::OpOf(c10::Dispatcher::singleton().findSchemaOrThrow(Operator::name, Operator::overload_name));
@@ -60,7 +78,7 @@ struct Unboxed<Operator, R(Args...)> {
   }
 
   // Nothing unless the call is the one that came next the last time.
-  static std::optional<Made> Predict(const Args&... args) {
+  C10_ALWAYS_INLINE static std::optional<Made> Predict(const Args&... args) {
     CheckFork();
     const lazy::Op& op = TheOp();
     std::optional<Made> made;
@@ -79,9 +97,8 @@ struct Unboxed<Operator, R(Args...)> {
     return made;
   }
 
-  static R Return(std::optional<Made> made, Args&... args) {
-    if constexpr (std::is_reference_v<R>) return Written(args...);
-    else if constexpr (kReturnsNew) return *std::move(made);
+  static R Return(std::optional<Made>&& made) {
+    if constexpr (kReturnsNew) return *std::move(made);
   }
 };
 

@@ -50,6 +50,9 @@ TrieNode* GrowNode(const Op& op, const CallDescription& call, const torch::jit::
                    std::shared_ptr<const CallShape> shape, const Trace& trace) {
   TrieNode* node = trace.at->node->Grow(op, call.words, slots, std::move(shape), trace.numbers.size());
   const c10::IValue* args = stack.data() + stack.size() - op.args.size();
+  node->args.reserve(op.args.size());
+  node->number_args.reserve(call.numbers.size());
+  node->operands.reserve(call.operands.size());
   for (size_t i = 0; i < op.args.size(); ++i) node->args.push_back(Structure(args[i], op.args[i]));
   for (const CallNumber& number : call.numbers) node->number_args.push_back(number.arg);
   node->first_result_slot = static_cast<int32_t>(trace.slots.size());
@@ -131,9 +134,15 @@ Recorded TryRecord(const Op& op, CallDescription& call, const std::shared_ptr<co
   return Recorded::kYes;
 }
 
+// True if no call is known to come next.
+bool IsAtTheEnd() {
+  Locked lock(DeviceLock());
+  return ThreadTrace()->at->node->children.empty();
+}
+
 bool Record(const Op& op, CallDescription& call, torch::jit::Stack* stack) {
-  std::shared_ptr<const CallShape> shape;
-  bool asked = false;
+  bool asked = IsAtTheEnd();
+  std::shared_ptr<const CallShape> shape = asked ? ShapeOfCall(op, call, *stack) : nullptr;
   while (true) {
     Results results;
     std::shared_ptr<Trace> conflict;
