@@ -23,19 +23,22 @@ inline bool MayPassAutograd(c10::DispatchKeySet keys) {
          (keys & c10::after_ADInplaceOrView_keyset).highestPriorityTypeId() == c10::DispatchKey::PrivateUse1;
 }
 
-// The keys with which a call goes on to autograd's kernel.
+// The keys with which a call goes on to autograd's kernel: none of those above, such as that of Python's dispatcher, which would
+// come here again.
 inline c10::DispatchKeySet ThroughAutograd(c10::DispatchKeySet keys) {
-  return keys.remove(c10::DispatchKey::AutogradPrivateUse1).add(c10::DispatchKey::AutogradOther);
+  return (keys & c10::after_autograd_keyset).add(c10::DispatchKey::AutogradOther);
 }
 
-// True if autograd has to see the argument all the same: a tangent of forward mode, or a tensor of inference mode, which may
-// not be written.
+// True if autograd has to see the argument all the same: a tangent of forward mode, a tensor of inference mode, which may not
+// be written, or an undefined one, which it refuses.
 inline bool NeedsAutograd(const at::Tensor& tensor) {
-  if (!tensor.defined()) return false;
+  if (!tensor.defined()) return true;
   c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
   return impl.is_inference() || (impl.autograd_meta() != nullptr && impl._fw_grad(/*level=*/0, tensor).defined());
 }
-inline bool NeedsAutograd(const std::optional<at::Tensor>& tensor) { return tensor && NeedsAutograd(*tensor); }
+inline bool NeedsAutograd(const std::optional<at::Tensor>& tensor) {
+  return tensor && tensor->defined() && NeedsAutograd(*tensor);
+}
 inline bool NeedsAutograd(at::TensorList list) {
   for (const at::Tensor& tensor : list) {
     if (NeedsAutograd(tensor)) return true;

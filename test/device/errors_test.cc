@@ -150,6 +150,20 @@ TEST(Errors, MixedDevices) {
   ExpectSame(lazy.add(Iota({1})[0]), cpu.add(Iota({1})[0]));  // a number on the host is no other device
 }
 
+// Autograd refuses them; without gradients too, where calls pass it by.
+TEST(Errors, UndefinedOperands) {
+  for (const bool grad : {true, false}) {
+    const at::AutoGradMode mode(grad);
+    at::Tensor lazy = ToLazy(Iota({3}));
+    for (int k = 0; k < 3; ++k) {
+      lazy.add_(1);
+      EXPECT_THROW(lazy.sub_(at::Tensor()), c10::Error) << grad << k;
+      EXPECT_THROW(lazy.mul(at::Tensor()), c10::Error) << grad << k;
+    }
+    ExpectSame(lazy, Iota({3}).add(3));
+  }
+}
+
 // As on every eager device, what reads its operand as a number takes one of any device.
 TEST(Errors, HostTensorFilledWithANumberOfTheDevice) {
   at::Tensor cpu = Iota({3});
