@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -15,9 +16,23 @@
 
 namespace torch_lazy::lazy {
 
-struct Alike {
+class Alike {
+ public:
   std::atomic<int> cuts{0};
-  std::atomic<std::weak_ptr<PlannedGraph>> planned;  // of the one that was lowered last; null if none was
+
+  // Of the one that was lowered last; null if none was, or if it is forgotten.
+  std::shared_ptr<PlannedGraph> planned() {
+    std::lock_guard<std::mutex> lock(lock_);
+    return planned_.lock();
+  }
+  void set_planned(const std::shared_ptr<PlannedGraph>& planned) {
+    std::lock_guard<std::mutex> lock(lock_);
+    planned_ = planned;
+  }
+
+ private:
+  std::mutex lock_;  // libstdc++ 12 has a race in std::atomic<std::weak_ptr>
+  std::weak_ptr<PlannedGraph> planned_;
 };
 
 std::shared_ptr<Alike> AlikeOf(absl::Span<const TrieNode* const> calls, const std::vector<bool>& live);

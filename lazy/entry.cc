@@ -60,14 +60,14 @@ Entry::~Entry() = default;
 bool Entry::TryLowering(const Trace& trace) {
   const bool wait = base::Compilation() == base::CompileMode::kSync;
   if (alike_ == nullptr) alike_ = AlikeOf(calls_, live_);
-  const std::shared_ptr<PlannedGraph> others = alike_->planned.load().lock();
+  const std::shared_ptr<PlannedGraph> others = alike_->planned();
   if (!wait && others != nullptr && others->IsPending()) return true;
   if (alike_->cuts.fetch_add(1, std::memory_order_relaxed) == 0 && !wait) return false;
   lowering_tried_ = true;
   lowered_ = Lower(*this, trace);
   bool known = false;
   if (lowered_ != nullptr) planned_ = PlanOf(std::exchange(lowered_->graph, {}), &lowered_->symbols, &known);
-  alike_->planned.store(planned_);
+  alike_->set_planned(planned_);
   return known;
 }
 

@@ -13,7 +13,7 @@
 namespace torch_lazy::lazy {
 
 class BoundPlan;
-struct Alike;
+class Alike;
 class PlannedGraph;
 struct LoweredTrace;
 

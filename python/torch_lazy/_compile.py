@@ -3,7 +3,6 @@
 
 Tensors of the CPU are taken as the device's, on the same memory. Graphs on other devices, for which there are no kernels, run as they are.
 """
-import functools
 import warnings
 
 import torch
@@ -63,17 +62,11 @@ class _Graph:
         module.recompile()
 
 
-@functools.cache
-def _warn_of(device):
-    warnings.warn(f'torch.compile(backend="lazy") has no kernels for device {device}: what runs there is not compiled', stacklevel=2)
-
-
 def _compile_graph(graph_module, examples):
     devices = {example.device.type for example in examples if _is_tensor(example)}
-    others = devices - {"cpu", "lazy"}
-    for device in others:
-        _warn_of(device)
-    if others:
+    if others := devices - {"cpu", "lazy"}:
+        names = ", ".join(sorted(others))
+        warnings.warn(f'torch.compile(backend="lazy") has no kernels for device {names}: this runs as it is; move it to "lazy" or "cpu"')
         return make_boxed_func(graph_module)
     return make_boxed_func(_Graph(graph_module, on_host=devices == {"cpu"}))
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls that pass autograd by (device/no_grad.h): what it would have done for them all the same.
 
-Each is made in a loop, since only the call that is expected next passes it by.
+Each is made in a loop: at first it is unknown, then the one that is expected next.
 """
 
 import pytest

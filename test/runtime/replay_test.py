@@ -294,17 +294,13 @@ def test_gradients_of_arguments():
 
 
 def test_torch_compile_leaves_other_devices_alone():
-    from torch_lazy import _compile  # brings Dynamo
-
     torch._dynamo.reset()
-    _compile._warn_of.cache_clear()
     compiled = torch.compile(nn.Linear(4, 8, device="meta"), backend="lazy")
     before = replays()
-    with pytest.warns(UserWarning, match="no kernels for device meta") as warned:
+    with pytest.warns(UserWarning, match="no kernels for device meta"):
         for rows in 3, 3, 5, 7:
             result = compiled(torch.empty(rows, 4, device="meta"))
             assert (result.device.type, result.shape) == ("meta", (rows, 8))
-    assert len(warned) == 1
     assert replays() == before
 
 
