@@ -50,9 +50,11 @@ class Backend {
   // never for size 0.
   virtual void* Allocate(size_t size_bytes) = 0;
   virtual void Free(void* memory, size_t size_bytes) = 0;
-  // The program repeats itself: some memory may be put where it is fast. False if all is there.
-  // Takes milliseconds; from any thread.
-  virtual bool Settle() { return false; }
+  // The program repeats itself: memory may be put where it is fast. From any thread.
+  virtual void Settle() {}
+  // Bytes a second, read and written, of a copy between large buffers that are there; 0: not known.
+  // Measured when first asked for, in some 50 ms.
+  virtual double CopySpeed() { return 0; }
   // False: calls of libraries need not be made either.
   virtual bool computes() const { return true; }
 };

@@ -22,7 +22,7 @@ namespace torch_lazy::base {
     "where lazy:0 runs; auto is cuda where CUDA works; null computes nothing, to measure the host") \
   X(Log, "log", kNumber, "0", "",                                                                \
     "0 warnings, 1 syncs and ops not compiled, 2 stages and times, 3 sources")                   \
-  X(Dump, "dump", kText, "", "", "folder that receives traces, passes and kernels; empty: none") \
+  X(Dump, "dump", kText, "", "", "folder that receives passes, kernels and a page about each step; empty: none") \
   X(CacheDir, "cache_dir", kText, "", "",                                                        \
     "folder of compiled kernels; empty: torch_lazy in the user's cache folder")                  \
   X(Disable, "disable", kText, "", "", "passes not to run, separated by commas")                 \

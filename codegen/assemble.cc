@@ -9,6 +9,7 @@
 #include "codegen/emit.h"
 #include "codegen/lifetime.h"
 #include "codegen/schedule.h"
+#include "ir/print.h"
 
 namespace torch_lazy::codegen {
 namespace {
@@ -32,6 +33,7 @@ class Assembler {
       costs[g] = {cost.nanoseconds_per_iteration * cost.iterations, BytesFreed(units_.units[g], options)};
       AddInstance(EmitKernel(graph_, partition_.groups[g].shape, bodies[g]),
                   cost.nanoseconds_per_iteration);
+      if (!options.dump_folder.empty()) instances_.back().nodes = NodesOf(partition_.groups[g]);
     }
     for (const std::vector<int>& step : MakeSchedule(units_, costs)) AddStep(step);
     AddFrees();
@@ -54,6 +56,12 @@ class Assembler {
       if (slot.written) instance.written.push_back(instance.buffers.back());
     }
     instances_.push_back(std::move(instance));
+  }
+
+  std::string NodesOf(const Group& group) const {
+    std::vector<ir::Value> values(group.computed.begin(), group.computed.end());
+    std::sort(values.begin(), values.end());
+    return ir::PrintNodes(graph_, values);
   }
 
   // Of the temporaries that only this unit reads; those that it writes count against it.

@@ -49,6 +49,7 @@ struct Instance {
   double cost_per_iteration = 1;    // rough nanoseconds, to decide between serial and parallel
   int64_t scratch_element_bytes = 0;  // a thread's scratch memory has this many bytes ...
   ir::Dims scratch;                   // ... for each element of a block with these dims
+  std::string nodes;                  // what it computes, a line each; for option dump only
 };
 
 // The bytes of scratch memory that a thread running the instance needs.

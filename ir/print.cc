@@ -104,6 +104,13 @@ std::string PrintNode(const Graph& graph, Value v) {
   return PrintLine(graph.node(v), names[v], names);
 }
 
+std::string PrintNodes(const Graph& graph, absl::Span<const Value> values) {
+  const std::vector<std::string> names = Names(graph);
+  std::string text;
+  for (const Value v : values) absl::StrAppend(&text, PrintLine(graph.node(v), names[v], names), "\n");
+  return text;
+}
+
 std::string Print(const Graph& graph) {
   const std::vector<std::string> names = Names(graph);
   std::vector<std::string> header;

@@ -104,6 +104,9 @@ BoundPlan::BoundPlan(const Entry& entry, const LoweredTrace& lowered, const Plan
   }
   FindSaves();
   FindLastReads();
+  if (!planned.dump_folder().empty()) {
+    page_ = std::make_unique<StepPage>(planned.dump_folder(), graph_, plan_, size_bytes_);
+  }
 }
 
 // The storage may be dead, and its memory wanted. While a call may still fail, all is kept for the interpreter.
@@ -236,12 +239,17 @@ bool BoundPlan::Run(Trace* trace) const {
   Memory memory(*this, trace);
   FillNumbers(*trace, &memory.numbers);
   size_t step = 0;
+  StepClock clock(page_.get());
   try {
-    for (; step < plan_.steps.size(); ++step) RunStep(step, trace, &memory);
+    for (; step < plan_.steps.size(); ++step) {
+      RunStep(step, trace, &memory);
+      clock.Step();
+    }
   } catch (...) {
     if (step >= undoable_end_) throw;
     return false;
   }
+  clock.Done();
   memory.Keep();
   for (size_t k = 0; k < plan_.outputs.size(); ++k) {
     trace->slots[lowered_.output_slots[k]].content = memory.Content(plan_.outputs[k]);

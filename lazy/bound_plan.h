@@ -2,11 +2,13 @@
 // A plan bound to the sizes of one entry, ready to run on any trace that ends there.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "lazy/entry.h"
 #include "lazy/lower.h"
 #include "lazy/plans.h"
+#include "lazy/step_page.h"
 #include "lazy/trace.h"
 
 namespace torch_lazy::lazy {
@@ -45,6 +47,7 @@ class BoundPlan {
   size_t failing_end_ = 0;                   // no step from here on may fail ...
   size_t undoable_end_ = 0;                  // ... and from here on, what has been written, or let go, cannot be undone
   std::vector<std::vector<int32_t>> last_reads_;  // per step: parameters that nothing writes and nothing later reads
+  std::unique_ptr<StepPage> page_;                // null without option dump
 };
 
 }  // namespace torch_lazy::lazy

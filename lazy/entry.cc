@@ -2,7 +2,6 @@
 #include "lazy/entry.h"
 
 #include <algorithm>
-#include <atomic>
 #include <utility>
 
 #include "backends/registry.h"
@@ -10,7 +9,6 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "lazy/alike.h"
-#include "lazy/background.h"
 #include "lazy/bound_plan.h"
 #include "lazy/compare.h"
 #include "lazy/history.h"
@@ -21,17 +19,7 @@
 namespace torch_lazy::lazy {
 namespace {
 
-// A run of a loop's entry lets memory settle, a little at a time: all at once would hold a step up.
-void SettleMemory(int cuts) {
-  constexpr int kSettled = 8;  // runs of an entry after which it is taken for a loop's
-  static std::atomic<bool> unsettled{false};
-  if (cuts < kSettled) return;
-  const bool is_new = cuts == kSettled;
-  if (!unsettled.exchange(false, std::memory_order_relaxed) && !is_new) return;
-  InBackground([] {
-    if (backends::Get().Settle()) unsettled.store(true, std::memory_order_relaxed);
-  });
-}
+constexpr int kSettled = 8;  // runs of an entry after which it is taken for a loop's
 
 }  // namespace
 
@@ -74,7 +62,7 @@ bool Entry::TryLowering(const Trace& trace) {
 const BoundPlan* Entry::Prepare(const Trace& trace, bool once) {
   std::lock_guard<std::mutex> lock(lock_);
   bool known = cuts_ > 0;
-  if (!once) SettleMemory(++cuts_);
+  if (!once && ++cuts_ == kSettled) backends::Get().Settle();
   if (!lowering_tried_ && !once && base::Compilation() != base::CompileMode::kOff) known = TryLowering(trace) || known;
   if (!once) base::Count(known ? base::Counter::kTraceHits : base::Counter::kTraceMisses);
   if (!known && !once) NoteMiss(trace, static_cast<size_t>(std::count(live_.begin(), live_.end(), true)));

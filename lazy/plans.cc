@@ -90,6 +90,7 @@ void PlannedGraph::Compile(const std::vector<int64_t>& numbers, bool wait) {
     std::lock_guard<std::mutex> lock(lock_);
     state_ = plan.ok() ? State::kPlanned : State::kFailed;
     if (plan.ok()) plan_ = *std::move(plan);
+    dump_folder_ = std::move(options.dump_folder);
     module_ = std::move(module);
   }
   planned_.notify_all();

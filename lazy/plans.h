@@ -25,6 +25,7 @@ class PlannedGraph : public std::enable_shared_from_this<PlannedGraph> {
   bool IsPending();
   const codegen::Plan& plan() const { return plan_; }
   const backends::Module& module() const { return *module_; }
+  const std::string& dump_folder() const { return dump_folder_; }  // empty: none
 
  private:
   enum class State { kNew, kAsked, kPlanned, kFailed };
@@ -40,6 +41,7 @@ class PlannedGraph : public std::enable_shared_from_this<PlannedGraph> {
   int cuts_ = 0;
   codegen::Plan plan_;
   std::shared_ptr<backends::Module> module_;
+  std::string dump_folder_;
 };
 
 // The PlannedGraph that serves a graph of these numbers of its symbols: an equal one, or one with symbols of its own where the

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backends/backend.h"
+#include "backends/cpu/copy_speed.h"
 #include "backends/cpu/kernel_table.h"
 #include "backends/cpu/launch.h"
 #include "backends/cpu/pool.h"
@@ -17,7 +18,8 @@ class CpuBackend final : public Backend {
   void Launch(absl::Span<const BoundInstance> instances) override { LaunchOnCpu(instances); }
   void* Allocate(size_t size_bytes) override { return pool_.Allocate(size_bytes); }
   void Free(void* memory, size_t size_bytes) override { pool_.Free(memory, size_bytes); }
-  bool Settle() override { return pool_.Settle(); }
+  void Settle() override { pool_.Settle(); }
+  double CopySpeed() override { return CopySpeedOfCpu(); }
 
  private:
   KernelTable kernels_;

@@ -61,25 +61,13 @@ void* Pool::Take(Blocks* blocks, size_t bytes) {
 
 void* Pool::MapBlock(size_t bytes) {
   void* const memory = Map(bytes, settled_);
-  if (memory != nullptr && !settled_) early_.push_back({static_cast<char*>(memory), bytes, 0});
+  if (memory != nullptr && !settled_) early_.push_back({memory, bytes});
   return memory;
 }
 
 void Pool::UnmapBlock(void* memory, size_t bytes) {
   std::erase_if(early_, [memory](const EarlyBlock& block) { return block.memory == memory; });
   Unmap(memory, bytes);
-}
-
-// A huge page's worth of them, each once; null if there is none.
-void* Pool::TakeOfEarlyBlocks() {
-  while (!early_.empty()) {
-    EarlyBlock& block = early_.back();
-    const size_t at = block.settled_bytes;
-    block.settled_bytes += kHugePage;
-    if (block.settled_bytes <= block.bytes) return block.memory + at;
-    early_.pop_back();
-  }
-  return nullptr;
 }
 
 void* Pool::Allocate(size_t size_bytes) {
@@ -130,16 +118,13 @@ bool Pool::DropLargest() {
   return false;
 }
 
-bool Pool::Settle() {
-  void* memory = nullptr;
-  {
-    absl::MutexLock lock(&mutex_);
-    settled_ = true;
-    memory = slabs_.TakeCarved();
-    if (memory == nullptr) memory = TakeOfEarlyBlocks();
-  }
-  if (memory != nullptr) Collapse(memory);
-  return memory != nullptr;
+void Pool::Settle() {
+  absl::MutexLock lock(&mutex_);
+  if (settled_) return;
+  settled_ = true;
+  slabs_.WantHugePages();
+  for (const EarlyBlock& block : early_) WantHugePages(block.memory, block.bytes);
+  early_ = {};
 }
 
 size_t Pool::idle_bytes() const {

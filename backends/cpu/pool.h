@@ -26,9 +26,8 @@ class Pool {
   void* Allocate(size_t size_bytes);
   void Free(void* memory, size_t size_bytes);
 
-  // The program repeats itself: moves some of what it has to a huge page. False if all is there.
-  // Takes milliseconds; from any thread.
-  bool Settle();
+  // The program repeats itself: from now on it has huge pages. From any thread.
+  void Settle();
 
   size_t idle_bytes() const;  // kept, and not in use
 
@@ -43,15 +42,13 @@ class Pool {
 
   // A block that was mapped before the program settled.
   struct EarlyBlock {
-    char* memory;
+    void* memory;
     size_t bytes;
-    size_t settled_bytes;  // from its start
   };
 
   void* Take(Blocks* blocks, size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void* MapBlock(size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void UnmapBlock(void* memory, size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void* TakeOfEarlyBlocks() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool DropLargest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable absl::Mutex mutex_;

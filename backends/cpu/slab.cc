@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/slab.h"
 
-#include <errno.h>
 #include <sys/mman.h>
 
 #include <cstdint>
@@ -11,10 +10,6 @@ namespace {
 
 constexpr size_t kPage = 4096;
 constexpr size_t kSlab = size_t{32} << 20;  // untouched pages cost nothing; its end wastes 6 % at most
-
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25  // since Linux 6.1
-#endif
 
 size_t WholePages(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
@@ -29,16 +24,14 @@ void* Map(size_t bytes, bool huge) {
   const size_t before = (kHugePage - reinterpret_cast<uintptr_t>(start) % kHugePage) % kHugePage;
   if (before > 0) munmap(start, before);
   munmap(start + before + wanted, kHugePage - before);
-  if (huge) madvise(start + before, wanted, MADV_HUGEPAGE);
+  if (huge) WantHugePages(start + before, wanted);
   return start + before;
 }
 
 void Unmap(void* memory, size_t bytes) { munmap(memory, WholePages(bytes)); }
 
-// Older systems do it later, from a thread of theirs.
-void Collapse(void* memory) {
-  if (madvise(memory, kHugePage, MADV_COLLAPSE) == 0 || errno != EINVAL) return;
-  madvise(memory, kHugePage, MADV_HUGEPAGE);
+void WantHugePages(void* memory, size_t bytes) {
+  madvise(memory, WholePages(bytes), MADV_HUGEPAGE);
 }
 
 Slabs::~Slabs() {
@@ -47,7 +40,7 @@ Slabs::~Slabs() {
 
 void* Slabs::Carve(size_t bytes) {
   if (slabs_.empty() || used_bytes_ + bytes > kSlab) {
-    void* const slab = Map(kSlab, /*huge=*/false);
+    void* const slab = Map(kSlab, huge_);
     if (slab == nullptr) return nullptr;
     slabs_.push_back(static_cast<char*>(slab));
     used_bytes_ = 0;
@@ -57,12 +50,9 @@ void* Slabs::Carve(size_t bytes) {
   return block;
 }
 
-void* Slabs::TakeCarved() {
-  const size_t end = slabs_.empty() ? 0 : (slabs_.size() - 1) * kSlab + used_bytes_;
-  if (taken_bytes_ + kHugePage > end) return nullptr;
-  void* const carved = slabs_[taken_bytes_ / kSlab] + taken_bytes_ % kSlab;
-  taken_bytes_ += kHugePage;
-  return carved;
+void Slabs::WantHugePages() {
+  huge_ = true;
+  for (char* slab : slabs_) backends::WantHugePages(slab, kSlab);
 }
 
 bool Slabs::DropPages(void* block, size_t bytes) {
