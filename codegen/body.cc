@@ -49,6 +49,7 @@ class BodyMaker {
         return node.op == ir::Op::kParam ? Load(v, map) : Leaf(v, map);
       case ir::Kind::kView:
         return View(v, map);
+      case ir::Kind::kConcat:
       case ir::Kind::kCall:
         return Load(v, map);
       case ir::Kind::kElementwise:
@@ -67,6 +68,7 @@ class BodyMaker {
     switch (ir::Info(graph_.node(v).op).kind) {
       case ir::Kind::kLeaf:
       case ir::Kind::kView:
+      case ir::Kind::kConcat:
       case ir::Kind::kCall:
         return Make(v, map);
       case ir::Kind::kElementwise:
@@ -148,7 +150,7 @@ class BodyMaker {
     });
     const int slot = static_cast<int>(found - body_.slots.begin());
     if (found == body_.slots.end()) body_.slots.push_back({stored, written});
-    body_.addresses.push_back({slot, Linearize(group_.maps[map], graph_.type(v).dims, factors_)});
+    body_.addresses.push_back({slot, AddressIn(graph_, partition_.concats, v, group_.maps[map], factors_)});
     return static_cast<int>(body_.addresses.size()) - 1;
   }
 

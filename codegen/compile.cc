@@ -41,7 +41,12 @@ absl::StatusOr<Plan> Compile(const ir::Graph& graph, const CompileOptions& optio
   // rounds come to an end.
   GraphWithCopies work = InsertCopies({optimized, {}}, SharedOutputs(optimized));
   for (;;) {
-    const Partition partition = MakePartition(work, factors, options);
+    const Concats concats = PlaceOperands(work.graph, factors);
+    if (!concats.missing_copies.empty()) {
+      work = InsertCopies(work, concats.missing_copies);
+      continue;
+    }
+    const Partition partition = MakePartition(work, concats, factors, options);
     const std::vector<Body> bodies = MakeBodies(work.graph, factors, partition);
     Units units = MakeUnits(work.graph, partition, bodies);
     const StoragePlan storage = PlanStorage(work.graph, partition, bodies, &units);

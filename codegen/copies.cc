@@ -44,8 +44,8 @@ GraphWithCopies InsertCopies(const GraphWithCopies& from, const CopyPlaces& plac
   for (size_t v = 0; v < from.graph.nodes.size(); ++v) {
     ir::Node node = from.graph.nodes[v];
     for (ir::Value& input : node.inputs) input = moved[input];
-    for (const auto& [call, operand] : places.operands) {
-      if (call == static_cast<ir::Value>(v))
+    for (const auto& [reader, operand] : places.operands) {
+      if (reader == static_cast<ir::Value>(v))
         node.inputs[operand] = append_copy(node.inputs[operand]);
     }
     to.graph.nodes.push_back(std::move(node));

@@ -18,7 +18,7 @@ struct GraphWithCopies {
 };
 
 struct CopyPlaces {
-  std::vector<std::pair<ir::Value, int>> operands;  // a call and which of its operands
+  std::vector<std::pair<ir::Value, int>> operands;  // a node and which of its operands
   std::vector<int> outputs;
   bool empty() const { return operands.empty() && outputs.empty(); }
 };

@@ -10,6 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "codegen/concats.h"
 #include "codegen/factors.h"
 #include "codegen/index_map.h"
 #include "ir/graph.h"
@@ -56,9 +57,10 @@ struct Partition {
   std::vector<Group> groups;
   std::vector<int> home;  // of each value: the group that stores it, -1 if none does
   absl::flat_hash_set<ir::Value> copies;  // read their input from memory, whatever it is
+  Concats concats;
 
-  // The value in whose buffer `value` lies whole and in order, or kNoValue: itself if it is a
-  // parameter, a call's result or a root; through reshapes, their input.
+  // The value whose memory is `value`'s, or kNoValue: itself if it is a parameter, a call's result,
+  // a concat or a root; through reshapes, their input.
   ir::Value StoredAs(const ir::Graph& graph, ir::Value value) const;
 };
 

@@ -24,7 +24,8 @@ constexpr int kMostBroadcast = 3;  // ops in a row computed again for what they 
 
 class Partitioner {
  public:
-  Partitioner(const GraphWithCopies& graph, const Factors& factors, const CompileOptions& options)
+  Partitioner(const GraphWithCopies& graph, const Concats& concats, const Factors& factors,
+              const CompileOptions& options)
       : graph_(graph.graph),
         look_(MakeLookAhead(graph.graph)),
         lifetimes_(MakeLifetimes(graph.graph, options)),
@@ -34,6 +35,7 @@ class Partitioner {
         unit_(graph_.nodes.size(), -1) {
     result_.home.assign(graph_.nodes.size(), -1);
     result_.copies = graph.copies;
+    result_.concats = concats;
   }
 
   Partition Run() {
@@ -88,6 +90,9 @@ class Partitioner {
       case ir::Kind::kIndexed:
         if (is_read) VisitCompute(v);
         return;
+      case ir::Kind::kConcat:
+        if (is_read) VisitConcat(v);
+        return;
     }
   }
 
@@ -98,10 +103,20 @@ class Partitioner {
     for (const ir::Value operand : graph_.node(v).inputs) RequireStored(operand, unit_[v]);
   }
 
+  // Whoever reads the whole comes after all that write a part of it.
+  void VisitConcat(ir::Value v) {
+    const Readers readers = readers_[v];
+    for (const ir::Value operand : graph_.node(v).inputs) {
+      for (const Readers::InGroup& reader : readers.groups) RequireStored(operand, GroupUnit(reader.group));
+      for (const int unit : readers.units) RequireStored(operand, unit);
+      readers_[operand].stored = true;
+    }
+  }
+
   void VisitView(ir::Value v) {
     const ir::Node& node = graph_.node(v);
     const Readers readers = readers_[v];
-    if (node.op == ir::Op::kReshape && readers.stored) {
+    if (node.op == ir::Op::kReshape && readers.stored && !result_.concats.IsPlaced(v)) {
       Readers& input = readers_[node.inputs[0]];  // the same bytes
       input.stored = true;
       input.units.insert(input.units.end(), readers.units.begin(), readers.units.end());
@@ -419,9 +434,9 @@ class Partitioner {
 
 }  // namespace
 
-Partition MakePartition(const GraphWithCopies& graph, const Factors& factors,
-                        const CompileOptions& options) {
-  return Partitioner(graph, factors, options).Run();
+Partition MakePartition(const GraphWithCopies& graph, const Concats& concats,
+                        const Factors& factors, const CompileOptions& options) {
+  return Partitioner(graph, concats, factors, options).Run();
 }
 
 }  // namespace torch_lazy::codegen

@@ -44,6 +44,9 @@ class StoragePlanner {
       PlaceOutput(static_cast<int>(k));
       base::GiveWay();
     }
+    for (ir::Value v = static_cast<ir::Value>(graph_.nodes.size()) - 1; v >= 0; --v) {
+      if (graph_.node(v).op == ir::Op::kConcat) PlaceParts(v);
+    }
     FindLastUses();
     for (ir::Value v = 0; v < static_cast<ir::Value>(graph_.nodes.size()); ++v) {
       if (units_->writer[v] >= 0 && plan_.buffer_of[v] < 0) PlaceTemporary(v);
@@ -86,6 +89,16 @@ class StoragePlanner {
     }
   }
 
+  // The parts of a concat that is computed lie in its buffer.
+  void PlaceParts(ir::Value whole) {
+    bool is_computed = true;
+    ForEachPart(graph_, whole, [&](ir::Value part) { is_computed = is_computed && units_->writer[part] >= 0; });
+    if (!is_computed) return;
+    int32_t& buffer = plan_.buffer_of[whole];
+    if (buffer < 0) buffer = NewBuffer(BufferSpec::Kind::kTemp, -1, graph_.type(whole));
+    for (const ir::Value part : graph_.node(whole).inputs) plan_.buffer_of[part] = buffer;
+  }
+
   // The operand whose buffer a call's result takes: its place in the call and the stored value; -1
   // if it takes none.
   int OperandOf(ir::Value result, ir::Value* call, ir::Value* operand) const {
@@ -103,8 +116,9 @@ class StoragePlanner {
     ir::Value call = ir::kNoValue, operand = ir::kNoValue;
     const int place = OperandOf(value, &call, &operand);
     const bool is_call = ir::Info(graph_.node(value).op).kind == ir::Kind::kCall;
-    if (plan_.buffer_of[value] >= 0 || (is_call && place < 0 && before != ir::kNoValue)) {
-      return AskForCopy(output);  // taken, or a call's new memory that cannot be a parameter's
+    const bool is_own = (is_call && place < 0) || graph_.node(value).op == ir::Op::kConcat;
+    if (plan_.buffer_of[value] >= 0 || (is_own && before != ir::kNoValue)) {
+      return AskForCopy(output);  // taken, or memory of its own, which cannot be a parameter's
     }
     plan_.buffer_of[value] = buffer;
     if (!is_call || place < 0) {
@@ -112,7 +126,8 @@ class StoragePlanner {
       return;
     }
     if (operand != before) {
-      if (plan_.buffer_of[operand] >= 0) return AskForCopy(call, place);
+      const bool is_concat = graph_.node(operand).op == ir::Op::kConcat;
+      if (is_concat || plan_.buffer_of[operand] >= 0) return AskForCopy(call, place);
       Place(operand, buffer, before, output);
     }
     overwrites_.push_back({operand, value, -1});
@@ -129,6 +144,7 @@ class StoragePlanner {
       for (const Slot& written : bodies_[group].slots) {
         base::GiveWay();
         if (!written.written || previous_[written.value] != ir::kNoValue) continue;
+        if (partition_.concats.IsPlaced(written.value)) continue;
         for (const Slot& read : bodies_[group].slots) {
           if (read.written || !EndsAt(read.value, static_cast<int>(u)) ||
               !(graph_.type(read.value) == graph_.type(written.value)) ||
@@ -165,7 +181,8 @@ class StoragePlanner {
     }
     const int32_t buffer = plan_.buffer_of[operand];
     plan_.buffer_of[value] = buffer;
-    if (plan_.buffers[buffer].kind != BufferSpec::Kind::kTemp) return AskForCopy(call, place);
+    const bool is_concat = graph_.node(operand).op == ir::Op::kConcat;
+    if (is_concat || plan_.buffers[buffer].kind != BufferSpec::Kind::kTemp) return AskForCopy(call, place);
     overwrites_.push_back({operand, value, -1});
   }
 

@@ -12,13 +12,19 @@ void AddOnce(std::vector<ir::Value>* values, ir::Value value) {
   if (std::find(values->begin(), values->end(), value) == values->end()) values->push_back(value);
 }
 
-std::vector<Unit> GroupUnits(const std::vector<Body>& bodies) {
+// A concat is read when its parts are.
+void AddRead(const ir::Graph& graph, ir::Value value, std::vector<ir::Value>* reads) {
+  ForEachPart(graph, value, [&](ir::Value part) { AddOnce(reads, part); });
+}
+
+std::vector<Unit> GroupUnits(const ir::Graph& graph, const std::vector<Body>& bodies) {
   std::vector<Unit> units;
   for (const Body& body : bodies) {
     Unit unit;
     unit.group = static_cast<int>(units.size());
     for (const Slot& slot : body.slots) {
-      AddOnce(slot.written ? &unit.writes : &unit.reads, slot.value);
+      if (slot.written) AddOnce(&unit.writes, slot.value);
+      else AddRead(graph, slot.value, &unit.reads);
       if (slot.written) unit.position = std::max(unit.position, static_cast<int>(slot.value));
     }
     units.push_back(std::move(unit));
@@ -37,7 +43,7 @@ std::vector<Unit> CallUnits(const ir::Graph& graph, const Partition& partition) 
     unit.call = v;
     unit.position = v;
     for (const ir::Value operand : node.inputs)
-      AddOnce(&unit.reads, partition.StoredAs(graph, operand));
+      AddRead(graph, partition.StoredAs(graph, operand), &unit.reads);
     if (!node.attrs.inout.empty()) unit.writes.push_back(v);
     unit_of_call[v] = units.size();
     units.push_back(std::move(unit));
@@ -50,7 +56,7 @@ std::vector<Unit> CallUnits(const ir::Graph& graph, const Partition& partition) 
 Units MakeUnits(const ir::Graph& graph, const Partition& partition,
                 const std::vector<Body>& bodies) {
   Units result;
-  result.units = GroupUnits(bodies);
+  result.units = GroupUnits(graph, bodies);
   const std::vector<Unit> calls = CallUnits(graph, partition);
   result.units.insert(result.units.end(), calls.begin(), calls.end());
   result.writer.assign(graph.nodes.size(), -1);

@@ -12,7 +12,7 @@ namespace torch_lazy::codegen {
 struct Unit {
   int group = -1;                 // of the partition, or
   ir::Value call = ir::kNoValue;  // a call node
-  std::vector<ir::Value> reads;   // stored values, each once
+  std::vector<ir::Value> reads;   // stored values, each once; for a concat, its parts
   std::vector<ir::Value> writes;  // stored values: roots, results
   int position = 0;               // in the program
 };

@@ -187,6 +187,17 @@ Value Builder::Mean(Value x, Ints reduced, bool keepdim) {
   return Div(sum, FullLike(Count(extents, dtype(x)), sum));
 }
 
+Value Builder::Concat(absl::Span<const Value> inputs, int dim, Extent extent) {
+  if (inputs.size() == 1) return inputs[0];
+  Node node;
+  node.op = Op::kConcat;
+  node.inputs.assign(inputs.begin(), inputs.end());
+  node.type = type(inputs[0]);
+  node.type.dims[dim] = extent;
+  node.attrs.dim = dim;
+  return Append(std::move(node));
+}
+
 Value Builder::Take(Value x, Value index, int dim) {
   Attrs attrs;
   attrs.dim = dim;

@@ -69,6 +69,9 @@ class Builder {
   // the index's or 1.
   Value Take(Value x, Value index, int dim);
 
+  // `inputs` side by side along `dim`, where they have `extent` elements together. One alone: itself.
+  Value Concat(absl::Span<const Value> inputs, int dim, Extent extent);
+
   // Calls: all results, the first being the call itself. `record` names what lazy/ runs.
   // `may_fail`: it may refuse values.
   std::vector<Value> Call(absl::string_view callee, int64_t record,

@@ -261,6 +261,21 @@ absl::StatusOr<HostValue> Take(const Node& node, const HostValue& x, const HostV
   return out;
 }
 
+absl::StatusOr<HostValue> Concat(const Node& node, Operands in, Sizes sizes) {
+  HostValue out = MakeHostValue(node.type.dtype, std::move(sizes));
+  const Sizes strides = RowMajorStrides(out.sizes);
+  int64_t start = 0;
+  for (const HostValue* operand : in) {
+    const int64_t extent = operand->sizes[node.attrs.dim];
+    if (start + extent > out.sizes[node.attrs.dim]) break;
+    ForEach(operand->sizes, strides, start * strides[node.attrs.dim],
+            [&](int64_t i, int64_t to) { CopyElement(*operand, i, out, to); });
+    start += extent;
+  }
+  if (start == out.sizes[node.attrs.dim]) return out;
+  return absl::InvalidArgumentError(absl::StrCat("concat: operands do not make ", out.sizes[node.attrs.dim], " elements"));
+}
+
 // The results of calls stand beside the nodes' values, for `result`.
 class Evaluator {
  public:
@@ -336,6 +351,8 @@ absl::StatusOr<HostValue> EvaluateNode(const Node& node, Operands operands,
       return Reduce(node, *operands[0], std::move(sizes));
     case Kind::kIndexed:
       return Take(node, *operands[0], *operands[1]);
+    case Kind::kConcat:
+      return Concat(node, operands, std::move(sizes));
     case Kind::kCall:
       break;
   }

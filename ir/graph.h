@@ -31,7 +31,7 @@ enum class Op : uint8_t {
 #undef X
 };
 
-enum class Kind : uint8_t { kLeaf, kElementwise, kView, kReduce, kIndexed, kCall };
+enum class Kind : uint8_t { kLeaf, kElementwise, kView, kReduce, kIndexed, kConcat, kCall };
 enum class DTypeRule : uint8_t { kAny, kSame, kCompare, kSelect };
 enum Trait : uint8_t { kNone = 0, kCommutes = 1, kTranscendental = 2 };
 
@@ -52,7 +52,7 @@ using Ints = absl::InlinedVector<int64_t, 2>;  // few nodes have any
 // equality and fingerprint come from there. Fields an op does not use keep their defaults.
 struct Attrs {
   int64_t index = 0;     // param, scalar, result: which one. call: the record it stands for
-  int64_t dim = 0;       // iota, take
+  int64_t dim = 0;       // iota, take, concat
   Ints dims;             // permute, reductions
   bool keepdim = false;  // reductions
   Dims starts;           // slice: one per dim

@@ -10,6 +10,7 @@
 //              kView        an index map of its one input; moves no data by itself
 //              kReduce      folds the dims of attribute `dims` (kept as extent 1 if `keepdim`)
 //              kIndexed     reads or writes at places given by data
+//              kConcat      its inputs side by side
 //              kCall        run by lazy/, opaque here
 //   DTypeRule  kSame        all inputs and the result have one dtype
 //              kCompare     inputs have one dtype, the result is bool
@@ -94,6 +95,8 @@
   /* indexed */                                                                                                 \
   X(Take, "take", kIndexed, 2, kAny, kNone)          /* (x, index i64): along attr dim d of x, index has the result's dims: \
                                                         out[i0..] = x[i0, .., index[i0..], .., ]; other extents equal or 1 in x */ \
+  /* several values in one */                                                                                    \
+  X(Concat, "concat", kConcat, -1, kSame, kNone)     /* along attr dim, in order; at least one */               \
   /* calls */                                                                                                   \
   X(Call, "call", kCall, -1, kAny, kNone)            /* attr callee (text), index (record), inout; result 0 is itself */ \
   X(Result, "result", kCall, 1, kAny, kNone)         /* result attr index (>= 1) of a call */

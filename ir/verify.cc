@@ -210,6 +210,27 @@ absl::Status VerifyTake(const Graph& graph, const Node& node) {
                     node.type.ToString());
 }
 
+absl::Status VerifyConcat(const Graph& graph, const Node& node) {
+  const Type& type = node.type;
+  const int64_t dim = node.attrs.dim;
+  if (node.inputs.empty()) return Bad(node, "no operands");
+  if (dim < 0 || dim >= type.rank())
+    return Bad(node, "dim ", dim, " is out of range for ", type.ToString());
+  int64_t extent = 0;
+  bool constant = type.dims[dim].is_constant();
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const Type& input = graph.type(node.inputs[i]);
+    bool fits = input.dtype == type.dtype && input.rank() == type.rank();
+    for (int k = 0; fits && k < type.rank(); ++k) fits = k == dim || input.dims[k] == type.dims[k];
+    if (!fits)
+      return Bad(node, "operand ", i, " is ", input.ToString(), ", the result ", type.ToString());
+    constant = constant && input.dims[dim].is_constant();
+    if (constant) extent += input.dims[dim].constant();
+  }
+  if (!constant || extent == type.dims[dim].constant()) return absl::OkStatus();
+  return Bad(node, extent, " elements along dim ", dim, ", the result is ", type.ToString());
+}
+
 absl::Status VerifyCall(const Graph& graph, const Node& node) {
   if (node.op == Op::kCall) {
     for (int64_t operand : node.attrs.inout) {
@@ -286,6 +307,8 @@ absl::Status VerifyNode(const Graph& graph, Value v) {
       return VerifyReduce(graph, node);
     case Kind::kIndexed:
       return VerifyTake(graph, node);
+    case Kind::kConcat:
+      return VerifyConcat(graph, node);
     case Kind::kCall:
       return VerifyCall(graph, node);
   }

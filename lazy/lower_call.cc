@@ -111,6 +111,13 @@ class CallLowering final : public Lowering {
     return dims;
   }
 
+  ir::Ints Sizes(int arg) const override {
+    const c10::IntArrayRef sizes = call_.operands[static_cast<size_t>(FindOperand(arg, -1))].geometry.sizes;
+    return ir::Ints(sizes.begin(), sizes.end());
+  }
+
+  ir::Extent ExtentOf(int64_t number) override { return writer_.symbols().ExtentOf(number); }
+
   absl::string_view String(int arg) const override {
     const c10::IValue& value = Argument(arg);
     return value.isString() ? absl::string_view(value.toStringRef()) : absl::string_view();

@@ -38,6 +38,8 @@ class Lowering {
   virtual bool Bool(int arg) const = 0;
   virtual ir::Ints IntList(int arg) const = 0;            // int[]
   virtual ir::Dims Extents(int arg) = 0;                  // SymInt or SymInt[] as extents
+  virtual ir::Ints Sizes(int arg) const = 0;              // of a tensor of the device
+  virtual ir::Extent ExtentOf(int64_t number) = 0;        // of what follows from sizes and structure
   virtual absl::string_view String(int arg) const = 0;     // empty if None
   virtual std::optional<ir::DType> DTypeArg(int arg) const = 0;
 

@@ -19,6 +19,8 @@ Rows TernaryRows();
 Rows ComparisonRows();
 Rows ActivationRows();
 Rows CopyRows();
+Rows JoinRows();
+Rows PoolingRows();
 Rows ReductionRows();
 Rows MomentRows();
 Rows SoftmaxRows();

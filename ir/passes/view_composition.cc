@@ -55,7 +55,46 @@ std::optional<Extent> ComposedStart(Extent inner, int64_t inner_step, Extent out
   return Extent::Constant(inner.constant() + inner_step * outer.constant());
 }
 
+// Where indices start, `size` of them `step` apart, in the part of a concat that is [begin, begin +
+// extent) of it; nothing if not all are seen to lie there.
+std::optional<Extent> StartInPart(Extent start, Extent size, int64_t step, Extent begin,
+                                  Extent extent) {
+  if (start == begin && size == extent && step == 1) return Extent::Constant(0);
+  if (!start.is_constant() || !size.is_constant() || !begin.is_constant() || !extent.is_constant())
+    return std::nullopt;
+  const int64_t first = start.constant() - begin.constant();
+  const int64_t last = first + (size.constant() - 1) * step;
+  if (size.constant() == 0 || std::min(first, last) < 0 ||
+      std::max(first, last) >= extent.constant())
+    return std::nullopt;
+  return Extent::Constant(first);
+}
+
+// A slice within one part of a concat is a slice of that part; kNoValue if it is not seen to be.
+Value SliceOfPart(Builder& b, Value x, const Node& node) {
+  const Node* concat = MakerIf(b, x, Op::kConcat);
+  if (concat == nullptr) return kNoValue;
+  const int64_t dim = concat->attrs.dim;
+  Extent begin = Extent::Constant(0);
+  for (const Value part : concat->inputs) {
+    const Extent extent = b.dims(part)[dim];
+    const std::optional<Extent> start = StartInPart(
+        node.attrs.starts[dim], node.type.dims[dim], node.attrs.steps[dim], begin, extent);
+    if (start.has_value()) {
+      Dims starts = node.attrs.starts;
+      starts[dim] = *start;
+      return b.Slice(part, std::move(starts), node.type.dims, node.attrs.steps);
+    }
+    const std::optional<Extent> end = ComposedStart(begin, 1, extent);
+    if (!end.has_value()) return kNoValue;
+    begin = *end;
+  }
+  return kNoValue;
+}
+
 Value ComposeSlice(Builder& b, Value x, const Node& node) {
+  const Value of_part = SliceOfPart(b, x, node);
+  if (of_part != kNoValue) return of_part;
   const Value same = b.Slice(x, node.attrs.starts, node.type.dims, node.attrs.steps);
   if (same == x) return x;
   const Node* inner = MakerIf(b, x, Op::kSlice);

@@ -53,7 +53,7 @@ class GraphMaker {
   void Grow() {
     const Value x = Any();
     const int rank = b_ir_.rank(x);
-    switch (Pick(13)) {
+    switch (Pick(14)) {
       case 0:
         values_.push_back(b_ir_.Unary(Pick(2) != 0 ? Op::kTanh : Op::kNeg, x));
         break;
@@ -97,6 +97,9 @@ class GraphMaker {
         break;
       case 12:
         Call(x);
+        break;
+      case 13:
+        Concat(x);
         break;
       case 8: {
         const ir::Dims dims = {a_, b_, c_};
@@ -162,6 +165,21 @@ class GraphMaker {
     values_.push_back(b_ir_.Take(x, index, dim));
   }
 
+  // x and another side by side along a dim of s0, s4 = 2 * s0 together; sometimes a half of that.
+  void Concat(Value x) {
+    ir::Dims dims = b_ir_.dims(x);
+    const auto found = std::find(dims.begin(), dims.end(), a_);
+    if (found == dims.end()) return;
+    const int dim = static_cast<int>(found - dims.begin());
+    const Value parts[] = {x, Pick(4) == 0 ? x : Like(x)};
+    Value whole = b_ir_.Concat(parts, dim, twice_a_);
+    if (Pick(2) == 0) whole = b_ir_.Unary(Op::kNeg, whole);
+    if (Pick(2) == 0) values_.push_back(whole);
+    ir::Dims starts(dims.size(), Extent::Constant(0));
+    if (Pick(2) == 0) starts[dim] = a_;
+    values_.push_back(b_ir_.Slice(whole, starts, dims, ir::Ints(dims.size(), 1)));
+  }
+
   // Gives 2 a + b and a - b, the first perhaps in the place of a, and b perhaps a itself.
   void Call(Value x) {
     const int64_t record = calls_++;
@@ -178,7 +196,7 @@ class GraphMaker {
   ir::Builder b_ir_{"fuzz"};
   std::vector<Value> values_;
   const Extent a_ = Extent::Symbol(0), b_ = Extent::Symbol(1), c_ = Extent::Symbol(2),
-               ab_ = Extent::Symbol(3);
+               ab_ = Extent::Symbol(3), twice_a_ = Extent::Symbol(4);
 };
 
 absl::StatusOr<std::vector<ir::HostValue>> Mix(const ir::Node&,
@@ -197,7 +215,7 @@ class Fuzz : public testing::TestWithParam<uint32_t> {};
 
 TEST_P(Fuzz, CompiledAsEvaluated) {
   const ir::Graph graph = GraphMaker(GetParam()).Make();
-  CheckGraph(graph, {{3, 5, 4, 15}, {33, 70, 2, 2310}, {1, 1, 1, 1}}, {2e-5, 2e-4}, GetParam(),
+  CheckGraph(graph, {{3, 5, 4, 15, 6}, {33, 70, 2, 2310, 66}, {1, 1, 1, 1, 2}}, {2e-5, 2e-4}, GetParam(),
              Mix);
 }
 

@@ -180,7 +180,7 @@ class Generator {
       return b_.Reshape(x, dims);
     }
     if (b_.rank(x) == 0) return x;
-    if (kind == 2) return Flatten(x);
+    if (kind == 2) return Below(2) == 0 ? Flatten(x) : Concat(x);
     return Slice(x);
   }
 
@@ -194,6 +194,20 @@ class Generator {
       return b_.Reshape(x, dims);
     }
     return x;
+  }
+
+  // x, perhaps a value of its type, and x again.
+  Value Concat(Value x) {
+    std::vector<int> dims;
+    for (int k = 0; k < b_.rank(x); ++k) {
+      if (!b_.dims(x)[k].is_symbol()) dims.push_back(k);
+    }
+    if (dims.empty()) return x;
+    const int dim = Any(dims);
+    const Value other = AnyValue();
+    const Value parts[] = {x, b_.type(other) == b_.type(x) ? other : x, x};
+    const int64_t extent = 3 * b_.dims(x)[dim].constant();
+    return extent > 100 ? x : b_.Concat(parts, dim, Extent::Constant(extent));
   }
 
   Value Slice(Value x) {
