@@ -75,6 +75,19 @@ template <bool kMax, typename T> inline void lazy_arg(T& best, long& at, T x, lo
   at = take ? index : at;
 }
 )"},
+    {"lazy_max", R"(
+// NaN if either is. Two selects, the inner one computed in any case: g++ makes vectors of chains of these.
+template <typename T> inline T lazy_max(T a, T b) {
+  const T m = a > b ? a : b;
+  return a != a ? a : m;
+}
+)"},
+    {"lazy_min", R"(
+template <typename T> inline T lazy_min(T a, T b) {
+  const T m = a < b ? a : b;
+  return a != a ? a : m;
+}
+)"},
     {"lazy_exp_polynomial", R"(
 // e^r for |r| <= ln(2) / 2.
 inline float lazy_exp_polynomial(float r) {

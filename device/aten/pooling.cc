@@ -66,8 +66,9 @@ Candidate Best(ir::Builder& b, absl::Span<const Candidate> candidates) {
   const Candidate first = Best(b, candidates.first(half)), second = Best(b, candidates.subspan(half));
   const DType dtype = b.dtype(first.value), computed = ir::IsHalf(dtype) ? DType::kF32 : dtype;
   const ir::Value former = b.Cast(first.value, computed), later = b.Cast(second.value, computed);
-  const ir::Value wins = b.Binary(Op::kOr, b.Binary(Op::kGt, later, former), b.Binary(Op::kNe, later, later));
-  return {b.Where(wins, second.value, first.value), b.Where(wins, second.index, first.index)};
+  const ir::Value is_greater = b.Binary(Op::kGt, later, former), is_nan = b.Binary(Op::kNe, later, later);
+  return {b.Cast(b.Binary(Op::kMax, later, former), dtype),
+          b.Where(is_nan, second.index, b.Where(is_greater, second.index, first.index))};
 }
 
 // max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode). An element of the padding never wins.
