@@ -8,6 +8,7 @@
 #include "codegen/cost.h"
 #include "codegen/emit.h"
 #include "codegen/lifetime.h"
+#include "codegen/matrix.h"
 #include "codegen/schedule.h"
 #include "ir/print.h"
 
@@ -16,9 +17,9 @@ namespace {
 
 class Assembler {
  public:
-  Assembler(const ir::Graph& original, const ir::Graph& graph, const Partition& partition,
-            const Units& units, const StoragePlan& storage)
-      : graph_(graph), partition_(partition), units_(units), storage_(storage) {
+  Assembler(const ir::Graph& original, const ir::Graph& graph, const Factors& factors,
+            const Partition& partition, const Units& units, const StoragePlan& storage)
+      : graph_(graph), factors_(factors), partition_(partition), units_(units), storage_(storage) {
     for (ir::Value v = 0; v < static_cast<ir::Value>(original.nodes.size()); ++v) {
       if (original.node(v).op == ir::Op::kCall) calls_[original.node(v).attrs.index] = v;
     }
@@ -87,10 +88,29 @@ class Assembler {
       if (unit.call == ir::kNoValue) {
         step.instances.push_back(std::move(instances_[unit.group]));
       } else {
-        AddCall(unit.call, &step);
+        graph_.node(unit.call).op == ir::Op::kMatmul ? AddMatmul(unit.call, &step)
+                                                     : AddCall(unit.call, &step);
       }
     }
     plan_.steps.push_back(std::move(step));
+  }
+
+  void AddMatmul(ir::Value matmul, Step* step) {
+    const ir::Node& node = graph_.node(matmul);
+    step->kind = Step::Kind::kMatmul;
+    step->dtype = node.type.dtype;
+    step->x = Bind(MatrixOf(graph_, partition_.concats, factors_, node.inputs[0]));
+    step->y = Bind(MatrixOf(graph_, partition_.concats, factors_, node.inputs[1]));
+    step->result = Bind(MatrixAt(graph_, partition_.concats, factors_, matmul));
+    step->operands = {step->x.buffer, step->y.buffer};
+    step->results = {step->result.buffer};
+    step->sizes = graph_.type(node.inputs[0]).dims;
+    step->sizes.push_back(node.type.dims.back());
+  }
+
+  BoundMatrix Bind(const Matrix& matrix) const {
+    return {storage_.buffer_of[partition_.StoredAs(graph_, matrix.base)], matrix.offset,
+            matrix.strides};
   }
 
   void AddCall(ir::Value call, Step* step) {
@@ -139,6 +159,7 @@ class Assembler {
   }
 
   const ir::Graph& graph_;
+  const Factors& factors_;
   const Partition& partition_;
   const Units& units_;
   const StoragePlan& storage_;
@@ -150,10 +171,11 @@ class Assembler {
 
 }  // namespace
 
-Plan Assemble(const ir::Graph& original, const ir::Graph& graph, const Partition& partition,
+Plan Assemble(const ir::Graph& original, const ir::Graph& graph, const Factors& factors,
+              const Partition& partition,
               const std::vector<Body>& bodies, const Units& units, const StoragePlan& storage,
               const CompileOptions& options) {
-  return Assembler(original, graph, partition, units, storage).Make(bodies, options);
+  return Assembler(original, graph, factors, partition, units, storage).Make(bodies, options);
 }
 
 }  // namespace torch_lazy::codegen

@@ -50,6 +50,7 @@ class BodyMaker {
       case ir::Kind::kView:
         return View(v, map);
       case ir::Kind::kConcat:
+      case ir::Kind::kMatmul:
       case ir::Kind::kCall:
         return Load(v, map);
       case ir::Kind::kElementwise:
@@ -69,6 +70,7 @@ class BodyMaker {
       case ir::Kind::kLeaf:
       case ir::Kind::kView:
       case ir::Kind::kConcat:
+      case ir::Kind::kMatmul:
       case ir::Kind::kCall:
         return Make(v, map);
       case ir::Kind::kElementwise:

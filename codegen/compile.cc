@@ -48,10 +48,10 @@ absl::StatusOr<Plan> Compile(const ir::Graph& graph, const CompileOptions& optio
     }
     const Partition partition = MakePartition(work, concats, factors, options);
     const std::vector<Body> bodies = MakeBodies(work.graph, factors, partition);
-    Units units = MakeUnits(work.graph, partition, bodies);
+    Units units = MakeUnits(work.graph, factors, partition, bodies);
     const StoragePlan storage = PlanStorage(work.graph, partition, bodies, &units);
     if (storage.missing_copies.empty()) {
-      Plan plan = Assemble(graph, work.graph, partition, bodies, units, storage, options);
+      Plan plan = Assemble(graph, work.graph, factors, partition, bodies, units, storage, options);
       base::WriteDump(options.dump_folder, "80-plan.txt",
                       absl::StrCat(plan.ToString(), "\nsizes seen first: s0, s1, ... = ",
                                    absl::StrJoin(options.typical_extents, ", "), "\n"));

@@ -87,7 +87,7 @@ ir::Value Partition::StoredAs(const ir::Graph& graph, ir::Value value) const {
   for (;;) {
     const ir::Node& node = graph.node(value);
     const bool is_buffer = node.op == ir::Op::kParam || node.op == ir::Op::kConcat ||
-                           ir::Info(node.op).kind == ir::Kind::kCall;
+                           node.op == ir::Op::kMatmul || ir::Info(node.op).kind == ir::Kind::kCall;
     if (is_buffer || home[value] >= 0) return value;
     if (node.op != ir::Op::kReshape) return ir::kNoValue;
     value = node.inputs[0];
@@ -108,6 +108,7 @@ std::optional<IndexMap> InputMap(const ir::Graph& graph, const Factors& factors,
     case ir::Kind::kElementwise:
     case ir::Kind::kLeaf:
     case ir::Kind::kConcat:
+    case ir::Kind::kMatmul:
     case ir::Kind::kCall:
       return group.maps[map];
   }

@@ -9,6 +9,7 @@
 #include "codegen/group_loops.h"
 #include "codegen/lifetime.h"
 #include "codegen/look_ahead.h"
+#include "codegen/matrix.h"
 #include "codegen/op_cost.h"
 #include "codegen/reduction_fit.h"
 
@@ -65,6 +66,7 @@ class Partitioner {
   void AddCalls() {
     int previous = -1;
     for (size_t v = 0; v < graph_.nodes.size(); ++v) {
+      if (graph_.nodes[v].op == ir::Op::kMatmul) unit_[v] = dependencies_.AddUnit();
       if (graph_.nodes[v].op != ir::Op::kCall) continue;
       unit_[v] = dependencies_.AddUnit();
       if (previous >= 0) dependencies_.AddEdge(previous, unit_[v]);
@@ -93,6 +95,8 @@ class Partitioner {
       case ir::Kind::kConcat:
         if (is_read) VisitConcat(v);
         return;
+      case ir::Kind::kMatmul:
+        return VisitMatmul(v);
     }
   }
 
@@ -101,6 +105,14 @@ class Partitioner {
     NoteReaders(v, unit_[call]);
     if (call != v) return;
     for (const ir::Value operand : graph_.node(v).inputs) RequireStored(operand, unit_[v]);
+  }
+
+  // Its operands are views of what lies in memory.
+  void VisitMatmul(ir::Value v) {
+    NoteReaders(v, unit_[v]);
+    for (const ir::Value operand : graph_.node(v).inputs) {
+      RequireStored(MatrixOf(graph_, result_.concats, factors_, operand).base, unit_[v]);
+    }
   }
 
   // Whoever reads the whole comes after all that write a part of it.
@@ -428,7 +440,7 @@ class Partitioner {
   Partition result_;
   Dependencies dependencies_;
   std::vector<Readers> readers_;
-  std::vector<int> unit_;         // of each call
+  std::vector<int> unit_;         // of each call and matmul
   std::vector<int> group_units_;  // of each group
 };
 

@@ -39,6 +39,13 @@ std::string InstanceText(const Plan& plan, const Instance& instance) {
   return text;
 }
 
+std::string MatrixText(const Plan& plan, const BoundMatrix& matrix) {
+  const auto append = [](std::string* out, const Polynomial& p) { absl::StrAppend(out, p.ToString()); };
+  return absl::StrCat(BufferName(plan, matrix.buffer), "[",
+                      matrix.offset.is_zero() ? "" : absl::StrCat(matrix.offset.ToString(), "; "),
+                      absl::StrJoin(matrix.strides, ", ", append), "]");
+}
+
 }  // namespace
 
 std::string Plan::ToString() const {
@@ -51,6 +58,9 @@ std::string Plan::ToString() const {
     if (step.kind == Step::Kind::kCall) {
       absl::StrAppend(&text, "  call %", step.call, "(", BufferNames(*this, step.operands), ") -> ",
                       BufferNames(*this, step.results));
+    } else if (step.kind == Step::Kind::kMatmul) {
+      absl::StrAppend(&text, "  matmul ", MatrixText(*this, step.x), " by ",
+                      MatrixText(*this, step.y), " -> ", MatrixText(*this, step.result));
     } else {
       absl::StrAppend(&text, "  launch");
       for (const Instance& instance : step.instances)

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/polynomial.h"
 #include "ir/graph.h"
 
 namespace torch_lazy::codegen {
@@ -55,16 +56,27 @@ struct Instance {
 // The bytes of scratch memory that a thread running the instance needs.
 int64_t ScratchBytes(const Instance& instance, absl::Span<const int64_t> symbols);
 
+// A matrix in a buffer, or a batch of them: strides and offset in elements.
+struct BoundMatrix {
+  int32_t buffer = -1;
+  Polynomial offset;
+  absl::InlinedVector<Polynomial, 3> strides;  // batch if there is one, row, column
+};
+
 struct Step {
   enum class Kind : uint8_t {
     kLaunch,  // all instances are independent and run in one parallel region
     kCall,    // the graph's call node `call`: operands and results are whole buffers
+    kMatmul,  // result = x * y
   };
   Kind kind;
   std::vector<Instance> instances;  // launch
   ir::Value call = ir::kNoValue;    // call: its attrs.index names the record
-  std::vector<int32_t> operands;    // call: buffers
-  std::vector<int32_t> results;     // call: buffers; with inout the same number as the operand's
+  std::vector<int32_t> operands;    // call, matmul: buffers
+  std::vector<int32_t> results;     // call, matmul: buffers; with inout the same number as the operand's
+  BoundMatrix x, y, result;         // matmul
+  ir::DType dtype = ir::DType::kF32;  // matmul
+  ir::Dims sizes;                   // matmul: batch if there is one, rows, inner, columns
   std::vector<int32_t> frees;       // temporaries whose last use is this step
 };
 

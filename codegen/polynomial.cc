@@ -2,6 +2,10 @@
 #include "codegen/polynomial.h"
 
 #include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace torch_lazy::codegen {
 namespace {
@@ -72,6 +76,26 @@ Polynomial operator*(const Polynomial& a, const Polynomial& b) {
     for (const Monomial& y : b.terms_) product += Polynomial(x * y);
   }
   return product;
+}
+
+int64_t Polynomial::Value(absl::Span<const int64_t> symbols) const {
+  int64_t sum = 0;
+  for (const Monomial& term : terms_) {
+    int64_t product = term.coefficient;
+    for (const ir::Extent factor : term.factors) product *= factor.Value(symbols);
+    sum += product;
+  }
+  return sum;
+}
+
+std::string Polynomial::ToString() const {
+  const auto append = [](std::string* out, const Monomial& term) {
+    std::vector<std::string> factors;
+    if (term.coefficient != 1 || term.is_constant()) factors.push_back(absl::StrCat(term.coefficient));
+    for (const ir::Extent factor : term.factors) factors.push_back(factor.ToString());
+    absl::StrAppend(out, absl::StrJoin(factors, " "));
+  };
+  return terms_.empty() ? "0" : absl::StrJoin(terms_, " + ", append);
 }
 
 }  // namespace torch_lazy::codegen

@@ -51,6 +51,9 @@ class Polynomial {
   bool is_one() const { return terms_.size() == 1 && terms_[0] == Monomial{}; }
   const Monomial* single() const { return terms_.size() == 1 ? &terms_[0] : nullptr; }
 
+  int64_t Value(absl::Span<const int64_t> symbols) const;
+  std::string ToString() const;  // "2 s0 s1 + 3"
+
   Polynomial& operator+=(const Polynomial& other);
   friend Polynomial operator+(Polynomial a, const Polynomial& b) { return a += b; }
   friend Polynomial operator*(const Polynomial& a, const Polynomial& b);

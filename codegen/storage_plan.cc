@@ -194,7 +194,7 @@ class StoragePlanner {
       const int group = units_->units[writer].group;
       const bool allowed =
           !is_writer  ? !units_->order.Reaches(writer, reader)
-          : group < 0 ? IsOneOperand(overwrite)
+          : group < 0 ? graph_.node(overwrite.after).op != ir::Op::kMatmul && IsOneOperand(overwrite)
                       : MayOverwrite(bodies_[group], overwrite.before, overwrite.after);
       if (allowed) {
         units_->order.AddEdge(reader, writer);

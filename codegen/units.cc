@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
+#include "codegen/matrix.h"
 
 namespace torch_lazy::codegen {
 namespace {
@@ -32,11 +33,27 @@ std::vector<Unit> GroupUnits(const ir::Graph& graph, const std::vector<Body>& bo
   return units;
 }
 
-std::vector<Unit> CallUnits(const ir::Graph& graph, const Partition& partition) {
+Unit MatmulUnit(const ir::Graph& graph, const Factors& factors, const Partition& partition,
+                ir::Value matmul) {
+  Unit unit;
+  unit.call = matmul;
+  unit.position = matmul;
+  for (const ir::Value operand : graph.node(matmul).inputs) {
+    const Matrix matrix = MatrixOf(graph, partition.concats, factors, operand);
+    AddRead(graph, partition.StoredAs(graph, matrix.base), &unit.reads);
+  }
+  unit.writes.push_back(matmul);
+  return unit;
+}
+
+std::vector<Unit> CallUnits(const ir::Graph& graph, const Factors& factors,
+                            const Partition& partition) {
   std::vector<Unit> units;
   absl::flat_hash_map<ir::Value, size_t> unit_of_call;
   for (ir::Value v = 0; v < static_cast<ir::Value>(graph.nodes.size()); ++v) {
     const ir::Node& node = graph.node(v);
+    if (node.op == ir::Op::kMatmul)
+      units.push_back(MatmulUnit(graph, factors, partition, v));
     if (node.op == ir::Op::kResult) units[unit_of_call[node.inputs[0]]].writes.push_back(v);
     if (node.op != ir::Op::kCall) continue;
     Unit unit;
@@ -53,11 +70,11 @@ std::vector<Unit> CallUnits(const ir::Graph& graph, const Partition& partition) 
 
 }  // namespace
 
-Units MakeUnits(const ir::Graph& graph, const Partition& partition,
+Units MakeUnits(const ir::Graph& graph, const Factors& factors, const Partition& partition,
                 const std::vector<Body>& bodies) {
   Units result;
   result.units = GroupUnits(graph, bodies);
-  const std::vector<Unit> calls = CallUnits(graph, partition);
+  const std::vector<Unit> calls = CallUnits(graph, factors, partition);
   result.units.insert(result.units.end(), calls.begin(), calls.end());
   result.writer.assign(graph.nodes.size(), -1);
   result.readers.resize(graph.nodes.size());
@@ -72,8 +89,11 @@ Units MakeUnits(const ir::Graph& graph, const Partition& partition,
     for (const int reader : result.readers[v]) result.order.AddEdge(result.writer[v], reader);
   }
   // Calls keep their order: they may draw random numbers.
-  for (size_t u = bodies.size() + 1; u < result.units.size(); ++u) {
-    result.order.AddEdge(static_cast<int>(u) - 1, static_cast<int>(u));
+  int last = -1;
+  for (size_t u = bodies.size(); u < result.units.size(); ++u) {
+    if (graph.node(result.units[u].call).op != ir::Op::kCall) continue;
+    if (last >= 0) result.order.AddEdge(last, static_cast<int>(u));
+    last = static_cast<int>(u);
   }
   return result;
 }

@@ -11,7 +11,7 @@ namespace torch_lazy::codegen {
 
 struct Unit {
   int group = -1;                 // of the partition, or
-  ir::Value call = ir::kNoValue;  // a call node
+  ir::Value call = ir::kNoValue;  // a call or matmul node
   std::vector<ir::Value> reads;   // stored values, each once; for a concat, its parts
   std::vector<ir::Value> writes;  // stored values: roots, results
   int position = 0;               // in the program
@@ -24,7 +24,7 @@ struct Units {
   Dependencies order;
 };
 
-Units MakeUnits(const ir::Graph& graph, const Partition& partition,
+Units MakeUnits(const ir::Graph& graph, const Factors& factors, const Partition& partition,
                 const std::vector<Body>& bodies);
 
 }  // namespace torch_lazy::codegen

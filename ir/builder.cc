@@ -187,6 +187,12 @@ Value Builder::Mean(Value x, Ints reduced, bool keepdim) {
   return Div(sum, FullLike(Count(extents, dtype(x)), sum));
 }
 
+Value Builder::Matmul(Value x, Value y) {
+  Dims result = dims(x);
+  result.back() = dims(y).back();
+  return AppendOp(Op::kMatmul, {x, y}, {dtype(x), std::move(result)});
+}
+
 Value Builder::Concat(absl::Span<const Value> inputs, int dim, Extent extent) {
   if (inputs.size() == 1) return inputs[0];
   Node node;

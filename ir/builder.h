@@ -72,6 +72,9 @@ class Builder {
   // `inputs` side by side along `dim`, where they have `extent` elements together. One alone: itself.
   Value Concat(absl::Span<const Value> inputs, int dim, Extent extent);
 
+  // Products of matrices: [m, k] by [k, n], or [b, m, k] by [b, k, n].
+  Value Matmul(Value x, Value y);
+
   // Calls: all results, the first being the call itself. `record` names what lazy/ runs.
   // `may_fail`: it may refuse values.
   std::vector<Value> Call(absl::string_view callee, int64_t record,

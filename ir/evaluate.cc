@@ -276,6 +276,19 @@ absl::StatusOr<HostValue> Concat(const Node& node, Operands in, Sizes sizes) {
   return absl::InvalidArgumentError(absl::StrCat("concat: operands do not make ", out.sizes[node.attrs.dim], " elements"));
 }
 
+HostValue Matmul(const HostValue& x, const HostValue& y, Sizes sizes) {
+  HostValue out = MakeHostValue(x.dtype, std::move(sizes));
+  const int64_t m = out.sizes[out.sizes.size() - 2], n = out.sizes.back(), k = x.sizes.back();
+  for (int64_t i = 0; i < out.num_elements(); ++i) {
+    const int64_t batch = i / (m * n), row = i / n % m, column = i % n;
+    double sum = 0;
+    for (int64_t p = 0; p < k; ++p)
+      sum += x.floats[(batch * m + row) * k + p] * y.floats[(batch * k + p) * n + column];
+    out.floats[i] = RoundTo(out.dtype, sum);
+  }
+  return out;
+}
+
 // The results of calls stand beside the nodes' values, for `result`.
 class Evaluator {
  public:
@@ -353,6 +366,8 @@ absl::StatusOr<HostValue> EvaluateNode(const Node& node, Operands operands,
       return Take(node, *operands[0], *operands[1]);
     case Kind::kConcat:
       return Concat(node, operands, std::move(sizes));
+    case Kind::kMatmul:
+      return Matmul(*operands[0], *operands[1], std::move(sizes));
     case Kind::kCall:
       break;
   }

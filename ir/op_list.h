@@ -11,6 +11,7 @@
 //              kReduce      folds the dims of attribute `dims` (kept as extent 1 if `keepdim`)
 //              kIndexed     reads or writes at places given by data
 //              kConcat      its inputs side by side
+//              kMatmul      a product of matrices, left to a library
 //              kCall        run by lazy/, opaque here
 //   DTypeRule  kSame        all inputs and the result have one dtype
 //              kCompare     inputs have one dtype, the result is bool
@@ -97,6 +98,8 @@
                                                         out[i0..] = x[i0, .., index[i0..], .., ]; other extents equal or 1 in x */ \
   /* several values in one */                                                                                    \
   X(Concat, "concat", kConcat, -1, kSame, kNone)     /* along attr dim, in order; at least one */               \
+  /* products; f32 and f64 */                                                                                   \
+  X(Matmul, "matmul", kMatmul, 2, kSame, kNone)      /* [m, k] by [k, n]; both with a batch dim in front, or neither */ \
   /* calls */                                                                                                   \
   X(Call, "call", kCall, -1, kAny, kNone)            /* attr callee (text), index (record), inout; result 0 is itself */ \
   X(Result, "result", kCall, 1, kAny, kNone)         /* result attr index (>= 1) of a call */

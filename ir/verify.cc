@@ -231,6 +231,20 @@ absl::Status VerifyConcat(const Graph& graph, const Node& node) {
   return Bad(node, extent, " elements along dim ", dim, ", the result is ", type.ToString());
 }
 
+absl::Status VerifyMatmul(const Graph& graph, const Node& node) {
+  const Type& x = graph.type(node.inputs[0]);
+  const Type& y = graph.type(node.inputs[1]);
+  const int rank = node.type.rank();
+  const bool computes = node.type.dtype == DType::kF32 || node.type.dtype == DType::kF64;
+  const bool fits = computes && x.dtype == node.type.dtype && y.dtype == node.type.dtype &&
+                    (rank == 2 || rank == 3) && x.rank() == rank && y.rank() == rank &&
+                    x.dims[rank - 1] == y.dims[rank - 2] && node.type.dims[rank - 2] == x.dims[rank - 2] &&
+                    node.type.dims[rank - 1] == y.dims[rank - 1] &&
+                    (rank == 2 || (x.dims[0] == node.type.dims[0] && y.dims[0] == node.type.dims[0]));
+  if (fits) return absl::OkStatus();
+  return Bad(node, x.ToString(), " by ", y.ToString(), " does not give ", node.type.ToString());
+}
+
 absl::Status VerifyCall(const Graph& graph, const Node& node) {
   if (node.op == Op::kCall) {
     for (int64_t operand : node.attrs.inout) {
@@ -309,6 +323,8 @@ absl::Status VerifyNode(const Graph& graph, Value v) {
       return VerifyTake(graph, node);
     case Kind::kConcat:
       return VerifyConcat(graph, node);
+    case Kind::kMatmul:
+      return VerifyMatmul(graph, node);
     case Kind::kCall:
       return VerifyCall(graph, node);
   }

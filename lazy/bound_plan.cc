@@ -5,6 +5,12 @@
 #include <bit>
 #include <cstring>
 
+#include <ATen/autocast_mode.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/bmm.h>
+#include <ATen/ops/mm.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
 #include "absl/cleanup/cleanup.h"
 #include "backends/registry.h"
 #include "base/check.h"
@@ -26,7 +32,23 @@ double NumberOf(const at::Tensor& tensor, bool integer) {
   return integer ? std::bit_cast<double>(number.toLong()) : number.toDouble();
 }
 
+at::ScalarType ScalarTypeOf(ir::DType dtype) { return dtype == ir::DType::kF64 ? at::kDouble : at::kFloat; }
+
 }  // namespace
+
+BoundPlan::Matmul BoundPlan::BindMatmul(const codegen::Step& step, absl::Span<const int64_t> symbols) {
+  const auto bind = [&](const codegen::BoundMatrix& matrix, size_t rows, size_t columns) {
+    Geometry geometry;
+    geometry.dtype = ScalarTypeOf(step.dtype);
+    geometry.offset = matrix.offset.Value(symbols);
+    if (step.sizes.size() == 4) geometry.sizes.push_back(step.sizes[0].Value(symbols));
+    for (const size_t dim : {rows, columns}) geometry.sizes.push_back(step.sizes[dim].Value(symbols));
+    for (const codegen::Polynomial& stride : matrix.strides) geometry.strides.push_back(stride.Value(symbols));
+    return geometry;
+  };
+  const size_t rows = step.sizes.size() - 3, inner = rows + 1, columns = rows + 2;
+  return {bind(step.x, rows, inner), bind(step.y, inner, columns), bind(step.result, rows, columns)};
+}
 
 // The contents of the trace's slots move in, and what is no output moves back at the end, be it an exception, with the bytes
 // that were saved.
@@ -84,6 +106,7 @@ BoundPlan::BoundPlan(const Entry& entry, const LoweredTrace& lowered, const Plan
     size_bytes_.push_back(static_cast<size_t>(ir::SizeBytes(buffer.type, symbols)));
   }
   for (const codegen::Step& step : plan_.steps) {
+    matmuls_.push_back(step.kind == codegen::Step::Kind::kMatmul ? BindMatmul(step, symbols) : Matmul());
     Launch& launch = launches_.emplace_back();
     for (const codegen::Instance& instance : step.instances) {
       const int64_t iterations = ir::NumElements(instance.range, symbols);
@@ -193,6 +216,25 @@ void BoundPlan::RunLaunch(const Launch& launch, Memory* memory) const {
   backends::Get().Launch(instances);
 }
 
+// The library calls that ATen makes for `mm` and `bmm`; a product of no terms is 0.
+void BoundPlan::RunMatmul(size_t step, Memory* memory) const {
+  if (!backends::Get().computes()) return;
+  const codegen::Step& plan_step = plan_.steps[step];
+  const Matmul& matmul = matmuls_[step];
+  at::Tensor result = Alias(memory->Content(plan_step.result.buffer), matmul.result);
+  if (result.numel() == 0) return;
+  const at::Tensor x = Alias(memory->Content(plan_step.x.buffer), matmul.x);
+  const at::Tensor y = Alias(memory->Content(plan_step.y.buffer), matmul.y);
+  at::AutoDispatchBelowADInplaceOrView below_autograd;
+  c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+  base::Count(base::Counter::kLibraryCalls);
+  if (result.dim() == 2) {
+    at::mm_out(result, x, y);
+  } else {
+    at::bmm_out(result, x, y);
+  }
+}
+
 void BoundPlan::RunCall(size_t step, Trace* trace, Memory* memory) const {
   if (!backends::Get().computes()) return;
   const codegen::Step& plan_step = plan_.steps[step];
@@ -228,6 +270,8 @@ void BoundPlan::RunStep(size_t step, Trace* trace, Memory* memory) const {
   for (const int32_t buffer : saves_[step]) memory->Save(buffer);
   if (plan_.steps[step].kind == codegen::Step::Kind::kLaunch) {
     RunLaunch(launches_[step], memory);
+  } else if (plan_.steps[step].kind == codegen::Step::Kind::kMatmul) {
+    RunMatmul(step, memory);
   } else {
     RunCall(step, trace, memory);
   }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lazy/entry.h"
+#include "lazy/geometry.h"
 #include "lazy/lower.h"
 #include "lazy/plans.h"
 #include "lazy/step_page.h"
@@ -28,11 +29,16 @@ class BoundPlan {
     std::vector<int64_t> extents;
     std::vector<backends::BoundInstance> instances;  // all but the pointers
   };
+  struct Matmul {
+    Geometry x, y, result;
+  };
   class Memory;  // what the buffers of one run are
+  static Matmul BindMatmul(const codegen::Step& step, absl::Span<const int64_t> symbols);
   void FindSaves();
   void FindLastReads();
   void RunStep(size_t step, Trace* trace, Memory* memory) const;
   void RunLaunch(const Launch& launch, Memory* memory) const;
+  void RunMatmul(size_t step, Memory* memory) const;
   void RunCall(size_t step, Trace* trace, Memory* memory) const;
   void FillNumbers(const Trace& trace, std::vector<double>* numbers) const;
 
@@ -42,6 +48,7 @@ class BoundPlan {
   const ir::Graph& graph_;
   std::vector<size_t> size_bytes_;  // per buffer
   std::vector<Launch> launches_;    // per step
+  std::vector<Matmul> matmuls_;     // per step
   // Note [Failing calls]
   std::vector<std::vector<int32_t>> saves_;  // per step: parameters to copy before it, which overwrites them
   size_t failing_end_ = 0;                   // no step from here on may fail ...

@@ -56,6 +56,7 @@ StepPage::StepPage(std::string folder, const ir::Graph& graph, const codegen::Pl
 
 std::string StepPage::CallOf(const codegen::Step& step) const {
   if (step.kind == codegen::Step::Kind::kCall) return graph_.node(step.call).attrs.callee;
+  if (step.kind == codegen::Step::Kind::kMatmul) return "matmul";
   const std::string& first = plan_.kernels[static_cast<size_t>(step.instances[0].kernel)].name;
   const std::string shape = first.substr(0, first.find('_'));
   return step.instances.size() == 1 ? shape : absl::StrCat(shape, " and ", step.instances.size() - 1, " more");
@@ -63,6 +64,9 @@ std::string StepPage::CallOf(const codegen::Step& step) const {
 
 std::string StepPage::DetailsOf(const codegen::Step& step) const {
   if (step.kind == codegen::Step::Kind::kCall) return Folded("call", ir::PrintNode(graph_, step.call));
+  if (step.kind == codegen::Step::Kind::kMatmul) {
+    return Folded("sizes", absl::StrJoin(step.sizes, ", ", [](std::string* out, ir::Extent e) { absl::StrAppend(out, e.ToString()); }));
+  }
   std::string text;
   std::vector<int32_t> shown;
   for (const codegen::Instance& instance : step.instances) {

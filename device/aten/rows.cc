@@ -4,7 +4,7 @@
 namespace torch_lazy::device {
 
 void RegisterRows() {
-  for (Rows (*family)() : {UnaryRows, ArithmeticRows, TernaryRows, ComparisonRows, ActivationRows, CopyRows, JoinRows, PoolingRows, ReductionRows,
+  for (Rows (*family)() : {UnaryRows, ArithmeticRows, TernaryRows, ComparisonRows, ActivationRows, CopyRows, JoinRows, MatmulRows, PoolingRows, ReductionRows,
                            MomentRows, SoftmaxRows, NormRows, LossRows, ForeachRows, OptimizerRows, CheckedRows}) {
     for (const lazy::Row& row : family()) lazy::RegisterRow(row);
   }

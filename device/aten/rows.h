@@ -20,6 +20,7 @@ Rows ComparisonRows();
 Rows ActivationRows();
 Rows CopyRows();
 Rows JoinRows();
+Rows MatmulRows();
 Rows PoolingRows();
 Rows ReductionRows();
 Rows MomentRows();

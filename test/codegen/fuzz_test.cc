@@ -53,7 +53,7 @@ class GraphMaker {
   void Grow() {
     const Value x = Any();
     const int rank = b_ir_.rank(x);
-    switch (Pick(14)) {
+    switch (Pick(15)) {
       case 0:
         values_.push_back(b_ir_.Unary(Pick(2) != 0 ? Op::kTanh : Op::kNeg, x));
         break;
@@ -100,6 +100,9 @@ class GraphMaker {
         break;
       case 13:
         Concat(x);
+        break;
+      case 14:
+        Matmul(x);
         break;
       case 8: {
         const ir::Dims dims = {a_, b_, c_};
@@ -178,6 +181,16 @@ class GraphMaker {
     ir::Dims starts(dims.size(), Extent::Constant(0));
     if (Pick(2) == 0) starts[dim] = a_;
     values_.push_back(b_ir_.Slice(whole, starts, dims, ir::Ints(dims.size(), 1)));
+  }
+
+  // A value times another of its dims transposed, kept small; at times by a view that a library takes as it is.
+  void Matmul(Value x) {
+    const int rank = b_ir_.rank(x);
+    if (rank < 2 || rank > 3) return;
+    const Value y = b_ir_.Permute(Like(x), rank == 2 ? ir::Ints{1, 0} : ir::Ints{0, 2, 1});
+    const Value product = Pick(2) == 0 ? b_ir_.Matmul(x, y) : b_ir_.Matmul(y, x);
+    values_.push_back(product);
+    values_.push_back(b_ir_.Unary(Op::kTanh, b_ir_.Mul(product, b_ir_.Like(product, 0.01))));
   }
 
   // Gives 2 a + b and a - b, the first perhaps in the place of a, and b perhaps a itself.

@@ -41,6 +41,8 @@ class PlanRun {
     for (const Step& step : plan_.steps) {
       if (step.kind == Step::Kind::kLaunch) {
         Launch(step);
+      } else if (step.kind == Step::Kind::kMatmul) {
+        Multiply(step);
       } else {
         Call(step);
       }
@@ -95,6 +97,36 @@ class PlanRun {
       bound.push_back(b);
     }
     backends::Get().Launch(bound);
+  }
+
+  char* At(const BoundMatrix& matrix, ir::DType dtype, absl::Span<const int64_t> index) {
+    int64_t element = matrix.offset.Value(inputs_->symbols);
+    for (size_t k = 0; k < index.size(); ++k) element += index[k] * matrix.strides[k].Value(inputs_->symbols);
+    return memory_[matrix.buffer].data() + element * ir::SizeBytes(dtype);
+  }
+
+  // f32 only, element by element: a result that lies where an operand does comes out wrong.
+  void Multiply(const Step& step) {
+    ASSERT_EQ(step.dtype, ir::DType::kF32);
+    std::vector<int64_t> sizes;
+    for (const ir::Extent extent : step.sizes) sizes.push_back(extent.Value(inputs_->symbols));
+    const bool has_batch = sizes.size() == 4;
+    const int64_t rows = sizes[has_batch], inner = sizes[has_batch + 1], columns = sizes[has_batch + 2];
+    const auto number = [&](const BoundMatrix& matrix, int64_t b, int64_t i, int64_t j) -> float& {
+      std::vector<int64_t> index = {i, j};
+      if (has_batch) index.insert(index.begin(), b);
+      return *reinterpret_cast<float*>(At(matrix, step.dtype, index));
+    };
+    for (int64_t b = 0; b < (has_batch ? sizes[0] : 1); ++b) {
+      for (int64_t i = 0; i < rows; ++i) {
+        for (int64_t j = 0; j < columns; ++j) {
+          double sum = 0;
+          for (int64_t p = 0; p < inner; ++p)
+            sum += static_cast<double>(number(step.x, b, i, p)) * number(step.y, b, p, j);
+          number(step.result, b, i, j) = static_cast<float>(sum);
+        }
+      }
+    }
   }
 
   // The callee gets copies and gives results; one that takes an operand's buffer is written there.

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of matrices, and what linear layers make of them. Other types than f32 and f64 are ATen's.
+#include "device/aten/rows.h"
+#include "lazy/lowering.h"
+
+namespace torch_lazy::device {
+namespace {
+
+using ir::DType;
+using ir::Value;
+
+bool IsMultiplied(lazy::Lowering& call, int arg) {
+  const DType dtype = call.b().dtype(call.Tensor(arg));
+  return dtype == DType::kF32 || dtype == DType::kF64;
+}
+
+Value Transposed(lazy::Lowering& call, Value x) { return call.b().Permute(x, {1, 0}); }
+
+// All dims but the last as one.
+Value AsRows(lazy::Lowering& call, int arg) {
+  const Value x = call.Tensor(arg);
+  if (call.b().rank(x) == 2) return x;
+  int64_t rows = 1;
+  const ir::Ints sizes = call.Sizes(arg);
+  for (size_t k = 0; k + 1 < sizes.size(); ++k) rows *= sizes[k];
+  return call.b().Reshape(x, {call.ExtentOf(rows), call.b().dims(x).back()});
+}
+
+bool Multiply(lazy::Lowering& call) {
+  if (!IsMultiplied(call, 0)) return false;
+  call.Return(0, call.b().Matmul(call.Tensor(0), call.Tensor(1)));
+  return true;
+}
+
+// beta * self + alpha * (x y); self does not count if beta is 0.
+bool AddProduct(lazy::Lowering& call) {
+  ir::Builder& b = call.b();
+  if (!IsMultiplied(call, 1)) return false;
+  const double beta = call.StructuralNumber(3), alpha = call.StructuralNumber(4);
+  Value sum = b.Matmul(call.Tensor(1), call.Tensor(2));
+  if (alpha != 1) sum = b.Mul(sum, b.Like(sum, alpha));
+  if (beta != 0) {
+    Value self = b.BroadcastTo(call.Tensor(0), b.dims(sum));
+    if (beta != 1) self = b.Mul(self, b.Like(self, beta));
+    sum = b.Add(self, sum);
+  }
+  call.Return(0, sum);
+  return true;
+}
+
+// linear(input, weight, bias)
+bool Linear(lazy::Lowering& call) {
+  ir::Builder& b = call.b();
+  if (!IsMultiplied(call, 0) || b.rank(call.Tensor(1)) != 2) return false;
+  Value y = b.Matmul(AsRows(call, 0), Transposed(call, call.Tensor(1)));
+  if (!call.IsNone(2)) y = b.Add(b.BroadcastTo(call.Tensor(2), b.dims(y)), y);
+  call.Return(0, b.Reshape(y, call.Result(0).dims));
+  return true;
+}
+
+// linear_backward(self, grad_output, weight, output_mask)
+bool LinearBackward(lazy::Lowering& call) {
+  ir::Builder& b = call.b();
+  if (!IsMultiplied(call, 0)) return false;
+  const Value x = AsRows(call, 0), gradient = AsRows(call, 1);
+  if (call.Wanted(0)) call.Return(0, b.Reshape(b.Matmul(gradient, call.Tensor(2)), b.dims(call.Tensor(0))));
+  if (call.Wanted(1)) call.Return(1, b.Matmul(Transposed(call, gradient), x));
+  if (call.Wanted(2)) call.Return(2, b.Sum(gradient, {0}, /*keepdim=*/false));
+  return true;
+}
+
+constexpr lazy::Row kRows[] = {
+    {"aten::addmm", AddProduct, lazy::kStructuralScalars},
+    {"aten::baddbmm", AddProduct, lazy::kStructuralScalars},
+    {"aten::bmm", Multiply},
+    {"aten::linear", Linear},
+    {"aten::linear_backward", LinearBackward},
+    {"aten::mm", Multiply},
+};
+
+}  // namespace
+
+Rows MatmulRows() { return kRows; }
+
+}  // namespace torch_lazy::device
