@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/check.h"
 #include "base/pace.h"
 #include "codegen/cost.h"
 #include "codegen/emit.h"
@@ -53,7 +54,9 @@ class Assembler {
     instance.kernel = known->second;
     instance.cost_per_iteration = cost;
     for (const Slot& slot : written.slots) {
+      LAZY_CHECK(storage_.buffer_of[slot.value] >= 0, "no buffer for ", ir::PrintNode(graph_, slot.value));
       instance.buffers.push_back(storage_.buffer_of[slot.value]);
+      instance.offsets.push_back(slot.offset);
       if (slot.written) instance.written.push_back(instance.buffers.back());
     }
     instances_.push_back(std::move(instance));
@@ -88,7 +91,7 @@ class Assembler {
       if (unit.call == ir::kNoValue) {
         step.instances.push_back(std::move(instances_[unit.group]));
       } else {
-        graph_.node(unit.call).op == ir::Op::kMatmul ? AddMatmul(unit.call, &step)
+        ir::Info(graph_.node(unit.call).op).kind == ir::Kind::kMatmul ? AddMatmul(unit.call, &step)
                                                      : AddCall(unit.call, &step);
       }
     }
@@ -99,13 +102,14 @@ class Assembler {
     const ir::Node& node = graph_.node(matmul);
     step->kind = Step::Kind::kMatmul;
     step->dtype = node.type.dtype;
-    step->x = Bind(MatrixOf(graph_, partition_.concats, factors_, node.inputs[0]));
-    step->y = Bind(MatrixOf(graph_, partition_.concats, factors_, node.inputs[1]));
-    step->result = Bind(MatrixAt(graph_, partition_.concats, factors_, matmul));
+    Product product = ProductOfMatrices(graph_, partition_.concats, factors_, matmul);
+    step->x = Bind(product.x);
+    step->y = Bind(product.y);
+    step->result = Bind(product.result);
+    step->sums = product.sums;
+    step->sizes = std::move(product.sizes);
     step->operands = {step->x.buffer, step->y.buffer};
     step->results = {step->result.buffer};
-    step->sizes = graph_.type(node.inputs[0]).dims;
-    step->sizes.push_back(node.type.dims.back());
   }
 
   BoundMatrix Bind(const Matrix& matrix) const {

@@ -90,7 +90,7 @@ class BodyMaker {
   int View(ir::Value v, int map) {
     const std::optional<IndexMap> input = InputMap(graph_, factors_, group_, v, 0, map);
     if (input.has_value()) return Get(graph_.node(v).inputs[0], group_.Intern(*input));
-    return Load(v, map);
+    return Load(v, map);  // a reshape, whose elements lie in order where its input's do
   }
 
   int Leaf(ir::Value v, int map) {
@@ -145,14 +145,19 @@ class BodyMaker {
   }
 
   int AddressOf(ir::Value v, int map, bool written) {
-    const ir::Value stored = partition_.StoredAs(graph_, v);
+    // The part of a concat may be a reshape: it is made from its input's memory.
+    const bool is_made = !written && graph_.node(v).op == ir::Op::kReshape && partition_.concats.IsPlaced(v);
+    const ir::Value stored = partition_.StoredAs(graph_, is_made ? graph_.node(v).inputs[0] : v);
     LAZY_CHECK(stored != ir::kNoValue, "value ", v, " is read from memory but never stored");
     const auto found = std::find_if(body_.slots.begin(), body_.slots.end(), [&](const Slot& slot) {
       return slot.value == stored && slot.written == written;
     });
     const int slot = static_cast<int>(found - body_.slots.begin());
-    if (found == body_.slots.end()) body_.slots.push_back({stored, written});
-    body_.addresses.push_back({slot, AddressIn(graph_, partition_.concats, v, group_.maps[map], factors_)});
+    Affine index = is_made ? Linearize(group_.maps[map], graph_.type(v).dims, factors_)
+                           : AddressIn(graph_, partition_.concats, v, group_.maps[map], factors_);
+    if (found == body_.slots.end()) body_.slots.push_back({stored, written, index.offset});
+    index.offset += body_.slots[slot].offset * Polynomial(-1);
+    body_.addresses.push_back({slot, std::move(index)});
     return static_cast<int>(body_.addresses.size()) - 1;
   }
 

@@ -12,7 +12,7 @@
 
 namespace torch_lazy::codegen {
 
-// A place in a buffer: an affine form of loop variables and of numbers computed here.
+// A place in a buffer, counted from the slot's pointer: an affine form of loop variables and of numbers computed here.
 struct Address {
   int slot = -1;  // of Body::slots
   Affine index;
@@ -34,9 +34,11 @@ struct Store {
   int address;
 };
 
+// Kernels that differ only in where in a buffer they begin have one text: the pointer says it.
 struct Slot {
   ir::Value value;  // whose buffer
   bool written;
+  Polynomial offset;  // of the pointer from the buffer's start, in elements
 };
 
 struct Body {

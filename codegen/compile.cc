@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "codegen/assemble.h"
 #include "codegen/copies.h"
+#include "codegen/merge_matmuls.h"
 #include "codegen/partition.h"
 #include "codegen/prepare_reductions.h"
 #include "codegen/storage_plan.h"
@@ -34,7 +35,7 @@ absl::StatusOr<Plan> Compile(const ir::Graph& graph, const CompileOptions& optio
   passes.dump_folder = options.dump_folder;
   LAZY_ASSIGN_OR_RETURN(ir::Graph optimized, ir::Optimize(graph, passes));
   LAZY_RETURN_IF_ERROR(CheckTypes(optimized));
-  optimized = PrepareReductions(optimized, options);
+  optimized = PrepareReductions(MergeMatmuls(optimized, options), options);
   const Factors factors(optimized);
 
   // Each round adds the copies that the last one found missing. A copy has one reader, so the

@@ -28,7 +28,7 @@ Concats PlaceOperands(const ir::Graph& graph, const Factors& factors) {
   const std::vector<int> whole_uses = CountWholeUses(graph);
   for (ir::Value v = 0; v < static_cast<ir::Value>(graph.nodes.size()); ++v) {
     const ir::Node& node = graph.node(v);
-    if (node.op != ir::Op::kConcat) continue;
+    if (ir::Info(node.op).kind != ir::Kind::kConcat) continue;
     Polynomial start;
     for (size_t k = 0; k < node.inputs.size(); ++k) {
       const ir::Value operand = node.inputs[k];
@@ -37,7 +37,8 @@ Concats PlaceOperands(const ir::Graph& graph, const Factors& factors) {
       } else {
         concats.place_of[operand] = {v, start};
       }
-      start += factors.SizeOf(graph.type(operand).dims[node.attrs.dim]);
+      const bool is_stack = node.op == ir::Op::kStack;
+      start += is_stack ? Polynomial(1) : Polynomial(factors.SizeOf(graph.type(operand).dims[node.attrs.dim]));
     }
   }
   return concats;
@@ -47,7 +48,9 @@ Affine AddressIn(const ir::Graph& graph, const Concats& concats, ir::Value value
                  const Factors& factors) {
   while (concats.IsPlaced(value)) {
     const Concats::Place& place = concats.place_of[value];
-    map[graph.node(place.whole).attrs.dim].offset += place.start;
+    const ir::Node& whole = graph.node(place.whole);
+    if (whole.op == ir::Op::kStack) map.insert(map.begin() + whole.attrs.dim, Affine());
+    map[whole.attrs.dim].offset += place.start;
     value = place.whole;
   }
   return Linearize(map, graph.type(value).dims, factors);
@@ -55,7 +58,7 @@ Affine AddressIn(const ir::Graph& graph, const Concats& concats, ir::Value value
 
 void ForEachPart(const ir::Graph& graph, ir::Value value,
                  const std::function<void(ir::Value)>& run) {
-  if (graph.node(value).op != ir::Op::kConcat) return run(value);
+  if (ir::Info(graph.node(value).op).kind != ir::Kind::kConcat) return run(value);
   for (const ir::Value part : graph.node(value).inputs) ForEachPart(graph, part, run);
 }
 

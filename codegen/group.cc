@@ -86,8 +86,9 @@ std::vector<Monomial> Group::VariableExtents() const {
 ir::Value Partition::StoredAs(const ir::Graph& graph, ir::Value value) const {
   for (;;) {
     const ir::Node& node = graph.node(value);
-    const bool is_buffer = node.op == ir::Op::kParam || node.op == ir::Op::kConcat ||
-                           node.op == ir::Op::kMatmul || ir::Info(node.op).kind == ir::Kind::kCall;
+    const bool is_buffer = node.op == ir::Op::kParam || ir::Info(node.op).kind == ir::Kind::kConcat ||
+                           ir::Info(node.op).kind == ir::Kind::kMatmul ||
+                           ir::Info(node.op).kind == ir::Kind::kCall;
     if (is_buffer || home[value] >= 0) return value;
     if (node.op != ir::Op::kReshape) return ir::kNoValue;
     value = node.inputs[0];

@@ -34,7 +34,7 @@ Lifetimes MakeLifetimes(const ir::Graph& graph, const CompileOptions& options) {
     const ir::Node& node = graph.node(v);
     lifetimes.calls_before.push_back(calls);
     lifetimes.bytes.push_back(TypicalBytes(node.type, options));
-    calls += node.op == ir::Op::kCall || node.op == ir::Op::kMatmul;
+    calls += node.op == ir::Op::kCall || ir::Info(node.op).kind == ir::Kind::kMatmul;
     double ending = 0;
     for (size_t k = 0; k < node.inputs.size(); ++k) {
       ir::Value input = node.inputs[k];

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 namespace torch_lazy::codegen {
 namespace {
@@ -45,15 +46,15 @@ std::optional<Matrix> MatrixIn(const ir::Graph& graph, const Concats& concats,
   return matrix;
 }
 
+// Batches may be one and the same.
 bool SuitsLibraries(const Matrix& matrix) {
   const size_t rank = matrix.strides.size();
-  return std::none_of(matrix.strides.begin(), matrix.strides.end(),
-                      [](const Polynomial& stride) { return stride.is_zero(); }) &&
-         (matrix.strides[rank - 1].is_one() || matrix.strides[rank - 2].is_one());
+  const Polynomial& row = matrix.strides[rank - 2];
+  const Polynomial& column = matrix.strides[rank - 1];
+  return !row.is_zero() && !column.is_zero() && (row.is_one() || column.is_one());
 }
 
-}  // namespace
-
+// `value` itself, where it lies.
 Matrix MatrixAt(const ir::Graph& graph, const Concats& concats, const Factors& factors,
                 ir::Value value) {
   const ir::Dims& dims = graph.type(value).dims;
@@ -79,6 +80,45 @@ Matrix MatrixOf(const ir::Graph& graph, const Concats& concats, const Factors& f
                        graph.node(base).op != ir::Op::kParam;
   if (matrix.has_value() && !is_leaf && SuitsLibraries(*matrix)) return *std::move(matrix);
   return MatrixAt(graph, concats, factors, operand);
+}
+
+// True if going on to the next batch is going on along `dim`.
+bool Continues(const Matrix& matrix, size_t dim, const Monomial& size) {
+  return matrix.strides[0] == matrix.strides[dim] * Polynomial(size);
+}
+
+// The batches become part of the size at `into`.
+void Join(Product* product, size_t into) {
+  for (Matrix* matrix : {&product->x, &product->y, &product->result}) {
+    if (matrix->strides.size() == 3) matrix->strides.erase(matrix->strides.begin());
+  }
+  product->sizes[into] = product->sizes[0] * product->sizes[into];
+  product->sizes.erase(product->sizes.begin());
+  product->sums = false;
+}
+
+}  // namespace
+
+Product ProductOfMatrices(const ir::Graph& graph, const Concats& concats, const Factors& factors,
+                          ir::Value matmul) {
+  const ir::Node& node = graph.node(matmul);
+  Product product;
+  product.x = MatrixOf(graph, concats, factors, node.inputs[0]);
+  product.y = MatrixOf(graph, concats, factors, node.inputs[1]);
+  product.result = MatrixAt(graph, concats, factors, matmul);
+  product.sums = node.op == ir::Op::kMatmulSum;
+  for (const ir::Extent extent : graph.type(node.inputs[0]).dims) product.sizes.push_back(factors.SizeOf(extent));
+  product.sizes.push_back(factors.SizeOf(node.type.dims.back()));
+  if (product.sizes.size() < 4) return product;
+  const Monomial& rows = product.sizes[1];
+  const Monomial& inner = product.sizes[2];
+  if (product.sums) {
+    if (Continues(product.x, 2, inner) && Continues(product.y, 1, inner)) Join(&product, 2);
+  } else if (product.y.strides[0].is_zero() && Continues(product.x, 1, rows) &&
+             Continues(product.result, 1, rows)) {
+    Join(&product, 1);
+  }
+  return product;
 }
 
 }  // namespace torch_lazy::codegen

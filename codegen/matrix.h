@@ -15,13 +15,17 @@ struct Matrix {
   absl::InlinedVector<Polynomial, 3> strides;        // per dim
 };
 
-// Goes through views down to the value that has to be stored, as long as each dim has one stride,
-// and that of rows or of columns is 1, as libraries want it; the operand itself otherwise.
-Matrix MatrixOf(const ir::Graph& graph, const Concats& concats, const Factors& factors,
-                ir::Value operand);
+// Two of them and their product, or of each batch, or the sum of those.
+struct Product {
+  Matrix x, y, result;
+  std::vector<Monomial> sizes;  // batches if there are any, rows, inner, columns
+  bool sums = false;            // over the batches
+};
 
-// `value` itself, where it lies.
-Matrix MatrixAt(const ir::Graph& graph, const Concats& concats, const Factors& factors,
-                ir::Value value);
+// Of a matmul node. Operands go through views down to the value that has to be stored, as long as
+// each dim has one stride, and that of rows or of columns is 1, as libraries want it. Batches that
+// follow each other in memory like rows, or like what is summed over, become that.
+Product ProductOfMatrices(const ir::Graph& graph, const Concats& concats, const Factors& factors,
+                          ir::Value matmul);
 
 }  // namespace torch_lazy::codegen

@@ -66,7 +66,7 @@ class Partitioner {
   void AddCalls() {
     int previous = -1;
     for (size_t v = 0; v < graph_.nodes.size(); ++v) {
-      if (graph_.nodes[v].op == ir::Op::kMatmul) unit_[v] = dependencies_.AddUnit();
+      if (ir::Info(graph_.nodes[v].op).kind == ir::Kind::kMatmul) unit_[v] = dependencies_.AddUnit();
       if (graph_.nodes[v].op != ir::Op::kCall) continue;
       unit_[v] = dependencies_.AddUnit();
       if (previous >= 0) dependencies_.AddEdge(previous, unit_[v]);
@@ -110,9 +110,8 @@ class Partitioner {
   // Its operands are views of what lies in memory.
   void VisitMatmul(ir::Value v) {
     NoteReaders(v, unit_[v]);
-    for (const ir::Value operand : graph_.node(v).inputs) {
-      RequireStored(MatrixOf(graph_, result_.concats, factors_, operand).base, unit_[v]);
-    }
+    const Product product = ProductOfMatrices(graph_, result_.concats, factors_, v);
+    for (const Matrix* operand : {&product.x, &product.y}) RequireStored(operand->base, unit_[v]);
   }
 
   // Whoever reads the whole comes after all that write a part of it.

@@ -28,8 +28,13 @@ std::string BufferNames(const Plan& plan, const std::vector<int32_t>& buffers) {
 
 std::string InstanceText(const Plan& plan, const Instance& instance) {
   const auto extent = [](std::string* out, ir::Extent e) { absl::StrAppend(out, e.ToString()); };
-  std::string text =
-      absl::StrCat("k", instance.kernel, "(", BufferNames(plan, instance.buffers), ")");
+  std::vector<std::string> places;
+  for (size_t k = 0; k < instance.buffers.size(); ++k) {
+    const Polynomial& offset = instance.offsets[k];
+    places.push_back(absl::StrCat(BufferName(plan, instance.buffers[k]),
+                                  offset.is_zero() ? "" : absl::StrCat("[", offset.ToString(), "]")));
+  }
+  std::string text = absl::StrCat("k", instance.kernel, "(", absl::StrJoin(places, ", "), ")");
   absl::StrAppend(&text, " over [", absl::StrJoin(instance.range, ", ", extent), "]");
   if (!instance.extents.empty()) {
     absl::StrAppend(&text, " extents ", absl::StrJoin(instance.extents, ", ", extent));

@@ -42,6 +42,7 @@ struct Kernel {
 struct Instance {
   int32_t kernel = -1;
   std::vector<int32_t> buffers;     // indices of BufferSpec, in the order of the kernel's pointers
+  std::vector<Polynomial> offsets;  // where in them the pointers point, in elements
   std::vector<int32_t> written;     // of these, what the kernel writes
   std::vector<ir::Extent> extents;  // numbers handed to the kernel
   std::vector<int32_t> scalars;     // indices of the graph's scalars
@@ -67,7 +68,7 @@ struct Step {
   enum class Kind : uint8_t {
     kLaunch,  // all instances are independent and run in one parallel region
     kCall,    // the graph's call node `call`: operands and results are whole buffers
-    kMatmul,  // result = x * y
+    kMatmul,  // result = x y, for each batch or as a sum over them
   };
   Kind kind;
   std::vector<Instance> instances;  // launch
@@ -76,7 +77,8 @@ struct Step {
   std::vector<int32_t> results;     // call, matmul: buffers; with inout the same number as the operand's
   BoundMatrix x, y, result;         // matmul
   ir::DType dtype = ir::DType::kF32;  // matmul
-  ir::Dims sizes;                   // matmul: batch if there is one, rows, inner, columns
+  std::vector<Monomial> sizes;      // matmul: batches if there are any, rows, inner, columns
+  bool sums = false;                // matmul: over the batches
   std::vector<int32_t> frees;       // temporaries whose last use is this step
 };
 

@@ -26,7 +26,8 @@ bool MayOverwrite(const Body& body, ir::Value read, ir::Value written) {
   for (const Expression& e : body.expressions) {
     if (e.kind != Expression::Kind::kLoad) continue;
     const Address& address = body.addresses[e.address];
-    if (body.slots[address.slot].value == read && !(address.index == store->index)) return false;
+    const Slot& slot = body.slots[address.slot];
+    if (slot.value == read && !(address.index == store->index && slot.offset == body.slots[store->slot].offset)) return false;
   }
   return true;
 }
@@ -45,7 +46,7 @@ class StoragePlanner {
       base::GiveWay();
     }
     for (ir::Value v = static_cast<ir::Value>(graph_.nodes.size()) - 1; v >= 0; --v) {
-      if (graph_.node(v).op == ir::Op::kConcat) PlaceParts(v);
+      if (ir::Info(graph_.node(v).op).kind == ir::Kind::kConcat) PlaceParts(v);
     }
     FindLastUses();
     for (ir::Value v = 0; v < static_cast<ir::Value>(graph_.nodes.size()); ++v) {
@@ -116,7 +117,7 @@ class StoragePlanner {
     ir::Value call = ir::kNoValue, operand = ir::kNoValue;
     const int place = OperandOf(value, &call, &operand);
     const bool is_call = ir::Info(graph_.node(value).op).kind == ir::Kind::kCall;
-    const bool is_own = (is_call && place < 0) || graph_.node(value).op == ir::Op::kConcat;
+    const bool is_own = (is_call && place < 0) || ir::Info(graph_.node(value).op).kind == ir::Kind::kConcat;
     if (plan_.buffer_of[value] >= 0 || (is_own && before != ir::kNoValue)) {
       return AskForCopy(output);  // taken, or memory of its own, which cannot be a parameter's
     }
@@ -126,7 +127,7 @@ class StoragePlanner {
       return;
     }
     if (operand != before) {
-      const bool is_concat = graph_.node(operand).op == ir::Op::kConcat;
+      const bool is_concat = ir::Info(graph_.node(operand).op).kind == ir::Kind::kConcat;
       if (is_concat || plan_.buffer_of[operand] >= 0) return AskForCopy(call, place);
       Place(operand, buffer, before, output);
     }
@@ -171,17 +172,21 @@ class StoragePlanner {
     ir::Value call = ir::kNoValue, operand = ir::kNoValue;
     const int place = OperandOf(value, &call, &operand);
     if (place < 0) {
+      // All that follow each other in one place get it together: a later one may stand before in the program.
+      while (previous_[value] != ir::kNoValue && plan_.buffer_of[previous_[value]] < 0) value = previous_[value];
       ir::Value end = value;
       while (next_[end] != ir::kNoValue) end = next_[end];
-      int32_t& buffer = plan_.buffer_of[value];
+      int32_t buffer = plan_.buffer_of[end];
       if (previous_[value] != ir::kNoValue) buffer = plan_.buffer_of[previous_[value]];
-      else if (plan_.buffer_of[end] >= 0) buffer = plan_.buffer_of[end];
-      else buffer = NewBuffer(BufferSpec::Kind::kTemp, -1, graph_.type(value));
+      if (buffer < 0) buffer = NewBuffer(BufferSpec::Kind::kTemp, -1, graph_.type(value));
+      for (; value != ir::kNoValue; value = next_[value]) {
+        if (plan_.buffer_of[value] < 0) plan_.buffer_of[value] = buffer;
+      }
       return;
     }
     const int32_t buffer = plan_.buffer_of[operand];
     plan_.buffer_of[value] = buffer;
-    const bool is_concat = graph_.node(operand).op == ir::Op::kConcat;
+    const bool is_concat = ir::Info(graph_.node(operand).op).kind == ir::Kind::kConcat;
     if (is_concat || plan_.buffers[buffer].kind != BufferSpec::Kind::kTemp) return AskForCopy(call, place);
     overwrites_.push_back({operand, value, -1});
   }
@@ -194,7 +199,7 @@ class StoragePlanner {
       const int group = units_->units[writer].group;
       const bool allowed =
           !is_writer  ? !units_->order.Reaches(writer, reader)
-          : group < 0 ? graph_.node(overwrite.after).op != ir::Op::kMatmul && IsOneOperand(overwrite)
+          : group < 0 ? ir::Info(graph_.node(overwrite.after).op).kind != ir::Kind::kMatmul && IsOneOperand(overwrite)
                       : MayOverwrite(bodies_[group], overwrite.before, overwrite.after);
       if (allowed) {
         units_->order.AddEdge(reader, writer);

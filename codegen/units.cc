@@ -38,10 +38,9 @@ Unit MatmulUnit(const ir::Graph& graph, const Factors& factors, const Partition&
   Unit unit;
   unit.call = matmul;
   unit.position = matmul;
-  for (const ir::Value operand : graph.node(matmul).inputs) {
-    const Matrix matrix = MatrixOf(graph, partition.concats, factors, operand);
-    AddRead(graph, partition.StoredAs(graph, matrix.base), &unit.reads);
-  }
+  const Product product = ProductOfMatrices(graph, partition.concats, factors, matmul);
+  for (const Matrix* operand : {&product.x, &product.y})
+    AddRead(graph, partition.StoredAs(graph, operand->base), &unit.reads);
   unit.writes.push_back(matmul);
   return unit;
 }
@@ -52,7 +51,7 @@ std::vector<Unit> CallUnits(const ir::Graph& graph, const Factors& factors,
   absl::flat_hash_map<ir::Value, size_t> unit_of_call;
   for (ir::Value v = 0; v < static_cast<ir::Value>(graph.nodes.size()); ++v) {
     const ir::Node& node = graph.node(v);
-    if (node.op == ir::Op::kMatmul)
+    if (ir::Info(node.op).kind == ir::Kind::kMatmul)
       units.push_back(MatmulUnit(graph, factors, partition, v));
     if (node.op == ir::Op::kResult) units[unit_of_call[node.inputs[0]]].writes.push_back(v);
     if (node.op != ir::Op::kCall) continue;

@@ -41,7 +41,7 @@ class Recorder final : public c10::OperatorKernel {
 // record instead of several, and what runs on the CPU is what eager runs there.
 // conj_physical_ has one kernel for all devices, which asks for the device's own loop.
 // `abs`, the logical functions and some others would write into an empty tensor and resize it, which is never recorded.
-constexpr std::array<std::string_view, 27> kWhole = {
+constexpr std::array<std::string_view, 29> kWhole = {
     "aten::_native_batch_norm_legit_no_training",
     "aten::_thnn_fused_gru_cell",
     "aten::_thnn_fused_gru_cell_backward",
@@ -50,6 +50,7 @@ constexpr std::array<std::string_view, 27> kWhole = {
     "aten::abs",
     "aten::complex",
     "aten::conj_physical_",
+    "aten::constant_pad_nd",
     "aten::convolution",
     "aten::convolution_backward",
     "aten::convolution_backward_overrideable",
@@ -67,6 +68,7 @@ constexpr std::array<std::string_view, 27> kWhole = {
     "aten::native_group_norm",
     "aten::native_layer_norm",
     "aten::polar",
+    "aten::slice_backward",
     "aten::smooth_l1_loss_backward",
     "aten::soft_margin_loss",
 };

@@ -193,6 +193,21 @@ Value Builder::Matmul(Value x, Value y) {
   return AppendOp(Op::kMatmul, {x, y}, {dtype(x), std::move(result)});
 }
 
+Value Builder::MatmulSum(Value x, Value y) {
+  return AppendOp(Op::kMatmulSum, {x, y}, {dtype(x), {dims(x)[1], dims(y)[2]}});
+}
+
+Value Builder::Stack(absl::Span<const Value> inputs, int dim) {
+  Node node;
+  node.op = Op::kStack;
+  node.inputs.assign(inputs.begin(), inputs.end());
+  node.type = type(inputs[0]);
+  node.type.dims.insert(node.type.dims.begin() + dim,
+                        Extent::Constant(static_cast<int64_t>(inputs.size())));
+  node.attrs.dim = dim;
+  return Append(std::move(node));
+}
+
 Value Builder::Concat(absl::Span<const Value> inputs, int dim, Extent extent) {
   if (inputs.size() == 1) return inputs[0];
   Node node;

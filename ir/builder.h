@@ -72,8 +72,12 @@ class Builder {
   // `inputs` side by side along `dim`, where they have `extent` elements together. One alone: itself.
   Value Concat(absl::Span<const Value> inputs, int dim, Extent extent);
 
+  // Equal types, along a new dim.
+  Value Stack(absl::Span<const Value> inputs, int dim);
+
   // Products of matrices: [m, k] by [k, n], or [b, m, k] by [b, k, n].
   Value Matmul(Value x, Value y);
+  Value MatmulSum(Value x, Value y);  // of batches, summed over them
 
   // Calls: all results, the first being the call itself. `record` names what lazy/ runs.
   // `may_fail`: it may refuse values.

@@ -276,15 +276,32 @@ absl::StatusOr<HostValue> Concat(const Node& node, Operands in, Sizes sizes) {
   return absl::InvalidArgumentError(absl::StrCat("concat: operands do not make ", out.sizes[node.attrs.dim], " elements"));
 }
 
-HostValue Matmul(const HostValue& x, const HostValue& y, Sizes sizes) {
+// A product for each batch; or, where `sums`, their sum.
+HostValue Matmul(const HostValue& x, const HostValue& y, Sizes sizes, bool sums) {
   HostValue out = MakeHostValue(x.dtype, std::move(sizes));
   const int64_t m = out.sizes[out.sizes.size() - 2], n = out.sizes.back(), k = x.sizes.back();
+  const int64_t batches = x.sizes.size() == 3 ? x.sizes[0] : 1;
   for (int64_t i = 0; i < out.num_elements(); ++i) {
-    const int64_t batch = i / (m * n), row = i / n % m, column = i % n;
+    const int64_t row = i / n % m, column = i % n;
+    const int64_t first = sums ? 0 : i / (m * n), end = sums ? batches : first + 1;
     double sum = 0;
-    for (int64_t p = 0; p < k; ++p)
-      sum += x.floats[(batch * m + row) * k + p] * y.floats[(batch * k + p) * n + column];
+    for (int64_t batch = first; batch < end; ++batch) {
+      for (int64_t p = 0; p < k; ++p)
+        sum += x.floats[(batch * m + row) * k + p] * y.floats[(batch * k + p) * n + column];
+    }
     out.floats[i] = RoundTo(out.dtype, sum);
+  }
+  return out;
+}
+
+HostValue Stack(const Node& node, Operands in, Sizes sizes) {
+  HostValue out = MakeHostValue(node.type.dtype, std::move(sizes));
+  const Sizes out_strides = RowMajorStrides(out.sizes);
+  Sizes strides = out_strides;
+  strides.erase(strides.begin() + node.attrs.dim);
+  for (size_t k = 0; k < in.size(); ++k) {
+    ForEach(in[k]->sizes, strides, static_cast<int64_t>(k) * out_strides[node.attrs.dim],
+            [&](int64_t i, int64_t to) { CopyElement(*in[k], i, out, to); });
   }
   return out;
 }
@@ -365,9 +382,10 @@ absl::StatusOr<HostValue> EvaluateNode(const Node& node, Operands operands,
     case Kind::kIndexed:
       return Take(node, *operands[0], *operands[1]);
     case Kind::kConcat:
+      if (node.op == Op::kStack) return Stack(node, operands, std::move(sizes));
       return Concat(node, operands, std::move(sizes));
     case Kind::kMatmul:
-      return Matmul(*operands[0], *operands[1], std::move(sizes));
+      return Matmul(*operands[0], *operands[1], std::move(sizes), node.op == Op::kMatmulSum);
     case Kind::kCall:
       break;
   }

@@ -52,7 +52,7 @@ using Ints = absl::InlinedVector<int64_t, 2>;  // few nodes have any
 // equality and fingerprint come from there. Fields an op does not use keep their defaults.
 struct Attrs {
   int64_t index = 0;     // param, scalar, result: which one. call: the record it stands for
-  int64_t dim = 0;       // iota, take, concat
+  int64_t dim = 0;       // iota, take, concat, stack
   Ints dims;             // permute, reductions
   bool keepdim = false;  // reductions
   Dims starts;           // slice: one per dim

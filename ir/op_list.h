@@ -98,8 +98,10 @@
                                                         out[i0..] = x[i0, .., index[i0..], .., ]; other extents equal or 1 in x */ \
   /* several values in one */                                                                                    \
   X(Concat, "concat", kConcat, -1, kSame, kNone)     /* along attr dim, in order; at least one */               \
+  X(Stack, "stack", kConcat, -1, kSame, kNone)       /* along a new dim, attr dim, of their number */              \
   /* products; f32 and f64 */                                                                                   \
   X(Matmul, "matmul", kMatmul, 2, kSame, kNone)      /* [m, k] by [k, n]; both with a batch dim in front, or neither */ \
+  X(MatmulSum, "matmul_sum", kMatmul, 2, kSame, kNone) /* [b, m, k] by [b, k, n], summed over b */                  \
   /* calls */                                                                                                   \
   X(Call, "call", kCall, -1, kAny, kNone)            /* attr callee (text), index (record), inout; result 0 is itself */ \
   X(Result, "result", kCall, 1, kAny, kNone)         /* result attr index (>= 1) of a call */

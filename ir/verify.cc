@@ -231,12 +231,40 @@ absl::Status VerifyConcat(const Graph& graph, const Node& node) {
   return Bad(node, extent, " elements along dim ", dim, ", the result is ", type.ToString());
 }
 
+absl::Status VerifyStack(const Graph& graph, const Node& node) {
+  Type part = node.type;
+  const int64_t dim = node.attrs.dim;
+  if (node.inputs.empty()) return Bad(node, "no operands");
+  if (dim < 0 || dim >= part.rank())
+    return Bad(node, "dim ", dim, " is out of range for ", part.ToString());
+  const Extent number = Extent::Constant(static_cast<int64_t>(node.inputs.size()));
+  if (part.dims[dim] != number)
+    return Bad(node, node.inputs.size(), " operands do not make ", part.ToString());
+  part.dims.erase(part.dims.begin() + dim);
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const Type& input = graph.type(node.inputs[i]);
+    if (input != part)
+      return Bad(node, "operand ", i, " is ", input.ToString(), ", not ", part.ToString());
+  }
+  return absl::OkStatus();
+}
+
+bool IsMultiplied(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF64; }
+
+absl::Status VerifyMatmulSum(const Graph& graph, const Node& node) {
+  const Type& x = graph.type(node.inputs[0]);
+  const Type& y = graph.type(node.inputs[1]);
+  const bool fits = IsMultiplied(x.dtype) && x.rank() == 3 && y.rank() == 3 &&
+                    x.dtype == y.dtype && x.dims[0] == y.dims[0] && x.dims[2] == y.dims[1];
+  if (fits && node.type == Type{x.dtype, {x.dims[1], y.dims[2]}}) return absl::OkStatus();
+  return Bad(node, x.ToString(), " by ", y.ToString(), " does not give ", node.type.ToString());
+}
+
 absl::Status VerifyMatmul(const Graph& graph, const Node& node) {
   const Type& x = graph.type(node.inputs[0]);
   const Type& y = graph.type(node.inputs[1]);
   const int rank = node.type.rank();
-  const bool computes = node.type.dtype == DType::kF32 || node.type.dtype == DType::kF64;
-  const bool fits = computes && x.dtype == node.type.dtype && y.dtype == node.type.dtype &&
+  const bool fits = IsMultiplied(node.type.dtype) && x.dtype == node.type.dtype && y.dtype == node.type.dtype &&
                     (rank == 2 || rank == 3) && x.rank() == rank && y.rank() == rank &&
                     x.dims[rank - 1] == y.dims[rank - 2] && node.type.dims[rank - 2] == x.dims[rank - 2] &&
                     node.type.dims[rank - 1] == y.dims[rank - 1] &&
@@ -322,9 +350,9 @@ absl::Status VerifyNode(const Graph& graph, Value v) {
     case Kind::kIndexed:
       return VerifyTake(graph, node);
     case Kind::kConcat:
-      return VerifyConcat(graph, node);
+      return node.op == Op::kStack ? VerifyStack(graph, node) : VerifyConcat(graph, node);
     case Kind::kMatmul:
-      return VerifyMatmul(graph, node);
+      return node.op == Op::kMatmulSum ? VerifyMatmulSum(graph, node) : VerifyMatmul(graph, node);
     case Kind::kCall:
       return VerifyCall(graph, node);
   }

@@ -7,8 +7,10 @@
 
 #include <ATen/autocast_mode.h>
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/addmm.h>
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/mm.h>
+#include <ATen/ops/zero.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include "absl/cleanup/cleanup.h"
@@ -37,16 +39,19 @@ at::ScalarType ScalarTypeOf(ir::DType dtype) { return dtype == ir::DType::kF64 ?
 }  // namespace
 
 BoundPlan::Matmul BoundPlan::BindMatmul(const codegen::Step& step, absl::Span<const int64_t> symbols) {
-  const auto bind = [&](const codegen::BoundMatrix& matrix, size_t rows, size_t columns) {
+  std::vector<int64_t> sizes;
+  for (const codegen::Monomial& size : step.sizes) sizes.push_back(codegen::Polynomial(size).Value(symbols));
+  const size_t rows = sizes.size() - 3, inner = rows + 1, columns = rows + 2;
+  const auto bind = [&](const codegen::BoundMatrix& matrix, size_t first, size_t second) {
     Geometry geometry;
     geometry.dtype = ScalarTypeOf(step.dtype);
     geometry.offset = matrix.offset.Value(symbols);
-    if (step.sizes.size() == 4) geometry.sizes.push_back(step.sizes[0].Value(symbols));
-    for (const size_t dim : {rows, columns}) geometry.sizes.push_back(step.sizes[dim].Value(symbols));
+    if (matrix.strides.size() == 3) geometry.sizes.push_back(sizes[0]);
+    geometry.sizes.push_back(sizes[first]);
+    geometry.sizes.push_back(sizes[second]);
     for (const codegen::Polynomial& stride : matrix.strides) geometry.strides.push_back(stride.Value(symbols));
     return geometry;
   };
-  const size_t rows = step.sizes.size() - 3, inner = rows + 1, columns = rows + 2;
   return {bind(step.x, rows, inner), bind(step.y, inner, columns), bind(step.result, rows, columns)};
 }
 
@@ -112,6 +117,10 @@ BoundPlan::BoundPlan(const Entry& entry, const LoweredTrace& lowered, const Plan
       const int64_t iterations = ir::NumElements(instance.range, symbols);
       if (iterations == 0) continue;
       launch.buffers.insert(launch.buffers.end(), instance.buffers.begin(), instance.buffers.end());
+      for (size_t k = 0; k < instance.buffers.size(); ++k) {
+        const ir::DType dtype = plan_.buffers[static_cast<size_t>(instance.buffers[k])].type.dtype;
+        launch.offset_bytes.push_back(instance.offsets[k].Value(symbols) * ir::SizeBytes(dtype));
+      }
       launch.scalars.insert(launch.scalars.end(), instance.scalars.begin(), instance.scalars.end());
       for (const ir::Extent extent : instance.extents) launch.extents.push_back(extent.Value(symbols));
       backends::BoundInstance& bound = launch.instances.emplace_back();
@@ -198,7 +207,9 @@ void BoundPlan::FillNumbers(const Trace& trace, std::vector<double>* numbers) co
 void BoundPlan::RunLaunch(const Launch& launch, Memory* memory) const {
   if (launch.instances.empty()) return;
   std::vector<void*> pointers(launch.buffers.size());
-  for (size_t i = 0; i < pointers.size(); ++i) pointers[i] = memory->Address(launch.buffers[i]);
+  for (size_t i = 0; i < pointers.size(); ++i) {
+    pointers[i] = static_cast<char*>(memory->Address(launch.buffers[i])) + launch.offset_bytes[i];
+  }
   std::vector<double> scalars(launch.scalars.size());
   for (size_t i = 0; i < scalars.size(); ++i) scalars[i] = memory->numbers[launch.scalars[i]];
   std::vector<backends::BoundInstance> instances = launch.instances;
@@ -228,10 +239,15 @@ void BoundPlan::RunMatmul(size_t step, Memory* memory) const {
   at::AutoDispatchBelowADInplaceOrView below_autograd;
   c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   base::Count(base::Counter::kLibraryCalls);
-  if (result.dim() == 2) {
+  if (x.dim() == 2) {
     at::mm_out(result, x, y);
-  } else {
+  } else if (!plan_step.sums) {
     at::bmm_out(result, x, y);
+  } else if (x.size(0) == 0) {
+    at::zero_(result);
+  } else {
+    at::mm_out(result, x[0], y[0]);
+    for (int64_t batch = 1; batch < x.size(0); ++batch) at::addmm_out(result, result, x[batch], y[batch]);
   }
 }
 

@@ -26,6 +26,7 @@ class BoundPlan {
   // The instances of a launch; their pointers stand one after the other.
   struct Launch {
     std::vector<int32_t> buffers, scalars;
+    std::vector<int64_t> offset_bytes;               // per buffer
     std::vector<int64_t> extents;
     std::vector<backends::BoundInstance> instances;  // all but the pointers
   };

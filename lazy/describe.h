@@ -63,7 +63,7 @@ class Describer {
   }
   bool Argument(size_t arg, const at::Scalar& number) {
     if (number.isSymbolic()) return sink_.Unrecordable();
-    return NumberWords(number) && sink_.Number(arg, number);
+    return NumberWords(number, op_.args[arg].is_unit) && sink_.Number(arg, number);
   }
   bool Argument(size_t arg, at::ArrayRef<at::Scalar> numbers) {
     bool ok = Push(kList, static_cast<int64_t>(numbers.size()));
@@ -193,9 +193,11 @@ class Describer {
     return ok && sink_.Number(arg, value);
   }
 
-  bool NumberWords(const at::Scalar& number) {
+  // `is_unit`: see Arg.
+  bool NumberWords(const at::Scalar& number, bool is_unit = false) {
     const Tag tag = number.isFloatingPoint() ? kDouble : number.isBoolean() ? kBool : number.isComplex() ? kComplex : kInt;
-    if (!Push(tag)) return false;
+    const bool is_one = is_unit && tag == kInt && number.toLong() == 1;
+    if (!Push(tag, is_one)) return false;
     if (!op_.structural_numbers) return true;
     if (tag == kComplex) {
       const c10::complex<double> value = number.toComplexDouble();

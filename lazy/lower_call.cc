@@ -170,6 +170,8 @@ class CallLowering final : public Lowering {
   }
 
   ir::Value NumberOf(int arg, int item, const c10::IValue& value, ir::DType as) {
+    const bool is_one = item < 0 && call_.op->args[static_cast<size_t>(arg)].is_unit && value.isInt() && value.toInt() == 1;
+    if (is_one) return b().Const(as, 1);
     LAZY_CHECK(value.isDouble() || value.isInt() || value.isBool(), call_.op->name, ": argument ", arg, " is no real number");
     return b().Cast(writer_.Number(call_, arg, item, !value.isDouble()), as);
   }

@@ -121,6 +121,8 @@ Op::Op(c10::OperatorHandle h) : handle(h), name(Key(h.operator_name())) {
     Arg arg;
     arg.kind = KindOf(argument.real_type());
     arg.written = argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+    const std::optional<c10::IValue>& usual = argument.default_value();
+    arg.is_unit = arg.kind == ArgKind::kNumber && usual.has_value() && usual->isInt() && usual->toInt() == 1;
     args.push_back(arg);
     writes |= arg.written;
     takes_tensors |= arg.kind <= ArgKind::kOptionalTensorList && !argument.is_out();

@@ -65,7 +65,9 @@ std::string StepPage::CallOf(const codegen::Step& step) const {
 std::string StepPage::DetailsOf(const codegen::Step& step) const {
   if (step.kind == codegen::Step::Kind::kCall) return Folded("call", ir::PrintNode(graph_, step.call));
   if (step.kind == codegen::Step::Kind::kMatmul) {
-    return Folded("sizes", absl::StrJoin(step.sizes, ", ", [](std::string* out, ir::Extent e) { absl::StrAppend(out, e.ToString()); }));
+    return Folded("sizes", absl::StrJoin(step.sizes, ", ", [](std::string* out, const codegen::Monomial& size) {
+                            absl::StrAppend(out, codegen::Polynomial(size).ToString());
+                          }));
   }
   std::string text;
   std::vector<int32_t> shown;

@@ -41,13 +41,10 @@ bool Concatenate(lazy::Lowering& call) {
 bool Stack(lazy::Lowering& call) {
   const ir::Type result = call.Result(0);
   const int dim = Wrapped(call.Int(1), result.rank());
-  ir::Dims dims = result.dims;
-  dims[static_cast<size_t>(dim)] = ir::Extent::Constant(1);
   std::vector<ir::Value> parts;
-  for (int k = 0; k < call.ListSize(0); ++k) {
-    parts.push_back(call.b().Reshape(call.b().Cast(call.ListTensor(0, k), result.dtype), dims));
-  }
-  call.Return(0, call.b().Concat(parts, dim, result.dims[static_cast<size_t>(dim)]));
+  for (int k = 0; k < call.ListSize(0); ++k) parts.push_back(call.b().Cast(call.ListTensor(0, k), result.dtype));
+  // Their number is a symbol there like any extent.
+  call.Return(0, call.b().Reshape(call.b().Stack(parts, dim), result.dims));
   return true;
 }
 

@@ -53,7 +53,7 @@ class GraphMaker {
   void Grow() {
     const Value x = Any();
     const int rank = b_ir_.rank(x);
-    switch (Pick(15)) {
+    switch (Pick(16)) {
       case 0:
         values_.push_back(b_ir_.Unary(Pick(2) != 0 ? Op::kTanh : Op::kNeg, x));
         break;
@@ -103,6 +103,9 @@ class GraphMaker {
         break;
       case 14:
         Matmul(x);
+        break;
+      case 15:
+        Stack(x);
         break;
       case 8: {
         const ir::Dims dims = {a_, b_, c_};
@@ -170,6 +173,7 @@ class GraphMaker {
 
   // x and another side by side along a dim of s0, s4 = 2 * s0 together; sometimes a half of that.
   void Concat(Value x) {
+    if (Pick(3) == 0) ConcatReshaped(x);
     ir::Dims dims = b_ir_.dims(x);
     const auto found = std::find(dims.begin(), dims.end(), a_);
     if (found == dims.end()) return;
@@ -188,9 +192,38 @@ class GraphMaker {
     const int rank = b_ir_.rank(x);
     if (rank < 2 || rank > 3) return;
     const Value y = b_ir_.Permute(Like(x), rank == 2 ? ir::Ints{1, 0} : ir::Ints{0, 2, 1});
-    const Value product = Pick(2) == 0 ? b_ir_.Matmul(x, y) : b_ir_.Matmul(y, x);
+    const bool sums = rank == 3 && Pick(2) == 0;
+    const Value left = Pick(2) == 0 ? x : y, right = left == x ? y : x;
+    const Value product = sums ? b_ir_.MatmulSum(left, right) : b_ir_.Matmul(left, Shared(right));
     values_.push_back(product);
     values_.push_back(b_ir_.Unary(Op::kTanh, b_ir_.Mul(product, b_ir_.Like(product, 0.01))));
+  }
+
+  // Of a batch, sometimes the first one for all.
+  Value Shared(Value x) {
+    const ir::Dims dims = b_ir_.dims(x);
+    if (dims.size() != 3 || Pick(2) == 0) return x;
+    ir::Dims one = dims;
+    one[0] = Extent::Constant(1);
+    return b_ir_.Expand(b_ir_.Slice(x, {3, Extent::Constant(0)}, one, {1, 1, 1}), dims);
+  }
+
+  // Parts whose dims no index map can split: [a, b] as [b, a].
+  void ConcatReshaped(Value x) {
+    if (b_ir_.dims(x) != ir::Dims{a_, b_}) return;
+    const Value turned = b_ir_.Reshape(x, {b_, a_});
+    const Value parts[] = {turned, Pick(2) == 0 ? turned : b_ir_.Permute(Like(x), {1, 0})};
+    values_.push_back(b_ir_.Permute(b_ir_.Concat(parts, 1, twice_a_), {1, 0}));
+  }
+
+  // A value of x's rank and more: x, others of its type, perhaps again, on top of each other.
+  void Stack(Value x) {
+    if (b_ir_.rank(x) > 2) return;
+    const Value parts[] = {x, Like(x), Pick(4) == 0 ? x : Like(x)};
+    Value whole = b_ir_.Stack(parts, Pick(b_ir_.rank(x) + 1));
+    if (Pick(2) == 0) whole = b_ir_.Unary(Op::kNeg, whole);
+    values_.push_back(whole);
+    values_.push_back(b_ir_.Reduce(Op::kSum, whole, {Pick(b_ir_.rank(whole))}, /*keepdim=*/false));
   }
 
   // Gives 2 a + b and a - b, the first perhaps in the place of a, and b perhaps a itself.

@@ -76,8 +76,12 @@ class PlanRun {
     std::vector<backends::BoundInstance> bound;
     for (size_t k = 0; k < step.instances.size(); ++k) {
       const Instance& instance = step.instances[k];
-      for (const int32_t buffer : instance.buffers)
-        numbers[k].buffers.push_back(memory_[buffer].data());
+      for (size_t i = 0; i < instance.buffers.size(); ++i) {
+        const int32_t buffer = instance.buffers[i];
+        const int64_t offset = instance.offsets[i].Value(inputs_->symbols);
+        numbers[k].buffers.push_back(memory_[buffer].data() +
+                                     offset * ir::SizeBytes(plan_.buffers[buffer].type.dtype));
+      }
       for (const ir::Extent extent : instance.extents)
         numbers[k].extents.push_back(extent.Value(inputs_->symbols));
       for (const int32_t scalar : instance.scalars) {
@@ -109,21 +113,25 @@ class PlanRun {
   void Multiply(const Step& step) {
     ASSERT_EQ(step.dtype, ir::DType::kF32);
     std::vector<int64_t> sizes;
-    for (const ir::Extent extent : step.sizes) sizes.push_back(extent.Value(inputs_->symbols));
+    for (const Monomial& size : step.sizes) sizes.push_back(Polynomial(size).Value(inputs_->symbols));
     const bool has_batch = sizes.size() == 4;
-    const int64_t rows = sizes[has_batch], inner = sizes[has_batch + 1], columns = sizes[has_batch + 2];
+    const int64_t batches = has_batch ? sizes[0] : 1, rows = sizes[has_batch], inner = sizes[has_batch + 1],
+                  columns = sizes[has_batch + 2];
     const auto number = [&](const BoundMatrix& matrix, int64_t b, int64_t i, int64_t j) -> float& {
       std::vector<int64_t> index = {i, j};
-      if (has_batch) index.insert(index.begin(), b);
+      if (matrix.strides.size() == 3) index.insert(index.begin(), b);
       return *reinterpret_cast<float*>(At(matrix, step.dtype, index));
     };
-    for (int64_t b = 0; b < (has_batch ? sizes[0] : 1); ++b) {
+    const int64_t results = step.sums ? 1 : batches, terms = step.sums ? batches : 1;
+    for (int64_t r = 0; r < results; ++r) {
       for (int64_t i = 0; i < rows; ++i) {
         for (int64_t j = 0; j < columns; ++j) {
           double sum = 0;
-          for (int64_t p = 0; p < inner; ++p)
-            sum += static_cast<double>(number(step.x, b, i, p)) * number(step.y, b, p, j);
-          number(step.result, b, i, j) = static_cast<float>(sum);
+          for (int64_t b = r; b < r + terms; ++b) {
+            for (int64_t p = 0; p < inner; ++p)
+              sum += static_cast<double>(number(step.x, b, i, p)) * number(step.y, b, p, j);
+          }
+          number(step.result, r, i, j) = static_cast<float>(sum);
         }
       }
     }

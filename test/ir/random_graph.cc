@@ -206,6 +206,7 @@ class Generator {
     const int dim = Any(dims);
     const Value other = AnyValue();
     const Value parts[] = {x, b_.type(other) == b_.type(x) ? other : x, x};
+    if (Below(4) == 0 && b_.rank(x) < 4) return b_.Stack(parts, dim);
     const int64_t extent = 3 * b_.dims(x)[dim].constant();
     return extent > 100 ? x : b_.Concat(parts, dim, Extent::Constant(extent));
   }

@@ -21,6 +21,7 @@ aten = torch.ops.aten
 SOURCES = pathlib.Path(__file__).parents[2] / "device" / "aten"
 FLOATS = [torch.float32, torch.float64, torch.bfloat16]
 REALS = FLOATS + [torch.int64, torch.uint8]
+PRODUCTS = [torch.float32, torch.float64]
 SHAPE = (6, 64)  # whole vectors: what is left over ATen rounds otherwise than the rest, in 16 bits and where it fuses
 
 
@@ -65,6 +66,13 @@ def case(name, call, dtypes=FLOATS, exact=True):
 def op(name):
     packet, _, overload = name.partition(".")
     return getattr(getattr(aten, packet), overload or "default")
+
+
+def linear_backward(x, gradient, weight):
+    """aten::linear_backward, which has no kernel on the CPU."""
+    if x.device.type == "lazy":
+        return aten.linear_backward(x, gradient, weight, [True] * 3)
+    return gradient @ weight, gradient.t() @ x, gradient.sum(0)
 
 
 for name in "neg abs".split():
@@ -174,6 +182,18 @@ case("native_dropout_backward", lambda t: aten.native_dropout_backward(t.y, t.m,
 case("copy_", lambda t: torch.empty_like(t.x).copy_(t.row), REALS)
 case("copy_", lambda t: torch.empty_like(t.y, dtype=torch.int32).copy_(t.y), REALS)
 case("clone", lambda t: aten.clone(t.x.t()), REALS)
+case("cat", lambda t: aten.cat([t.x, t.y[:, :3], t.x], 1), REALS)
+case("stack", lambda t: aten.stack([t.x, t.y, t.x], 1), REALS)
+case("constant_pad_nd", lambda t: aten.constant_pad_nd(t.x, [1, 2, 0, 3], 2), REALS)
+case("slice_backward", lambda t: aten.slice_backward(t.x[:, 1:5], [6, 64], 1, -60, -56, 1), REALS)
+case("select_backward", lambda t: aten.select_backward(t.row, [6, 64], 0, -2), REALS)
+case("max_pool2d_with_indices", lambda t: aten.max_pool2d_with_indices(t.image, [3, 2], [2, 1], [1, 0]), FLOATS)
+case("mm", lambda t: aten.mm(t.y, t.z.t()), PRODUCTS, exact=False)
+case("bmm", lambda t: aten.bmm(t.image[0], t.image[1].transpose(1, 2)), PRODUCTS, exact=False)
+case("addmm", lambda t: aten.addmm(t.row[:6], t.y, t.z.t(), beta=0.5, alpha=2), PRODUCTS, exact=False)
+case("baddbmm", lambda t: aten.baddbmm(t.image[2], t.image[0], t.image[1], beta=0), PRODUCTS, exact=False)
+case("linear", lambda t: aten.linear(t.y.view(2, 3, 64), t.z, t.row[:6]), PRODUCTS, exact=False)
+case("linear_backward", lambda t: linear_backward(t.y, t.z[:, :5], t.w[:5]), PRODUCTS, exact=False)
 case("fill_.Scalar", lambda t: torch.empty_like(t.x).fill_(3), REALS)
 case("fill_.Tensor", lambda t: torch.empty_like(t.x).fill_(t.number), REALS)
 case("zero_", lambda t: torch.empty_like(t.x).zero_(), REALS)
