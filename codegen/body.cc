@@ -90,7 +90,13 @@ class BodyMaker {
   int View(ir::Value v, int map) {
     const std::optional<IndexMap> input = InputMap(graph_, factors_, group_, v, 0, map);
     if (input.has_value()) return Get(graph_.node(v).inputs[0], group_.Intern(*input));
-    return Load(v, map);  // a reshape, whose elements lie in order where its input's do
+    return LoadReshaped(v, map);
+  }
+
+  // Its elements lie in order where its input's do. It may itself lie elsewhere, as a part of a concat that is made here.
+  int LoadReshaped(ir::Value v, int map) {
+    const ir::Value stored = partition_.StoredAs(graph_, graph_.node(v).inputs[0]);
+    return LoadAt(v, AddressOf(v, stored, Linearize(group_.maps[map], graph_.type(v).dims, factors_), /*written=*/false));
   }
 
   int Leaf(ir::Value v, int map) {
@@ -137,24 +143,26 @@ class BodyMaker {
     return Get(node.inputs[0], group_.Intern(taken));
   }
 
-  int Load(ir::Value v, int map) {
+  int Load(ir::Value v, int map) { return LoadAt(v, AddressOf(v, map, /*written=*/false)); }
+
+  int LoadAt(ir::Value v, int address) {
     Expression e{Expression::Kind::kLoad, v, graph_.type(v).dtype};
-    e.address = AddressOf(v, map, /*written=*/false);
-    Note(body_.addresses[e.address].index, &e);
+    e.address = address;
+    Note(body_.addresses[address].index, &e);
     return Add(std::move(e));
   }
 
   int AddressOf(ir::Value v, int map, bool written) {
-    // The part of a concat may be a reshape: it is made from its input's memory.
-    const bool is_made = !written && graph_.node(v).op == ir::Op::kReshape && partition_.concats.IsPlaced(v);
-    const ir::Value stored = partition_.StoredAs(graph_, is_made ? graph_.node(v).inputs[0] : v);
+    return AddressOf(v, partition_.StoredAs(graph_, v),
+                     AddressIn(graph_, partition_.concats, v, group_.maps[map], factors_), written);
+  }
+
+  int AddressOf(ir::Value v, ir::Value stored, Affine index, bool written) {
     LAZY_CHECK(stored != ir::kNoValue, "value ", v, " is read from memory but never stored");
     const auto found = std::find_if(body_.slots.begin(), body_.slots.end(), [&](const Slot& slot) {
       return slot.value == stored && slot.written == written;
     });
     const int slot = static_cast<int>(found - body_.slots.begin());
-    Affine index = is_made ? Linearize(group_.maps[map], graph_.type(v).dims, factors_)
-                           : AddressIn(graph_, partition_.concats, v, group_.maps[map], factors_);
     if (found == body_.slots.end()) body_.slots.push_back({stored, written, index.offset});
     index.offset += body_.slots[slot].offset * Polynomial(-1);
     body_.addresses.push_back({slot, std::move(index)});

@@ -18,8 +18,9 @@ using ir::Extent;
 using ir::Op;
 using ir::Value;
 
-constexpr size_t kFewest = 4;           // products that are worth it
-constexpr double kMostHeld = 4 << 20;   // bytes that are kept together instead of one after the other
+constexpr size_t kFewest = 4;           // products that are worth it, and so many are stacked
+constexpr double kMostHeld = 4 << 20;   // bytes of a product of the whole
+constexpr double kMostStacked = 128 << 10;  // bytes; eager has given back each term's by then
 constexpr double kSmall = 16e6;         // operations of one product; larger ones are fast alone
 constexpr double kMostUnused = 0.25;    // of the whole that nobody takes a slice of
 
@@ -129,13 +130,15 @@ class LongSums {
     AddTerms(v, &terms);
     if (terms.size() < kFewest || !AreAlike(terms)) return ir::kNoValue;
     std::sort(terms.begin(), terms.end());
-    const ir::Node& first = graph_.node(terms[0]);
-    if (first.op == Op::kSum) {
-      ir::Ints dims = {0};
-      for (const int64_t dim : first.attrs.dims) dims.push_back(dim + 1);
-      return b.Reshape(b.Sum(Stacked(b, terms, 0, moved), dims, /*keepdim=*/false), first.type.dims);
+    const size_t stacks = terms.size() / kFewest;
+    Value sum = ir::kNoValue;
+    for (size_t k = 0; k < stacks; ++k) {
+      const std::vector<Value> some(terms.begin() + static_cast<int64_t>(terms.size() * k / stacks),
+                                    terms.begin() + static_cast<int64_t>(terms.size() * (k + 1) / stacks));
+      const Value of_some = SumOf(b, some, moved);
+      sum = sum == ir::kNoValue ? of_some : b.Add(sum, of_some);
     }
-    return b.MatmulSum(Stacked(b, terms, 0, moved), Stacked(b, terms, 1, moved));
+    return sum;
   }
 
  private:
@@ -151,6 +154,20 @@ class LongSums {
     return inner_[v];
   }
 
+  Value SumOf(ir::Builder& b, const std::vector<Value>& terms, const std::vector<Value>& moved) const {
+    const ir::Node& first = graph_.node(terms[0]);
+    if (first.op != Op::kSum) return b.MatmulSum(Stacked(b, terms, 0, moved), Stacked(b, terms, 1, moved));
+    ir::Ints dims = {0};
+    for (const int64_t dim : first.attrs.dims) dims.push_back(dim + 1);
+    return b.Reshape(b.Sum(Stacked(b, terms, 0, moved), dims, /*keepdim=*/false), first.type.dims);
+  }
+
+  double BytesOf(const ir::Node& term) const {
+    double bytes = 0;
+    for (const Value input : term.inputs) bytes += TypicalBytes(graph_.type(input), options_);
+    return bytes;
+  }
+
   void AddTerms(Value v, std::vector<Value>* terms) {
     for (const Value input : graph_.node(v).inputs) {
       if (graph_.node(input).op == Op::kAdd && uses_[input] == 1) AddTerms(input, terms);
@@ -162,16 +179,14 @@ class LongSums {
     const ir::Node& first = graph_.node(terms[0]);
     const bool is_matmul = first.op == Op::kMatmul && first.type.rank() == 2;
     if (!is_matmul && first.op != Op::kSum) return false;
-    double held = 0;
     for (const Value term : terms) {
       const ir::Node& node = graph_.node(term);
       if (node.op != first.op || node.type != first.type || uses_[term] != 1 || node.attrs != first.attrs) return false;
       for (size_t k = 0; k < node.inputs.size(); ++k) {
         if (graph_.type(node.inputs[k]) != graph_.type(first.inputs[k])) return false;
-        held += TypicalBytes(graph_.type(node.inputs[k]), options_);
       }
     }
-    return held <= kMostHeld && (!is_matmul || Operations(graph_, first, options_) <= kSmall);
+    return BytesOf(first) * kFewest <= kMostStacked && (!is_matmul || Operations(graph_, first, options_) <= kSmall);
   }
 
   // Operand k of the terms; what is transposed is stacked as it was before.

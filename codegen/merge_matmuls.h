@@ -3,7 +3,7 @@
 //
 // A loop over time multiplies slice after slice of one value by the same weights: the whole value is
 // multiplied once, and each step takes its slice of that. Its gradient adds up a product, and a sum
-// for the bias, for each step: the operands are stacked, and the stacks multiplied or summed once.
+// for the bias, for each step: the operands are stacked, a few steps at a time, and the stacks multiplied or summed.
 #pragma once
 
 #include "codegen/compile.h"

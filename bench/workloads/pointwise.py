@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A chain of twelve pointwise ops on 2048 x 2048."""
+"""A chain of twelve pointwise ops on 2048 x 2048: GELU by tanh, written out, times a sigmoid gate, and a residual."""
 
 import torch
 
 
 def chain(x, y):
-    h = torch.relu(x * y + x)
-    h = ((h - y) * 0.5).abs()
-    h = (h + 1.0).sqrt().clamp(max=3.0)
-    return -(h * x) + y
+    t = torch.tanh((x + x * x * x * 0.044715) * 0.7978845608028654)
+    return (t + 1.0) * (x * 0.5) * torch.sigmoid(y) + x
 
 
 def make(variant):

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <torch/torch.h>
+#include <torch_lazy/torch_lazy.h>
 
 #include "test/device/tensors.h"
 
@@ -63,6 +64,34 @@ TEST_P(Optimizers, NoNumberIsNewsAfterTheThirdStep) {
     counts.emplace_back(Metric("trace_misses"), Metric("kernels_compiled") + Metric("kernels_from_disk"));
   }
   for (size_t step = 3; step < counts.size(); ++step) EXPECT_EQ(counts[step], counts[2]) << "at step " << step + 1;
+}
+
+// Launches of the last of some steps over 300 parameters.
+int64_t LaunchesOfAStep(const Make& make, bool clip) {
+  std::vector<torch::Tensor> parameters;
+  for (int k = 0; k < 300; ++k) parameters.push_back(torch::randn({8, 8}, torch::Device("lazy")).requires_grad_());
+  for (torch::Tensor& parameter : parameters) parameter.mutable_grad() = torch::randn({8, 8}, torch::Device("lazy"));
+  const Optimizer optimizer = make(parameters);
+  int64_t before = 0;
+  for (int step = 0; step < 4; ++step) {
+    Sync();
+    before = Metric("kernel_launches");
+    if (clip) torch::nn::utils::clip_grad_norm_(parameters, 1.0);
+    optimizer->step();
+  }
+  Sync();
+  return Metric("kernel_launches") - before;
+}
+
+TEST_P(Optimizers, UpdatesAllParametersInOneLaunch) {
+  SetOption("compile", "sync");
+  EXPECT_EQ(LaunchesOfAStep(GetParam().second, /*clip=*/false), 1);
+}
+
+// The norms, their stack's norm, and the updates with what they are clipped by.
+TEST_P(Optimizers, ClipsInAFewLaunches) {
+  SetOption("compile", "sync");
+  EXPECT_EQ(LaunchesOfAStep(GetParam().second, /*clip=*/true), 4);
 }
 
 INSTANTIATE_TEST_SUITE_P(
