@@ -66,14 +66,14 @@ def steady(build, workload, environments, rounds):
     return results
 
 
-def cold(build, workload, environments, rounds, prepare):
-    """{variant: seconds a step of the first two steps}, each in a fresh process; `prepare` empties the caches."""
+def cold(build, workload, environments, rounds, prepare, steps=2):
+    """{variant: seconds a step of the first steps}, each in a fresh process; `prepare` empties the caches."""
     results = {name: [] for name in environments}
     for _ in range(rounds):
         for name, environment in environments.items():
             prepare()
             process = Process(build, workload, name, environment)
-            results[name].append(process.run(2))
+            results[name].append(process.run(steps))
             process.close()
     return results
 
