@@ -125,8 +125,9 @@ int CompileSlowly() {
   const TemporaryFolder folder = *TemporaryFolder::Make();
   const std::string starts = absl::StrCat(folder.path(), "/starts");
   const std::string script = absl::StrCat(folder.path(), "/compiler");
+  // Asked at the end of its sleep: a child that has just started may not have got its niceness yet.
   const std::string text =
-      absl::StrCat("#!/bin/sh\nnice >> ", starts, "\nsleep 1.3\nexec g++ \"$@\"\n");
+      absl::StrCat("#!/bin/sh\nsleep 1.3\nnice >> ", starts, "\nexec g++ \"$@\"\n");
   if (!WriteFileWhole(script, text).ok() || chmod(script.c_str(), 0700) != 0) return 2;
   if (!base::SetOption("compiler", script).ok()) return 3;
   CompileJob job({CountFrom(1)});
