@@ -116,16 +116,20 @@ class SharedOperands {
 class LongSums {
  public:
   LongSums(const ir::Graph& graph, const CompileOptions& options)
-      : graph_(graph), options_(options), uses_(graph.nodes.size(), 0) {
+      : graph_(graph), options_(options), uses_(graph.nodes.size(), 0), inner_(graph.nodes.size(), false) {
     for (const ir::Node& node : graph.nodes) {
       for (const Value input : node.inputs) ++uses_[input];
     }
     for (const ir::Output& output : graph.outputs) ++uses_[output.value];
+    for (const ir::Node& node : graph.nodes) {
+      if (node.op != Op::kAdd) continue;
+      for (const Value input : node.inputs) inner_[input] = uses_[input] == 1;
+    }
   }
 
   // The sum of the stacked terms; kNoValue if the node is no such sum, or part of a longer one.
   Value Rewrite(ir::Builder& b, Value v, const std::vector<Value>& moved) {
-    if (graph_.node(v).op != Op::kAdd || IsInner(v)) return ir::kNoValue;
+    if (graph_.node(v).op != Op::kAdd || inner_[v]) return ir::kNoValue;
     std::vector<Value> terms;
     AddTerms(v, &terms);
     if (terms.size() < kFewest || !AreAlike(terms)) return ir::kNoValue;
@@ -142,18 +146,6 @@ class LongSums {
   }
 
  private:
-  // Whose only reader is another sum of the kind.
-  bool IsInner(Value v) {
-    if (inner_.empty()) {
-      inner_.resize(graph_.nodes.size(), false);
-      for (const ir::Node& node : graph_.nodes) {
-        if (node.op != Op::kAdd) continue;
-        for (const Value input : node.inputs) inner_[input] = uses_[input] == 1 && graph_.type(input) == node.type;
-      }
-    }
-    return inner_[v];
-  }
-
   Value SumOf(ir::Builder& b, const std::vector<Value>& terms, const std::vector<Value>& moved) const {
     const ir::Node& first = graph_.node(terms[0]);
     if (first.op != Op::kSum) return b.MatmulSum(Stacked(b, terms, 0, moved), Stacked(b, terms, 1, moved));
@@ -170,7 +162,7 @@ class LongSums {
 
   void AddTerms(Value v, std::vector<Value>* terms) {
     for (const Value input : graph_.node(v).inputs) {
-      if (graph_.node(input).op == Op::kAdd && uses_[input] == 1) AddTerms(input, terms);
+      if (graph_.node(input).op == Op::kAdd && inner_[input]) AddTerms(input, terms);
       else terms->push_back(input);
     }
   }
@@ -205,7 +197,7 @@ class LongSums {
   const ir::Graph& graph_;
   const CompileOptions& options_;
   std::vector<int> uses_;
-  std::vector<bool> inner_;
+  std::vector<bool> inner_;  // those whose one reader is an add
 };
 
 }  // namespace

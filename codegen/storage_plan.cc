@@ -46,7 +46,7 @@ class StoragePlanner {
       base::GiveWay();
     }
     for (ir::Value v = static_cast<ir::Value>(graph_.nodes.size()) - 1; v >= 0; --v) {
-      if (ir::Info(graph_.node(v).op).kind == ir::Kind::kConcat) PlaceParts(v);
+      if (IsConcat(v)) PlaceParts(v);
     }
     FindLastUses();
     for (ir::Value v = 0; v < static_cast<ir::Value>(graph_.nodes.size()); ++v) {
@@ -90,6 +90,8 @@ class StoragePlanner {
     }
   }
 
+  bool IsConcat(ir::Value v) const { return ir::Info(graph_.node(v).op).kind == ir::Kind::kConcat; }
+
   // The parts of a concat that is computed lie in its buffer.
   void PlaceParts(ir::Value whole) {
     bool is_computed = true;
@@ -117,7 +119,7 @@ class StoragePlanner {
     ir::Value call = ir::kNoValue, operand = ir::kNoValue;
     const int place = OperandOf(value, &call, &operand);
     const bool is_call = ir::Info(graph_.node(value).op).kind == ir::Kind::kCall;
-    const bool is_own = (is_call && place < 0) || ir::Info(graph_.node(value).op).kind == ir::Kind::kConcat;
+    const bool is_own = (is_call && place < 0) || IsConcat(value);
     if (plan_.buffer_of[value] >= 0 || (is_own && before != ir::kNoValue)) {
       return AskForCopy(output);  // taken, or memory of its own, which cannot be a parameter's
     }
@@ -127,8 +129,7 @@ class StoragePlanner {
       return;
     }
     if (operand != before) {
-      const bool is_concat = ir::Info(graph_.node(operand).op).kind == ir::Kind::kConcat;
-      if (is_concat || plan_.buffer_of[operand] >= 0) return AskForCopy(call, place);
+      if (IsConcat(operand) || plan_.buffer_of[operand] >= 0) return AskForCopy(call, place);
       Place(operand, buffer, before, output);
     }
     overwrites_.push_back({operand, value, -1});
@@ -186,8 +187,7 @@ class StoragePlanner {
     }
     const int32_t buffer = plan_.buffer_of[operand];
     plan_.buffer_of[value] = buffer;
-    const bool is_concat = ir::Info(graph_.node(operand).op).kind == ir::Kind::kConcat;
-    if (is_concat || plan_.buffers[buffer].kind != BufferSpec::Kind::kTemp) return AskForCopy(call, place);
+    if (IsConcat(operand) || plan_.buffers[buffer].kind != BufferSpec::Kind::kTemp) return AskForCopy(call, place);
     overwrites_.push_back({operand, value, -1});
   }
 

@@ -18,7 +18,7 @@ constexpr int64_t kMostInWindow = 25;  // elements; ATen's loop is better at mor
 struct Window {
   int dim;  // of the input
   int64_t kernel, stride, padding, dilation;
-  int64_t input, output;  // elements
+  int64_t input;  // elements
 };
 
 int64_t Item(const ir::Ints& list, size_t k, int64_t otherwise) {
@@ -26,17 +26,15 @@ int64_t Item(const ir::Ints& list, size_t k, int64_t otherwise) {
 }
 
 // The element `at` of each window.
-ir::Value ElementOfWindows(lazy::Lowering& call, ir::Value padded, const Window* windows, const int64_t* at) {
-  ir::Builder& b = call.b();
-  ir::Dims sizes = b.dims(padded), starts(sizes.size(), ir::Extent::Constant(0));
-  ir::Ints steps(sizes.size(), 1);
+ir::Value ElementOfWindows(lazy::Lowering& call, ir::Value padded, const ir::Dims& dims, const Window* windows, const int64_t* at) {
+  ir::Dims starts(dims.size(), ir::Extent::Constant(0));
+  ir::Ints steps(dims.size(), 1);
   for (int k = 0; k < 2; ++k) {
     const size_t dim = static_cast<size_t>(windows[k].dim);
     starts[dim] = call.ExtentOf(at[k] * windows[k].dilation);
-    sizes[dim] = call.ExtentOf(windows[k].output);
     steps[dim] = windows[k].stride;
   }
-  return b.Slice(padded, starts, sizes, steps);
+  return call.b().Slice(padded, starts, dims, steps);
 }
 
 // Its index in the rows and columns of the input, as ATen counts them; the first is moved into the input.
@@ -88,7 +86,6 @@ bool MaxPool2d(lazy::Lowering& call) {
     w.padding = Item(padding, k, 0);
     w.dilation = Item(dilation, k, 1);
     w.input = sizes[static_cast<size_t>(w.dim)];
-    w.output = (w.input + 2 * w.padding - w.dilation * (w.kernel - 1) - 1) / w.stride + 1;
   }
   if (windows[0].kernel * windows[1].kernel > kMostInWindow) return false;
   for (const Window& w : windows) {
@@ -102,7 +99,7 @@ bool MaxPool2d(lazy::Lowering& call) {
   int64_t at[2];
   for (at[0] = 0; at[0] < windows[0].kernel; ++at[0]) {
     for (at[1] = 0; at[1] < windows[1].kernel; ++at[1]) {
-      candidates.push_back({ElementOfWindows(call, x, windows, at), IndexOfElement(call, dims, windows, at)});
+      candidates.push_back({ElementOfWindows(call, x, dims, windows, at), IndexOfElement(call, dims, windows, at)});
     }
   }
   const Candidate best = Best(b, candidates);
