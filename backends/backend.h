@@ -2,6 +2,7 @@
 // What lazy/ asks of a machine.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -46,6 +47,11 @@ class Backend {
   virtual std::shared_ptr<Module> Compile(absl::Span<const codegen::Kernel> kernels, bool wait) = 0;
   // Runs independent instances in one parallel region on the calling thread's team.
   virtual void Launch(absl::Span<const BoundInstance> instances) = 0;
+  // For a thread of ours, which must have no team: from now on its launches are done by itself and by
+  // whoever calls Help(). One that is worth it adds one to `offers` and notifies. One thread only.
+  virtual void OfferLaunches(std::atomic<uint32_t>* /*offers*/) {}
+  // Takes part in such a launch. False if there is none.
+  virtual bool Help() { return false; }
   // Memory that keeps its pages: 64-byte aligned, from a pool. Null only if the system has no more;
   // never for size 0.
   virtual void* Allocate(size_t size_bytes) = 0;

@@ -28,6 +28,7 @@ namespace torch_lazy::base {
   X(Disable, "disable", kText, "", "", "passes not to run, separated by commas")                 \
   X(Verify, "verify", kSwitch, "0", "", "check each graph after each pass")                      \
   X(Compare, "compare", kSwitch, "0", "", "run ATen beside each compiled trace and compare")     \
+  X(Overlap, "overlap", kSwitch, "1", "", "run short traces beside the program, which records the next")    \
   X(Numerics, "numerics", kChoice, "eager", "eager|fast",                                        \
     "fast gives up eager's rounding of 16-bit floats")                                           \
   X(Compile, "compile", kChoice, "async", "async|sync|off",                                      \

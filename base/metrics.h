@@ -29,6 +29,7 @@ namespace torch_lazy::base {
   X(TraceHits, "trace_hits", kCount)                 \
   X(TraceMisses, "trace_misses", kCount)             \
   X(TracesInterpreted, "traces_interpreted", kCount) \
+  X(TracesAhead, "traces_ahead", kCount)             \
   X(KernelsCompiled, "kernels_compiled", kCount)     \
   X(KernelsFromDisk, "kernels_from_disk", kCount)    \
   X(KernelLaunches, "kernel_launches", kCount)       \

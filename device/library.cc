@@ -12,6 +12,7 @@
 #include "lazy/explain.h"
 #include "lazy/history.h"
 #include "lazy/python_line.h"
+#include "lazy/run_thread.h"
 #include "lazy/storage.h"
 
 namespace torch_lazy::device {
@@ -27,14 +28,20 @@ void SetOption(std::string name, std::string value) {
   TORCH_CHECK_VALUE(status.ok(), "set_option: ", std::string(status.message()));
 }
 
+std::string Metrics() {
+  lazy::RunThread::Get().Drain();
+  return base::MetricsJson();
+}
+
 void ResetMetrics() {
+  lazy::RunThread::Get().Drain();
   base::ResetMetrics();
   lazy::ForgetHistory();
 }
 
 TORCH_LIBRARY(torch_lazy, m) {
   m.def("sync() -> ()", &Sync);
-  m.def("metrics() -> str", &base::MetricsJson);
+  m.def("metrics() -> str", &Metrics);
   m.def("explain() -> str", &lazy::Explain);
   m.def("operators() -> str", &OperatorClasses);
   m.def("reset_metrics() -> ()", &ResetMetrics);

@@ -20,6 +20,17 @@ void Note(const CallOperand& operand, int32_t slot, Noting* noting) {
 
 }  // namespace
 
+void ComeAfter(const LazyStorageImpl& storage, int32_t slot, const std::shared_ptr<Trace>& trace) {
+  for (const LazyStorageImpl::Touch& touch : storage.touches) {
+    if (touch.trace == trace || !touch.trace->RunsAhead()) continue;
+    if (trace->after != touch.trace) trace->after = touch.trace;
+    if (touch.trace.get() != storage.writer || trace->slots[slot].inherits) continue;
+    touch.trace->heirs.push_back({touch.slot, trace, slot});
+    trace->slots[slot].inherits = true;
+    trace->slots[slot].older = true;
+  }
+}
+
 void TouchOperands(c10::ArrayRef<CallOperand> operands, c10::ArrayRef<int32_t> slots, const std::shared_ptr<Trace>& trace) {
   for (size_t k = 0; k < operands.size(); ++k) {
     LazyStorageImpl* storage = operands[k].storage;
@@ -27,10 +38,12 @@ void TouchOperands(c10::ArrayRef<CallOperand> operands, c10::ArrayRef<int32_t> s
       trace->slots.push_back({storage->content, storage, storage->nbytes(), /*external=*/true, /*written=*/false,
                               static_cast<uint32_t>(trace->path.size())});
       trace->slots.back().older = static_cast<bool>(storage->content);
+      ComeAfter(*storage, slots[k], trace);
       storage->touches.push_back({trace, slots[k]});
       if (trace->noting != nullptr) Note(operands[k], slots[k], trace->noting);
     }
     if (operands[k].written && !trace->slots[slots[k]].written) {
+      ComeAfter(*storage, slots[k], trace);
       trace->slots[slots[k]].written = true;
       storage->writer = trace.get();
       ArmPlaceholder(storage);

@@ -19,6 +19,7 @@
 #include "base/metrics.h"
 #include "lazy/interpreter.h"
 #include "lazy/memory.h"
+#include "lazy/product_threads.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -136,6 +137,7 @@ BoundPlan::BoundPlan(const Entry& entry, const LoweredTrace& lowered, const Plan
   }
   FindSaves();
   FindLastReads();
+  runs_ahead_ = IsShort() && CanLimitProductThreads() && planned.dump_folder().empty() && backends::Get().computes();
   if (!planned.dump_folder().empty()) {
     page_ = std::make_unique<StepPage>(planned.dump_folder(), graph_, plan_, size_bytes_);
   }
@@ -164,6 +166,26 @@ void BoundPlan::FindLastReads() {
     last_reads_[last_read[b]].push_back(static_cast<int32_t>(b));
     undoable_end_ = std::min(undoable_end_, last_read[b] + 1);
   }
+}
+
+bool BoundPlan::IsShort() const {
+  constexpr double kNanosecondsPerCall = 1500;     // to record it, with what autograd and the program do
+  constexpr double kFlopsPerNanosecond = 100;      // of one thread
+  constexpr double kNanosecondsPerProduct = 1000;  // to call the library
+  constexpr double kMostKernels = 4;               // they are shared with whoever waits, products are not
+  double products = 0, kernels = 0;
+  for (size_t s = 0; s < plan_.steps.size(); ++s) {
+    if (plan_.steps[s].kind == codegen::Step::Kind::kCall) return false;
+    for (const backends::BoundInstance& instance : launches_[s].instances) {
+      kernels += static_cast<double>(instance.iterations) * instance.cost_per_iteration;
+    }
+    if (plan_.steps[s].kind != codegen::Step::Kind::kMatmul) continue;
+    const Matmul& matmul = matmuls_[s];
+    products += kNanosecondsPerProduct +
+                2.0 * static_cast<double>(c10::multiply_integers(matmul.x.sizes) * matmul.y.sizes.back()) / kFlopsPerNanosecond;
+  }
+  const double recording = kNanosecondsPerCall * static_cast<double>(entry_.calls().size());
+  return products <= recording && kernels <= kMostKernels * recording;
 }
 
 void BoundPlan::FindSaves() {
@@ -296,6 +318,7 @@ void BoundPlan::RunStep(size_t step, Trace* trace, Memory* memory) const {
 }
 
 bool BoundPlan::Run(Trace* trace) const {
+  const OneProductThread one(runs_ahead_);
   Memory memory(*this, trace);
   FillNumbers(*trace, &memory.numbers);
   size_t step = 0;

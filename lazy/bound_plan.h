@@ -22,6 +22,10 @@ class BoundPlan {
   // Raises what cannot be undone.
   bool Run(Trace* trace) const;
 
+  // True if a run costs little beside the recording, and consists of kernels and products alone. Follows from the calls and
+  // the sizes, not from times, since such a plan's products have one thread wherever it runs: digits must not change.
+  bool runs_ahead() const { return runs_ahead_; }
+
  private:
   // The instances of a launch; their pointers stand one after the other.
   struct Launch {
@@ -37,6 +41,7 @@ class BoundPlan {
   static Matmul BindMatmul(const codegen::Step& step, absl::Span<const int64_t> symbols);
   void FindSaves();
   void FindLastReads();
+  bool IsShort() const;
   void RunStep(size_t step, Trace* trace, Memory* memory) const;
   void RunLaunch(const Launch& launch, Memory* memory) const;
   void RunMatmul(size_t step, Memory* memory) const;
@@ -55,6 +60,7 @@ class BoundPlan {
   size_t failing_end_ = 0;                   // no step from here on may fail ...
   size_t undoable_end_ = 0;                  // ... and from here on, what has been written, or let go, cannot be undone
   std::vector<std::vector<int32_t>> last_reads_;  // per step: parameters that nothing writes and nothing later reads
+  bool runs_ahead_ = false;
   std::unique_ptr<StepPage> page_;                // null without option dump
 };
 

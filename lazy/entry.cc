@@ -89,6 +89,12 @@ void Entry::Run(Trace* trace, bool once) {
   Interpret(*this, trace);
 }
 
+bool Entry::RunsAhead() {
+  if (base::Compilation() == base::CompileMode::kOff || base::Number(base::Option::kCompare) != 0) return false;
+  std::lock_guard<std::mutex> lock(lock_);
+  return bound_ != nullptr && bound_->runs_ahead();
+}
+
 void Entry::CountCalls(bool compiled) const {
   int64_t by_aten = 0;
   for (size_t k = 0; k < calls_.size(); ++k) {

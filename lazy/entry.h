@@ -27,6 +27,9 @@ class Entry {
   // cut is expected again, so nothing is asked of the compiler.
   void Run(Trace* trace, bool once);
 
+  // True if the trace may run while the next is recorded: Note [Runs ahead].
+  bool RunsAhead();
+
   // True if a cut whose live written slots are `live` can use this entry.
   bool Serves(const std::vector<bool>& live) const;
   const std::vector<bool>& live() const { return live_; }

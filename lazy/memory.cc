@@ -90,6 +90,11 @@ void InstallPooledResults() {
 PooledResults::PooledResults() { ++num_scopes; }
 PooledResults::~PooledResults() { --num_scopes; }
 
+bool IsPooled(const c10::Storage& content) {
+  const c10::DeleterFnPtr deleter = content.data_ptr().get_deleter();
+  return deleter == &FreeBlock || deleter == c10::GetCPUAllocator()->raw_deleter() || deleter == c10::GetDefaultCPUAllocator()->raw_deleter();
+}
+
 c10::Storage NewContent(size_t size_bytes) {
   static PoolAllocator* const allocator = new PoolAllocator;
   return c10::Storage(c10::Storage::use_byte_size_t(), size_bytes, allocator->allocate(size_bytes), allocator,

@@ -13,7 +13,7 @@ const std::shared_ptr<Trace>& OpenTrace(std::unique_lock<std::recursive_mutex>* 
   while (trace->ends_step) {
     const std::shared_ptr<Trace> ended = trace;
     lock->unlock();
-    CutAndRun(ended, "step");
+    CutAndGoOn(ended, "step");
     lock->lock();
     ThreadTrace();  // another one
   }
@@ -33,11 +33,11 @@ Prediction::Prediction(const Op& op)
 
 bool Prediction::Operand(const CallOperand& operand) {
   LazyStorageImpl* storage = operand.storage;
-  if (storage->writer != nullptr && storage->writer != trace_.get()) return false;
+  if (storage->writer != nullptr && storage->writer != trace_.get() && !storage->writer->RunsAhead()) return false;
   int32_t slot = -1;
   for (const LazyStorageImpl::Touch& touch : storage->touches) {
     if (touch.trace.get() == trace_.get()) slot = touch.slot;
-    else if (operand.written) return false;  // another thread's trace reads it
+    else if (operand.written && !touch.trace->RunsAhead()) return false;  // another thread's trace reads it
   }
   if (slot < 0) slot = new_slots_.Of(storage);
   operands_.push_back(operand);

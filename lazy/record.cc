@@ -18,7 +18,7 @@ namespace {
 std::shared_ptr<Trace> Conflict(const CallDescription& call, const Trace* own) {
   for (const CallOperand& operand : call.operands) {
     for (const LazyStorageImpl::Touch& touch : operand.storage->touches) {
-      if (touch.trace.get() == own) continue;
+      if (touch.trace.get() == own || touch.trace->RunsAhead()) continue;
       CheckNotFailed(*touch.trace);
       if (operand.written || touch.trace.get() == operand.storage->writer) return touch.trace;
     }
@@ -151,10 +151,10 @@ bool Record(const Op& op, CallDescription& call, torch::jit::Stack* stack) {
       case Recorded::kYes:
         ReturnResults(op, *results.shape, std::move(results.made), stack);
         if (results.diverged) NoteDivergence();
-        if (reason != nullptr) CutThreadTrace(reason);
+        if (reason != nullptr) CutAndGoOn(NewestTrace(), reason);
         return true;
       case Recorded::kConflict:
-        CutAndRun(conflict, reason);
+        CutAndGoOn(conflict, reason);
         break;
       case Recorded::kNo:
         if (asked) return false;

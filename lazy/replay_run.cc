@@ -18,7 +18,7 @@ using Source = ReplayNote::Source;
 // The trace of another thread that must run before this one may read, or write, the storage.
 std::shared_ptr<Trace> ConflictOver(const LazyStorageImpl& storage, bool written, const Trace* own) {
   for (const LazyStorageImpl::Touch& touch : storage.touches) {
-    if (touch.trace.get() == own) continue;
+    if (touch.trace.get() == own || touch.trace->RunsAhead()) continue;
     CheckNotFailed(*touch.trace);
     if (written || touch.trace.get() == storage.writer) return touch.trace;
   }
@@ -31,6 +31,8 @@ void Attach(const std::shared_ptr<Trace>& trace, size_t slot, LazyStorageImpl* s
   at.owner = storage;
   at.calls_at_death = UINT32_MAX;
   if (at.external) at.content = storage->content;
+  at.inherits = false;
+  ComeAfter(*storage, static_cast<int32_t>(slot), trace);
   storage->touches.push_back({trace, static_cast<int32_t>(slot)});
   if (!at.written) return;
   storage->writer = trace.get();
@@ -113,7 +115,7 @@ class Run {
           return MustCut(trace.get(), /*grown=*/false);
         }
       }
-      CutAndRun(conflict, "another thread");
+      CutAndGoOn(conflict, "another thread");
     }
   }
 
@@ -177,12 +179,12 @@ class Run {
 std::optional<std::vector<at::Tensor>> RunNote(const ReplayNote& note, at::TensorList inputs, std::vector<c10::IValue> numbers) {
   Run run(note, inputs);
   if (!run.FindCaptured() || !run.FindStorages()) return std::nullopt;
-  CutThreadTrace("replay");
+  if (const std::shared_ptr<Trace> trace = NewestTrace(); trace != nullptr && trace->num_calls() != 0) CutAndGoOn(trace, "replay");
   run.DrawNumbers();
   const char* reason = run.PutTrace(std::move(numbers));
   run.CountWrites();
   std::vector<at::Tensor> results = run.Results();
-  if (reason != nullptr) CutThreadTrace(reason);
+  if (reason != nullptr) CutAndGoOn(NewestTrace(), reason);
   return results;
 }
 

@@ -4,20 +4,16 @@
 #include <condition_variable>
 #include <utility>
 
-#include <c10/core/AutogradState.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
-#include "absl/strings/str_cat.h"
 #include "base/flags.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "lazy/background.h"
 #include "lazy/entry.h"
-#include "lazy/geometry.h"
 #include "lazy/gil.h"
 #include "lazy/history.h"
 #include "lazy/memory.h"
-#include "lazy/noting.h"
+#include "lazy/run_thread.h"
 #include "lazy/segments.h"
 #include "lazy/settings.h"
 #include "lazy/storage.h"
@@ -26,60 +22,9 @@
 namespace torch_lazy::lazy {
 namespace {
 
-// The trie for a new trace. The former one is freed in the background, which takes a while.
-const std::shared_ptr<Trie>& TrieForNew() {
-  std::shared_ptr<Trie>& trie = CurrentTrie();
-  if (trie != nullptr && static_cast<int64_t>(trie->num_calls()) >= base::Number(base::Option::kMaxKnownOps)) {
-    LAZY_LOG(1, "known traces of ", trie->num_calls(), " calls are forgotten");
-    ForgetSites();
-    InBackground([former = std::move(trie)] {});
-    trie = nullptr;
-  }
-  if (trie == nullptr) trie = std::make_shared<Trie>();
-  return trie;
-}
-
 std::condition_variable_any& TraceDone() {
   static auto* const done = new std::condition_variable_any;
   return *done;
-}
-
-std::vector<std::weak_ptr<Trace>>& AllTraces() {
-  static auto* const traces = new std::vector<std::weak_ptr<Trace>>;
-  return *traces;
-}
-
-std::shared_ptr<Trace>& CurrentTrace() {
-  thread_local std::shared_ptr<Trace> trace;
-  return trace;
-}
-
-// Backward runs on the caller's thread: handing each autograd node to another thread costs more than recording it, and a
-// trace belongs to one thread. A user may switch it on again.
-void PrepareThread() {
-  thread_local const bool prepared = [] {
-    c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
-    return true;
-  }();
-  (void)prepared;
-}
-
-// After the thread's last one, whose length its arrays start with.
-std::shared_ptr<Trace> NewTrace(const Trace* last) {
-  PrepareThread();
-  auto trace = std::make_shared<Trace>();
-  trace->trie = TrieForNew();
-  trace->at = trace->trie->root()->expected;
-  if (last != nullptr) trace->age = last->age;
-  if (last != nullptr && last->state == Trace::State::kDone) {
-    trace->slots.reserve(last->final_slots);
-    trace->path.reserve(last->path.size());
-    trace->numbers.reserve(last->final_numbers);
-  }
-  std::vector<std::weak_ptr<Trace>>& all = AllTraces();
-  std::erase_if(all, [](const std::weak_ptr<Trace>& t) { return t.expired(); });
-  all.push_back(trace);
-  return trace;
 }
 
 // At a step's end, all that the program might wait for there: whether it does or goes on, the entry is the same.
@@ -106,29 +51,36 @@ std::string TextOfError() {
   }
 }
 
-// Storages take what the run has left in their slots, and are no longer part of the trace. Not so those that were made by
-// calls after one that failed: they have no value.
+// The storage takes what the run has left in its slot, and is no longer part of the trace. Not so one that the trace should
+// have made, or inherited, and did not: it has no value.
+void GiveBack(const std::shared_ptr<Trace>& trace, Trace::Slot* slot) {
+  LazyStorageImpl* owner = slot->owner;
+  if (!trace->failure.empty() && !slot->content && (!slot->external || slot->inherits)) return;
+  auto& touches = owner->touches;
+  touches.erase(std::remove_if(touches.begin(), touches.end(), [&](const auto& t) { return t.trace == trace; }), touches.end());
+  if (!slot->written) return;
+  owner->content = std::move(slot->content);
+  if (owner->writer == trace.get()) owner->writer = nullptr;
+}
+
 void Finish(const std::shared_ptr<Trace>& trace, std::string failure = "") {
   std::vector<Trace::Slot> slots;
   std::vector<c10::IValue> numbers;
   {
     Locked lock(DeviceLock());
     trace->failure = std::move(failure);
+    for (const Trace::Heir& heir : trace->heirs) {  // Note [Runs ahead]
+      heir.trace->slots[heir.its_slot].content = trace->slots[heir.slot].content;
+      heir.trace->failure_before = trace->failure;
+    }
     for (Trace::Slot& slot : trace->slots) {
-      if (slot.owner == nullptr) continue;
-      if (!trace->failure.empty() && !slot.external && !slot.content) continue;
-      auto& touches = slot.owner->touches;
-      touches.erase(std::remove_if(touches.begin(), touches.end(), [&](const auto& t) { return t.trace == trace; }),
-                    touches.end());
-      if (!slot.written) continue;
-      slot.owner->content = std::move(slot.content);
-      slot.owner->writer = nullptr;
+      if (slot.owner != nullptr) GiveBack(trace, &slot);
     }
     trace->state = Trace::State::kDone;
     trace->final_slots = trace->slots.size();
     trace->final_numbers = trace->numbers.size();
     slots.swap(trace->slots);
-    numbers.swap(trace->numbers);
+    if (!trace->is_ahead) numbers.swap(trace->numbers);
     if (!trace->failure.empty()) trace->slots.resize(slots.size());  // some storages stay
   }
   TraceDone().notify_all();
@@ -142,15 +94,55 @@ bool IsOnce(const Trace& trace, const char* reason) {
   return trace.fragment && trace.age < kFirstSteps && base::Compilation() != base::CompileMode::kSync;
 }
 
-}  // namespace
-
-std::shared_ptr<Trace>& ThreadTrace() {
-  std::shared_ptr<Trace>& trace = CurrentTrace();
-  if (trace == nullptr || trace->state != Trace::State::kPending) trace = NewTrace(trace.get());
-  return trace;
+void Run(Trace* trace, Entry* entry, const std::vector<size_t>& cuts, bool once) {
+  if (std::exchange(trace->after, nullptr) != nullptr) RunThread::Get().Wait();
+  TORCH_CHECK(trace->failure_before.empty(), trace->failure_before);
+  if (entry != nullptr) {
+    entry->Run(trace, once);
+  } else {
+    RunParts(trace, cuts);
+  }
 }
 
-void CutAndRun(const std::shared_ptr<Trace>& trace, const char* reason) {
+// What the run of a trace on a thread of ours must not be the last to own: memory that somebody else frees, and numbers.
+struct Kept {
+  std::shared_ptr<Trace> trace;
+  std::vector<c10::Storage> contents;
+};
+
+// True if the trace will run on a thread of ours: Note [Runs ahead].
+bool RunAhead(const std::shared_ptr<Trace>& trace, Entry* entry) {
+  if (base::Number(base::Option::kOverlap) == 0 || !entry->RunsAhead() || trace->settings() != CurrentSettings()) return false;
+  RunThread& thread = RunThread::Get();
+  if (!thread.Acquire()) return false;
+  auto kept = std::make_shared<Kept>(Kept{trace, {}});
+  {
+    Locked lock(DeviceLock());
+    for (const Trace::Slot& slot : trace->slots) {
+      if (slot.content && !IsPooled(slot.content)) kept->contents.push_back(slot.content);
+    }
+    trace->final_slots = trace->slots.size();
+    trace->final_numbers = trace->numbers.size();
+    trace->after = nullptr;  // done, since the thread is free
+    trace->is_ahead = true;
+  }
+  const auto run = [entry, &trace = kept->trace] {
+    try {
+      Run(trace.get(), entry, {}, /*once=*/false);
+    } catch (...) {
+      Finish(trace, TextOfError());
+      throw;
+    }
+    Finish(trace);
+  };
+  base::Count(base::Counter::kTracesAhead);
+  thread.Post(run, std::move(kept));
+  return true;
+}
+
+enum class Then { kWait, kGoOn };
+
+void Cut(const std::shared_ptr<Trace>& trace, const char* reason, Then then) {
   ReleaseGil release;
   // Modes of the program (of Python's dispatch, of function transforms) saw these calls when they were recorded.
   const c10::impl::ForceDispatchKeyGuard no_modes{c10::impl::LocalDispatchKeySet(c10::impl::PODLocalDispatchKeySet{})};
@@ -158,6 +150,11 @@ void CutAndRun(const std::shared_ptr<Trace>& trace, const char* reason) {
   std::vector<size_t> cuts;
   {
     std::unique_lock<std::recursive_mutex> lock(DeviceLock());
+    if (trace->RunsAhead()) {
+      lock.unlock();
+      if (then == Then::kWait) RunThread::Get().Wait();
+      return;
+    }
     if (trace->state == Trace::State::kRunning) {
       TraceDone().wait(lock, [&] { return trace->state == Trace::State::kDone; });
     }
@@ -172,12 +169,9 @@ void CutAndRun(const std::shared_ptr<Trace>& trace, const char* reason) {
   LAZY_LOG(1, "cut: ", reason, ", ", trace->num_calls(), " calls");
   const bool once = IsOnce(*trace, reason);
   try {
+    if (then == Then::kGoOn && entry != nullptr && !once && RunAhead(trace, entry)) return;
     const UseSettings settings(trace->num_calls() != 0 ? trace->settings() : CurrentSettings());
-    if (entry != nullptr) {
-      entry->Run(trace.get(), once);
-    } else {
-      RunParts(trace.get(), cuts);
-    }
+    Run(trace.get(), entry, cuts, once);
   } catch (...) {
     Finish(trace, TextOfError());
     throw;
@@ -185,64 +179,14 @@ void CutAndRun(const std::shared_ptr<Trace>& trace, const char* reason) {
   Finish(trace);
 }
 
-void CheckNotFailed(const Trace& trace) {
-  TORCH_CHECK(trace.failure.empty(), "lazy: the tensor has no value, since a call before the one that makes it failed: ", trace.failure);
-}
+}  // namespace
+
+void CutAndRun(const std::shared_ptr<Trace>& trace, const char* reason) { Cut(trace, reason, Then::kWait); }
+
+void CutAndGoOn(const std::shared_ptr<Trace>& trace, const char* reason) { Cut(trace, reason, Then::kGoOn); }
 
 void CutThreadTrace(const char* reason) {
-  std::shared_ptr<Trace> trace;
-  {
-    Locked lock(DeviceLock());
-    trace = CurrentTrace();
-  }
-  if (trace != nullptr && trace->num_calls() != 0) CutAndRun(trace, reason);
-}
-
-c10::Storage Sync(LazyStorageImpl* storage, const char* reason, bool writes) {
-  if (CurrentNoting() != nullptr) BreakNoting(absl::StrCat("it does at once: ", reason));
-  while (true) {
-    std::shared_ptr<Trace> trace;
-    {
-      Locked lock(DeviceLock());
-      for (const LazyStorageImpl::Touch& touch : storage->touches) {
-        if (touch.trace.get() == storage->writer || (writes && storage->writer == nullptr)) trace = touch.trace;
-      }
-      if (trace != nullptr) CheckNotFailed(*trace);
-      if (trace == nullptr) {
-        if (!storage->content) storage->content = NewContent(storage->nbytes());
-        return storage->content;
-      }
-    }
-    CutAndRun(trace, reason);
-  }
-}
-
-at::Tensor SyncToCpuAlias(const at::Tensor& tensor, const char* reason, bool writes) {
-  LazyStorageImpl* storage = LazyStorageImpl::Of(tensor);
-  if (storage != nullptr) return Alias(Sync(storage, reason, writes), GeometryOf(tensor));
-  // Memory that others made for this device (from_blob, DLPack): already there.
-  TORCH_CHECK(tensor.is_privateuseone() && tensor.has_storage(), "lazy: a tensor without memory on device lazy");
-  c10::StorageImpl* foreign = tensor.storage().unsafeGetStorageImpl();
-  c10::Storage content(c10::Storage::use_byte_size_t(), foreign->nbytes(),
-                       c10::DataPtr(foreign->mutable_data(), c10::Device(c10::kCPU)), nullptr, /*resizable=*/false);
-  return Alias(content, GeometryOf(tensor));
-}
-
-at::Tensor SyncForHost(const at::Tensor& tensor, const char* reason) {
-  base::Count(base::Tally::kSyncs, reason);
-  CutThreadTrace(reason);
-  return SyncToCpuAlias(tensor, reason);
-}
-
-void SyncAll(const char* reason) {
-  std::vector<std::shared_ptr<Trace>> traces;
-  {
-    Locked lock(DeviceLock());
-    for (const std::weak_ptr<Trace>& weak : AllTraces()) {
-      if (std::shared_ptr<Trace> trace = weak.lock()) traces.push_back(std::move(trace));
-    }
-  }
-  for (const std::shared_ptr<Trace>& trace : traces) CutAndRun(trace, reason);
+  if (const std::shared_ptr<Trace> trace = NewestTrace(); trace != nullptr && trace->num_calls() != 0) CutAndRun(trace, reason);
 }
 
 }  // namespace torch_lazy::lazy

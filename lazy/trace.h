@@ -36,6 +36,12 @@ class Trace {
     uint32_t first_call = 0;           // the call that first touched it
     uint32_t calls_at_death = UINT32_MAX;  // calls recorded when the storage died
     bool older = false;                // it held something before the trace touched it
+    bool inherits = false;             // content comes at the end of a run: Note [Runs ahead]
+  };
+  struct Heir {
+    int32_t slot;
+    std::shared_ptr<Trace> trace;
+    int32_t its_slot;
   };
   enum class State { kPending, kRunning, kDone };  // also done if a call failed
 
@@ -43,6 +49,11 @@ class Trace {
   State state = State::kPending;
   std::shared_ptr<Trie> trie;             // of its path
   std::string failure;                    // what the call said that failed; see Note [Failing calls]
+  // Note [Runs ahead]
+  bool is_ahead = false;                  // its run was given away
+  std::vector<Heir> heirs;                // take over contents at its end
+  std::shared_ptr<Trace> after;           // one that has to be done before this one runs
+  std::string failure_before;             // of one that this inherits from
   Expected* at = nullptr;                 // the newest call; the root before the first
   std::vector<Slot> slots;
   std::vector<c10::IValue> numbers;       // run-time numbers of all calls in order
@@ -60,6 +71,8 @@ class Trace {
   Noting* noting = nullptr;               // notes what it touches, for replay
 
   size_t num_calls() const { return path.size(); }
+  // True if a trace that will run after it may use its storages.
+  bool RunsAhead() const { return is_ahead && state == State::kRunning; }
   // Those of all its calls (settings.h); there is a call.
   uint32_t settings() const { return SettingsOf(path.front()->words()[0]); }
   // True if the call writes a slot that held something before the trace: an update, of a parameter say.
@@ -101,7 +114,14 @@ void CheckNotFailed(const Trace& trace);
 // Runs the trace, or waits for the thread that does. The device lock is not held.
 void CutAndRun(const std::shared_ptr<Trace>& trace, const char* reason);
 
+// The same, but leaves it to a thread of ours where that is worth it.
+void CutAndGoOn(const std::shared_ptr<Trace>& trace, const char* reason);
+
 // Runs what the calling thread has recorded.
 void CutThreadTrace(const char* reason);
+
+// The newest of the calling thread, null if there was none; and those of all threads.
+std::shared_ptr<Trace> NewestTrace();
+std::vector<std::shared_ptr<Trace>> TracesOfAllThreads();
 
 }  // namespace torch_lazy::lazy

@@ -16,6 +16,8 @@ class CpuBackend final : public Backend {
     return kernels_.Compile(kernels, wait);
   }
   void Launch(absl::Span<const BoundInstance> instances) override { LaunchOnCpu(instances); }
+  void OfferLaunches(std::atomic<uint32_t>* offers) override { OfferLaunchesOnCpu(offers); }
+  bool Help() override { return HelpOnCpu(); }
   void* Allocate(size_t size_bytes) override { return pool_.Allocate(size_bytes); }
   void Free(void* memory, size_t size_bytes) override { pool_.Free(memory, size_bytes); }
   void Settle() override { pool_.Settle(); }

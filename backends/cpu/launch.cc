@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <thread>
 
 #include "base/check.h"
 #include "base/metrics.h"
@@ -70,12 +71,78 @@ void RunShare(absl::Span<const BoundInstance> instances, double from, double to)
   }
 }
 
+// A launch whose shares are taken one after the other by the thread that offers it and by those that
+// help: the one without a team.
+class Offer {
+ public:
+  void Make(absl::Span<const BoundInstance> instances, double total, std::atomic<uint32_t>* offers) {
+    instances_ = instances;
+    total_ = total;
+    shares_ = static_cast<int>(std::min(total / kSerialNanoseconds * 2, 64.0));
+    next_.store(0, std::memory_order_relaxed);
+    open_.store(true);
+    offers->fetch_add(1);
+    offers->notify_all();
+    TakeShares();
+    open_.store(false);
+    while (helpers_.load() != 0) std::this_thread::yield();
+  }
+
+  bool Help() {
+    helpers_.fetch_add(1);
+    const bool open = open_.load() && TakeShares();
+    helpers_.fetch_sub(1);
+    return open;
+  }
+
+ private:
+  // True if there was one.
+  bool TakeShares() {
+    bool any = false;
+    while (true) {
+      const int share = next_.fetch_add(1, std::memory_order_relaxed);
+      if (share >= shares_) return any;
+      any = true;
+      const double from = share == 0 ? -1 : total_ * share / shares_;
+      const double to = share + 1 == shares_ ? 2 * total_ + 1 : total_ * (share + 1) / shares_;
+      RunShare(instances_, from, to);
+    }
+  }
+
+  // Constant while it is open or has helpers.
+  absl::Span<const BoundInstance> instances_;
+  double total_ = 0;
+  int shares_ = 0;
+
+  std::atomic<int> next_{0};
+  std::atomic<bool> open_{false};
+  std::atomic<int> helpers_{0};
+};
+
+Offer& TheOffer() {
+  static Offer* const offer = new Offer;
+  return *offer;
+}
+
+thread_local std::atomic<uint32_t>* offers_of_thread = nullptr;
+
 }  // namespace
+
+void OfferLaunchesOnCpu(std::atomic<uint32_t>* offers) {
+  omp_set_num_threads(1);
+  offers_of_thread = offers;
+}
+
+bool HelpOnCpu() { return TheOffer().Help(); }
 
 void LaunchOnCpu(absl::Span<const BoundInstance> instances) {
   base::Count(base::Counter::kKernelLaunches);
   double total = 0;
   for (const BoundInstance& instance : instances) total += Cost(instance);
+  if (offers_of_thread != nullptr && total >= kSerialNanoseconds) {
+    TheOffer().Make(instances, total, offers_of_thread);
+    return;
+  }
   const int threads = omp_get_max_threads();
   if (threads == 1 || total < kSerialNanoseconds || omp_in_parallel()) {
     for (const BoundInstance& instance : instances) RunRange(instance, 0, instance.iterations);

@@ -2,6 +2,9 @@
 // Runs kernels over their ranges: the one parallel region.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+
 #include "absl/types/span.h"
 #include "backends/backend.h"
 
@@ -9,5 +12,9 @@ namespace torch_lazy::backends {
 
 // Cheap launches run on the calling thread alone; the others share out all instances by cost.
 void LaunchOnCpu(absl::Span<const BoundInstance> instances);
+
+// Backend::OfferLaunches and Backend::Help.
+void OfferLaunchesOnCpu(std::atomic<uint32_t>* offers);
+bool HelpOnCpu();
 
 }  // namespace torch_lazy::backends

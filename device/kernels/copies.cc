@@ -3,6 +3,8 @@
 //
 // PyTorch sends every copy_ with a lazy tensor here as one _copy_from, broadcast and cast included. On the device it is a
 // recorded call; from the host the bytes are taken at once, since the program may change or free them right after.
+#include <algorithm>
+
 #include <ATen/ops/_local_scalar_dense.h>
 #include <ATen/ops/clone.h>
 
@@ -11,6 +13,7 @@
 #include "lazy/lock.h"
 #include "lazy/op.h"
 #include "lazy/storage.h"
+#include "lazy/trace.h"
 
 namespace torch_lazy::device {
 namespace {
@@ -23,8 +26,9 @@ void RecordCopy(const at::Tensor& from, const at::Tensor& to, bool non_blocking)
 
 bool HasPendingWork(const at::Tensor& tensor) {
   const lazy::LazyStorageImpl* storage = lazy::LazyStorageImpl::Of(tensor);
+  if (storage == nullptr) return false;
   const lazy::Locked lock(lazy::DeviceLock());
-  return storage != nullptr && !storage->touches.empty();
+  return std::any_of(storage->touches.begin(), storage->touches.end(), [](const auto& touch) { return !touch.trace->RunsAhead(); });
 }
 
 // Host data goes straight into its final place, unless pending work still needs what is there: then it waits in a

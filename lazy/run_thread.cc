@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lazy/run_thread.h"
+
+#include <signal.h>
+
+#include <cstdlib>
+#include <utility>
+
+#include <ATen/Parallel.h>
+#include <pthread.h>
+
+#include "backends/registry.h"
+
+namespace torch_lazy::lazy {
+namespace {
+
+// Until `value` is another. To sleep and to be woken costs tens of microseconds, and most waits here are short.
+void WaitForChange(const std::atomic<uint32_t>& value, uint32_t old) {
+  constexpr int kYields = 200;
+  for (int i = 0; i < kYields && value.load() == old; ++i) std::this_thread::yield();
+  value.wait(old);
+}
+
+}  // namespace
+
+RunThread& RunThread::Get() {
+  static RunThread* const thread = new RunThread;
+  return *thread;
+}
+
+bool RunThread::Acquire() {
+  if (at::get_num_threads() == 1) return false;
+  while (true) {
+    uint64_t ticket;
+    {
+      std::lock_guard<std::mutex> lock(lock_);
+      if (acquired_ && user_ != std::this_thread::get_id()) return false;
+      if (!acquired_ && error_ == nullptr && leftovers_.empty()) {
+        acquired_ = true;
+        user_ = std::this_thread::get_id();
+        return true;
+      }
+      ticket = ticket_;
+    }
+    HelpUntilDone(ticket);
+    DropAndRaise();
+  }
+}
+
+void RunThread::Post(std::function<void()> run, std::shared_ptr<void> keep) {
+  {
+  std::lock_guard<std::mutex> lock(lock_);
+  if (!has_thread_) {
+    std::thread([this] { Serve(); }).detach();
+    std::atexit([] { Get().Drain(); });  // it does not run into the ends of other libraries
+    // A child of fork has its parent's locks, as they are then, and not this thread.
+    pthread_atfork([] { Get().Drain(); }, nullptr, nullptr);
+    has_thread_ = true;
+  }
+  run_ = std::move(run);
+  keep_ = std::move(keep);
+  ++ticket_;
+  }
+  posts_.fetch_add(1);
+  posts_.notify_one();
+}
+
+void RunThread::Wait() {
+  Drain();
+  DropAndRaise();
+}
+
+void RunThread::Drain() {
+  uint64_t ticket;
+  {
+    std::lock_guard<std::mutex> lock(lock_);
+    ticket = ticket_;
+  }
+  HelpUntilDone(ticket);
+}
+
+void RunThread::HelpUntilDone(uint64_t ticket) {
+  while (true) {
+    const uint32_t event = events_.load();
+    if (done_.load() >= ticket) return;
+    if (!backends::Get().Help()) WaitForChange(events_, event);
+  }
+}
+
+void RunThread::DropAndRaise() {
+  std::vector<std::shared_ptr<void>> leftovers;
+  std::exception_ptr error;
+  {
+    std::lock_guard<std::mutex> lock(lock_);
+    leftovers.swap(leftovers_);
+    error = std::exchange(error_, nullptr);
+  }
+  leftovers.clear();
+  if (error != nullptr) std::rethrow_exception(error);
+}
+
+void RunThread::Serve() {
+  sigset_t signals;
+  sigfillset(&signals);
+  pthread_sigmask(SIG_SETMASK, &signals, nullptr);
+  at::get_num_threads();  // sets this thread's team, which OfferLaunches takes from it again
+  backends::Get().OfferLaunches(&events_);
+  for (uint32_t served = 0;; ++served) {
+    WaitForChange(posts_, served);
+    std::function<void()> run;
+    {
+      std::lock_guard<std::mutex> lock(lock_);
+      run = std::exchange(run_, nullptr);
+    }
+    std::exception_ptr error;
+    try {
+      run();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    run = nullptr;
+    {
+      std::lock_guard<std::mutex> lock(lock_);
+      leftovers_.push_back(std::move(keep_));
+      if (error != nullptr) error_ = error;
+      acquired_ = false;
+    }
+    done_.fetch_add(1);
+    events_.fetch_add(1);
+    events_.notify_all();
+  }
+}
+
+}  // namespace torch_lazy::lazy
