@@ -11,6 +11,7 @@
 #include "codegen/lifetime.h"
 #include "codegen/matrix.h"
 #include "codegen/schedule.h"
+#include "codegen/streams.h"
 #include "ir/print.h"
 
 namespace torch_lazy::codegen {
@@ -33,8 +34,9 @@ class Assembler {
       base::GiveWay();
       const KernelCost cost = CostOf(graph_, bodies[g], options);
       costs[g] = {cost.nanoseconds_per_iteration * cost.iterations, BytesFreed(units_.units[g], options)};
-      AddInstance(EmitKernel(graph_, partition_.groups[g].shape, bodies[g]),
-                  cost.nanoseconds_per_iteration);
+      Body body = bodies[g];
+      MarkStreams(graph_, units_, options, partition_.groups[g].shape, &body);
+      AddInstance(EmitKernel(graph_, partition_.groups[g].shape, body), cost.nanoseconds_per_iteration);
       if (!options.dump_folder.empty()) instances_.back().nodes = NodesOf(partition_.groups[g]);
     }
     for (const std::vector<int>& step : MakeSchedule(units_, costs)) AddStep(step);

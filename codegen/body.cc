@@ -55,6 +55,7 @@ class BodyMaker {
         return Load(v, map);
       case ir::Kind::kElementwise:
       case ir::Kind::kReduce:
+      case ir::Kind::kPartial:
       case ir::Kind::kIndexed:
         return group_.computes(v) ? Compute(v, map) : Load(v, map);
     }
@@ -78,6 +79,9 @@ class BodyMaker {
         break;
       case ir::Kind::kReduce:
         expression = Reduce(v, map);
+        break;
+      case ir::Kind::kPartial:
+        expression = ShareSum(v, map);
         break;
       case ir::Kind::kIndexed:
         expression = Take(v, map);
@@ -131,6 +135,15 @@ class BodyMaker {
     ++body_.expressions[expression].depth;
     body_.expressions[expression].uses &= ~body_.inner;
     return expression;
+  }
+
+  int ShareSum(ir::Value v, int map) {
+    body_.has_shares = true;
+    Expression e{Expression::Kind::kShareSum, v, graph_.type(v).dtype};
+    const std::optional<IndexMap> operand = InputMap(graph_, factors_, group_, v, 0, map);
+    e.arguments.push_back(Get(graph_.node(v).inputs[0], group_.Intern(*operand)));
+    e.uses = body_.inner;
+    return AddWithArguments(std::move(e));
   }
 
   int Take(ir::Value v, int map) {

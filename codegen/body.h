@@ -19,8 +19,8 @@ struct Address {
 };
 
 struct Expression {
-  enum class Kind : uint8_t { kLoad, kIota, kNumber, kOp, kReduce };
-  Kind kind;
+  enum class Kind : uint8_t { kLoad, kIota, kNumber, kOp, kReduce, kShareSum };
+  Kind kind;  // share sum: what is added up where it is stored
   ir::Value node;  // number: a const, scalar or extent node; op, reduce: what is computed
   ir::DType dtype;
   int address = -1;  // load: of Body::addresses. iota: its index is the number
@@ -32,6 +32,7 @@ struct Expression {
 struct Store {
   int expression;
   int address;
+  bool streams = false;  // past the caches: larger than they are, and nobody reads it soon
 };
 
 // Kernels that differ only in where in a buffer they begin have one text: the pointer says it.
@@ -49,6 +50,7 @@ struct Body {
   std::vector<Expression> expressions;
   std::vector<Store> stores;
   uint64_t inner = 0;  // the inner variables, as bits
+  bool has_shares = false;  // some store adds up: the range is ir::kShares shares of the rows
 
   bool uses_inner(int expression) const { return (expressions[expression].uses & inner) != 0; }
 };

@@ -42,6 +42,7 @@ KernelCost CostOf(const ir::Graph& graph, const Body& body, const CompileOptions
     const double each = kByte * static_cast<double>(ir::SizeBytes(e.dtype));
     cost += body.uses_inner(store.expression) ? each * inner : each;
   }
+  if (body.has_shares) return {cost * outer / ir::kShares, ir::kShares};
   return {cost, outer};
 }
 

@@ -40,6 +40,25 @@ IndexMap ReductionOperandMap(const ir::Graph& graph, const Factors& factors, con
   return operand;
 }
 
+// The outer variables count the operand's outer dims; the others are the result's.
+IndexMap ShareSumOperandMap(const ir::Graph& graph, const Factors& factors, const Group& group,
+                            ir::Value value, const IndexMap& map) {
+  const ir::Node& node = graph.node(value);
+  const ir::Dims& dims = graph.type(node.inputs[0]).dims;
+  const size_t outer = static_cast<size_t>(node.attrs.index);
+  IndexMap operand =
+      IdentityMap(ir::Dims(dims.begin(), dims.begin() + outer), factors, 0);  // over 0, 1, ...
+  std::vector<int> variables;
+  for (size_t k = 0; k < group.variables.size(); ++k) {
+    if (group.variables[k].kind == Variable::Kind::kOuter) variables.push_back(static_cast<int>(k));
+  }
+  for (Affine& index : operand) {
+    for (Affine::Term& term : index.terms) term.variable = variables[term.variable];
+  }
+  operand.insert(operand.end(), map.begin() + 1, map.end());
+  return operand;
+}
+
 IndexMap TakenMap(const ir::Graph& graph, const Factors& factors, Group& group, ir::Value value,
                   int map) {
   const ir::Node& node = graph.node(value);
@@ -103,6 +122,8 @@ std::optional<IndexMap> InputMap(const ir::Graph& graph, const Factors& factors,
       return PullThroughView(graph, value, group.maps[map], group.VariableExtents(), factors);
     case ir::Kind::kReduce:
       return ReductionOperandMap(graph, factors, group, value, group.maps[map]);
+    case ir::Kind::kPartial:
+      return ShareSumOperandMap(graph, factors, group, value, group.maps[map]);
     case ir::Kind::kIndexed:
       if (input == 0) return TakenMap(graph, factors, group, value, map);
       return group.maps[map];

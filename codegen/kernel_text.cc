@@ -113,7 +113,8 @@ void KernelText::Define(int expression, const std::string& place) {
       break;
     }
     case Expression::Kind::kReduce:
-      LAZY_CHECK(false, "a reduction is no single expression");
+    case Expression::Kind::kShareSum:
+      LAZY_CHECK(false, "a sum is no single expression");
   }
   if (e.kind == Expression::Kind::kNumber && node.op == ir::Op::kConst)
     return SetName(expression, text);

@@ -65,6 +65,37 @@ template <typename T> inline T lazy_lowest() { return (T)-1 > (T)0 ? (T)0 : (T)(
     {"lazy_highest", R"(
 template <typename T> inline T lazy_highest() { return (T)-1 > (T)0 ? (T)-1 : (T)((1ul << (8 * sizeof(T) - 1)) - 1); }
 )"},
+    {"lazy_stream", R"(
+// Copies past the caches, so that the lines written are not read first. The caller ends with lazy_streamed().
+template <typename T> inline void lazy_stream(T* to, const T* from, long n) {
+  long i = 0;
+#if defined(__AVX512F__)
+  typedef long long V __attribute__((vector_size(64)));
+#elif defined(__AVX__)
+  typedef long long V __attribute__((vector_size(32)));
+#endif
+#if defined(__AVX__)
+  for (; i < n && ((unsigned long)(to + i) & (sizeof(V) - 1)) != 0; ++i) to[i] = from[i];
+  for (; i + (long)(sizeof(V) / sizeof(T)) <= n; i += sizeof(V) / sizeof(T)) {
+    V v;
+    __builtin_memcpy(&v, from + i, sizeof v);
+#if defined(__AVX512F__)
+    __builtin_ia32_movntdq512((V*)(to + i), v);
+#else
+    __builtin_ia32_movntdq256((V*)(to + i), v);
+#endif
+  }
+#endif
+  for (; i < n; ++i) to[i] = from[i];
+}
+)"},
+    {"lazy_streamed", R"(
+inline void lazy_streamed() {
+#if defined(__AVX__)
+  __builtin_ia32_sfence();
+#endif
+}
+)"},
     {"lazy_arg", R"(
 // Keeps the best number and its index: the first of equals; a NaN is better than any number. Index -1: none yet.
 template <bool kMax, typename T> inline void lazy_arg(T& best, long& at, T x, long index) {

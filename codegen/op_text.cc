@@ -86,6 +86,7 @@ constexpr FoldRow kFoldRows[] = {
     {Op::kSum, "0", "0", "$0 + $1"},
     {Op::kProd, "1", "1", "$0 * $1"},
     {Op::kReduceMax, "-__builtin_inf()", "lazy_lowest<$T>()", "$1 > $0 || $1 != $1 ? $1 : $0"},
+    {Op::kReduceMaxNumber, "-__builtin_inf()", "", "$1 > $0 ? $1 : $0"},
     {Op::kReduceMin, "__builtin_inf()", "lazy_highest<$T>()", "$1 < $0 || $1 != $1 ? $1 : $0"},
     {Op::kAny, "0", "0", "$0 | $1"},
     {Op::kAll, "1", "1", "$0 & $1"},

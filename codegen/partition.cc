@@ -19,7 +19,9 @@ namespace {
 constexpr size_t kMostComputed = 96;  // nodes in a group: larger kernels lack registers
 constexpr int kMostMaps = 2;          // at which one node is computed in one group
 constexpr size_t kMostReaders = 3;  // groups that compute a cheap node again instead of loading it
+constexpr size_t kMostReadersOfParam = 64;  // instead of loading what is no smaller, and has to be stored
 constexpr size_t kMostSearched = 16;  // values looked at for a sibling
+constexpr int kMostShareSums = 4;     // in a group: their sums are to stay in the cache
 constexpr int kMostSingle = 16;       // ops on single numbers that each reader does again
 constexpr int kMostBroadcast = 3;  // ops in a row computed again for what they are broadcast over
 
@@ -33,6 +35,7 @@ class Partitioner {
         factors_(factors),
         options_(options),
         readers_(graph_.nodes.size()),
+        share_sums_(graph_.nodes.size()),
         unit_(graph_.nodes.size(), -1) {
     result_.home.assign(graph_.nodes.size(), -1);
     result_.copies = graph.copies;
@@ -76,6 +79,7 @@ class Partitioner {
 
   void Visit(ir::Value v) {
     const ir::Node& node = graph_.node(v);
+    for (const ir::Value sum : share_sums_[v]) PlaceShareSum(sum);
     const Readers& readers = readers_[v];
     const bool is_read = readers.stored || !readers.groups.empty();
     switch (ir::Info(node.op).kind) {
@@ -91,6 +95,9 @@ class Partitioner {
       case ir::Kind::kReduce:
       case ir::Kind::kIndexed:
         if (is_read) VisitCompute(v);
+        return;
+      case ir::Kind::kPartial:  // when all others that read its operand are known
+        if (is_read) share_sums_[node.inputs[0]].push_back(v);
         return;
       case ir::Kind::kConcat:
         if (is_read) VisitConcat(v);
@@ -258,6 +265,49 @@ class Partitioner {
     return false;
   }
 
+  // A group that reads what is summed up, or what that is made of, row by row makes the sums as well.
+  void PlaceShareSum(ir::Value v) {
+    std::vector<ir::Value> inputs = ReadOneForOne(v);
+    std::sort(inputs.begin(), inputs.end(), std::greater<ir::Value>());  // what is made last has the fewest other readers
+    for (const ir::Value input : inputs) {
+      const auto candidates = readers_[input].groups;
+      for (const Readers::InGroup& candidate : candidates) {
+        if (JoinRows(v, candidate)) return;
+      }
+    }
+    const int index = AddGroup();
+    Group& group = result_.groups[index];
+    const ir::Dims& dims = graph_.type(graph_.node(v).inputs[0]).dims;
+    for (const ir::Extent extent : factors_.Of(dims)) group.variables.push_back({Variable::Kind::kOuter, ProductOf({extent})});
+    const std::optional<IndexMap> map = FitShareSum(graph_, factors_, v, group);
+    LAZY_CHECK(map.has_value(), "a group of its own fits a sum of shares");
+    StoreShareSum(v, index, *map);
+  }
+
+  bool JoinRows(ir::Value v, const Readers::InGroup& candidate) {
+    Group& group = result_.groups[candidate.group];
+    if (group.computed.size() >= kMostComputed || !NothingBetween(v, candidate.group)) return false;
+    const auto is_share_sum = [&](const Group::Root& root) { return ir::Info(graph_.node(root.value).op).kind == ir::Kind::kPartial; };
+    if (std::count_if(group.roots.begin(), group.roots.end(), is_share_sum) >= kMostShareSums) return false;
+    Group before = group;
+    const std::optional<IndexMap> map = FitShareSum(graph_, factors_, v, group);
+    if (map.has_value()) {
+      const std::optional<IndexMap> at = InputMap(graph_, factors_, group, v, 0, group.Intern(*map));
+      if (at.has_value() && group.Intern(*at) == candidate.map) {
+        StoreShareSum(v, candidate.group, *map);
+        return true;
+      }
+    }
+    group = std::move(before);
+    return false;
+  }
+
+  void StoreShareSum(ir::Value v, int group, const IndexMap& map) {
+    const int id = result_.groups[group].Intern(map);
+    readers_[v].groups.push_back({group, id, 0});
+    StoreIn(v, group, id);
+  }
+
   // The values that are read at the same places as the node's inputs: these, and theirs through
   // pointwise ops. Not numbers that are broadcast: to share one saves nothing.
   std::vector<ir::Value> ReadOneForOne(ir::Value v) const {
@@ -306,16 +356,15 @@ class Partitioner {
   bool IsCheap(ir::Value v, size_t num_groups) const {
     const ir::Node& node = graph_.node(v);
     if (look_.single_ops[v] > 0) return look_.single_ops[v] <= kMostSingle;
-    if (num_groups > kMostReaders || ir::Info(node.op).kind != ir::Kind::kElementwise ||
-        IsCostly(node))
-      return false;
-    int full = 0;
+    if (ir::Info(node.op).kind != ir::Kind::kElementwise || IsCostly(node)) return false;
+    int full = 0, params = 0;
     for (const ir::Value input : node.inputs) {
       const ir::Node& from = graph_.node(input);
       const bool small = from.op == ir::Op::kExpand || ir::Info(from.op).kind == ir::Kind::kLeaf;
       if (from.op == ir::Op::kParam || !small) ++full;
+      if (from.op == ir::Op::kParam) ++params;
     }
-    return full <= 1;
+    return full <= 1 && num_groups <= (full == params ? kMostReadersOfParam : kMostReaders);
   }
 
   bool CanCompute(ir::Value v, int group_index) const {
@@ -363,12 +412,16 @@ class Partitioner {
     return true;
   }
 
-  void NewGroup(ir::Value v) {
-    const ir::Node& node = graph_.node(v);
-    const int index = static_cast<int>(result_.groups.size());
+  int AddGroup() {
     result_.groups.emplace_back();
     group_units_.push_back(dependencies_.AddUnit());
-    Group& group = result_.groups.back();
+    return static_cast<int>(result_.groups.size()) - 1;
+  }
+
+  void NewGroup(ir::Value v) {
+    const ir::Node& node = graph_.node(v);
+    const int index = AddGroup();
+    Group& group = result_.groups[index];
     for (const ir::Extent extent : factors_.Of(node.type.dims)) {
       group.variables.push_back({Variable::Kind::kOuter, ProductOf({extent})});
     }
@@ -439,6 +492,7 @@ class Partitioner {
   Partition result_;
   Dependencies dependencies_;
   std::vector<Readers> readers_;
+  std::vector<absl::InlinedVector<ir::Value, 1>> share_sums_;  // of each value, that are read
   std::vector<int> unit_;         // of each call and matmul
   std::vector<int> group_units_;  // of each group
 };

@@ -79,7 +79,8 @@ std::string Plan::ToString() const {
 }
 
 int64_t ScratchBytes(const Instance& instance, absl::Span<const int64_t> symbols) {
-  return instance.scratch_element_bytes * ir::NumElements(instance.scratch, symbols);
+  return instance.scratch_element_bytes * ir::NumElements(instance.scratch, symbols) +
+         instance.scratch_padding_bytes;
 }
 
 }  // namespace torch_lazy::codegen

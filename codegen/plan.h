@@ -50,7 +50,8 @@ struct Instance {
   int64_t grain = 1;                // smallest piece worth a thread, in iterations; 0: never split
   double cost_per_iteration = 1;    // rough nanoseconds, to decide between serial and parallel
   int64_t scratch_element_bytes = 0;  // a thread's scratch memory has this many bytes ...
-  ir::Dims scratch;                   // ... for each element of a block with these dims
+  ir::Dims scratch;                   // ... for each element of a block with these dims,
+  int64_t scratch_padding_bytes = 0;  // and these
   std::string nodes;                  // what it computes, a line each; for option dump only
 };
 

@@ -38,6 +38,20 @@ ir::Ints SecondStep(const ir::Graph& graph, const ir::Node& node, const CompileO
   return splits ? second : ir::Ints();
 }
 
+// Sums down long columns are made of partial sums of the rows' shares: a kernel that walks along the rows anyway makes
+// these (a normalisation's gradient), or one that reads memory in order at least.
+bool WantsShares(const ir::Graph& graph, const ir::Node& node, const CompileOptions& options) {
+  constexpr double kManyRows = 512, kFewColumns = 32, kMostColumns = 8192;
+  if (node.op != ir::Op::kSum || node.type.dtype != ir::DType::kF32) return false;
+  const ir::Dims& dims = graph.type(node.inputs[0]).dims;
+  double rows = 1, columns = 1;
+  for (size_t k = 0; k < dims.size(); ++k) {
+    if (IsReduced(node, static_cast<int>(k)) != (k < node.attrs.dims.size())) return false;  // reduced ones come first
+    (IsReduced(node, static_cast<int>(k)) ? rows : columns) *= TypicalSize(ProductOf({dims[k]}), options);
+  }
+  return rows >= kManyRows && columns >= kFewColumns && columns <= kMostColumns && rows * columns >= kMuchWork;
+}
+
 // Appends nodes to the new graph.
 class Rewriter {
  public:
@@ -49,6 +63,7 @@ class Rewriter {
   }
 
   ir::Value Reduction(const ir::Node& node) {
+    if (WantsShares(graph, node, options_)) return SumOfShares(node);
     const ir::Ints second = SecondStep(graph, node, options_);
     ir::Ints first;
     for (const int64_t dim : node.attrs.dims) {
@@ -56,17 +71,39 @@ class Rewriter {
     }
     ir::Value value = Reduce(node, node.inputs[0], first);
     if (!second.empty()) value = Reduce(node, value, second);
-    if (graph.type(value).dims == node.type.dims) return value;
-    ir::Node reshape;
-    reshape.op = ir::Op::kReshape;
-    reshape.inputs = {value};
-    reshape.type = node.type;
-    return Append(std::move(reshape));
+    return Reshape(value, node.type);
   }
 
   ir::Graph graph;
 
  private:
+  ir::Value SumOfShares(const ir::Node& node) {
+    const ir::Dims& dims = graph.type(node.inputs[0]).dims;
+    const size_t outer = node.attrs.dims.size();
+    ir::Node shares;
+    shares.op = ir::Op::kShareSum;
+    shares.inputs = node.inputs;
+    shares.attrs.index = static_cast<int64_t>(outer);
+    shares.type = {ir::DType::kF64, {ir::Extent::Constant(ir::kShares)}};
+    shares.type.dims.insert(shares.type.dims.end(), dims.begin() + outer, dims.end());
+    ir::Node sum = node;
+    sum.type.dtype = ir::DType::kF64;
+    ir::Node cast;
+    cast.op = ir::Op::kCast;
+    cast.inputs = {Reduce(sum, Append(std::move(shares)), {0})};
+    cast.type = {node.type.dtype, graph.type(cast.inputs[0]).dims};
+    return Reshape(Append(std::move(cast)), node.type);
+  }
+
+  ir::Value Reshape(ir::Value value, const ir::Type& type) {
+    if (graph.type(value).dims == type.dims) return value;
+    ir::Node reshape;
+    reshape.op = ir::Op::kReshape;
+    reshape.inputs = {value};
+    reshape.type = type;
+    return Append(std::move(reshape));
+  }
+
   ir::Value Reduce(const ir::Node& like, ir::Value input, const ir::Ints& dims) {
     ir::Node node = like;
     node.inputs = {input};
@@ -79,6 +116,53 @@ class Rewriter {
 
   const CompileOptions& options_;
 };
+
+// True for a share_sum, and for what nothing else needs.
+std::vector<bool> OnlyForShares(const ir::Graph& graph) {
+  std::vector<bool> only(graph.nodes.size(), true), is_used(graph.nodes.size(), false);
+  for (const ir::Output& output : graph.outputs) only[output.value] = false, is_used[output.value] = true;
+  for (size_t v = graph.nodes.size(); v-- > 0;) {
+    const ir::Node& node = graph.nodes[v];
+    const ir::Kind kind = ir::Info(node.op).kind;
+    const bool is_early = kind == ir::Kind::kPartial ||
+                          (is_used[v] && only[v] && (kind == ir::Kind::kElementwise || kind == ir::Kind::kView));
+    for (const ir::Value input : node.inputs) {
+      is_used[input] = true;
+      only[input] = only[input] && is_early;
+    }
+    only[v] = is_early;
+  }
+  return only;
+}
+
+// The same nodes, sums of shares as early as they can stand: whoever else needs their operands comes later.
+ir::Graph SharesFirst(const ir::Graph& graph) {
+  const std::vector<bool> is_early = OnlyForShares(graph);
+  std::vector<std::vector<ir::Value>> early_users(graph.nodes.size());
+  std::vector<int> missing(graph.nodes.size(), 0);
+  for (ir::Value v = 0; v < static_cast<ir::Value>(graph.nodes.size()); ++v) {
+    if (!is_early[v]) continue;
+    for (const ir::Value input : graph.node(v).inputs) early_users[input].push_back(v), ++missing[v];
+  }
+  ir::Graph result;
+  result.name = graph.name;
+  std::vector<ir::Value> moved(graph.nodes.size());
+  for (ir::Value v = 0; v < static_cast<ir::Value>(graph.nodes.size()); ++v) {
+    if (is_early[v]) continue;
+    std::vector<ir::Value> ready = {v};
+    for (size_t k = 0; k < ready.size(); ++k) {
+      ir::Node node = graph.node(ready[k]);
+      for (ir::Value& input : node.inputs) input = moved[input];
+      moved[ready[k]] = static_cast<ir::Value>(result.nodes.size());
+      result.nodes.push_back(std::move(node));
+      for (const ir::Value user : early_users[ready[k]]) {
+        if (--missing[user] == 0) ready.push_back(user);
+      }
+    }
+  }
+  for (const ir::Output& output : graph.outputs) result.outputs.push_back({moved[output.value], output.into});
+  return result;
+}
 
 }  // namespace
 
@@ -95,7 +179,7 @@ ir::Graph PrepareReductions(const ir::Graph& graph, const CompileOptions& option
   for (const ir::Output& output : graph.outputs) {
     rewriter.graph.outputs.push_back({moved[output.value], output.into});
   }
-  return ir::EliminateCommonSubexpressions(rewriter.graph);
+  return SharesFirst(ir::EliminateCommonSubexpressions(rewriter.graph));
 }
 
 }  // namespace torch_lazy::codegen

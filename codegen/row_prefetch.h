@@ -2,8 +2,8 @@
 // What a row kernel fetches before it is needed.
 //
 // Only the first walk along a row meets memory, and the last one writes it; the walks between work
-// in the cache. So the last walk that folds anything asks for the next row's numbers and for the
-// places that a later walk stores to: memory works while the arithmetic does.
+// in the cache. So the walk that folds with the most arithmetic asks for the next row's numbers and
+// for the places that a later walk stores to: memory works while the arithmetic does.
 #pragma once
 
 #include <vector>
@@ -20,6 +20,6 @@ struct RowPrefetch {
   std::vector<int> stores;  // addresses in the same row
 };
 
-RowPrefetch MakeRowPrefetch(const Body& body, const Loops& loops, const RowStages& rows);
+RowPrefetch MakeRowPrefetch(const ir::Graph& graph, const Body& body, const Loops& loops, const RowStages& rows);
 
 }  // namespace torch_lazy::codegen

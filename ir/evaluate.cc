@@ -153,6 +153,7 @@ absl::StatusOr<HostValue> View(const Node& node, const HostValue& in, Sizes size
 double Accumulate(Op op, double sum, double x) {
   if (op == Op::kSum) return sum + x;
   if (op == Op::kProd) return sum * x;
+  if (op == Op::kReduceMaxNumber) return std::fmax(sum, x);
   const double both[] = {sum, x};
   return ElementOf(op == Op::kReduceMax ? Op::kMax : Op::kMin, DType::kF64, both);
 }
@@ -176,7 +177,7 @@ int64_t GreatestInteger(DType dtype) {
 void Fill(HostValue& out, Op op) {
   const double inf = std::numeric_limits<double>::infinity();
   const bool one = op == Op::kProd || op == Op::kAll;
-  const double number = op == Op::kReduceMax ? -inf : op == Op::kReduceMin ? inf : one;
+  const double number = op == Op::kReduceMax || op == Op::kReduceMaxNumber ? -inf : op == Op::kReduceMin ? inf : one;
   const int64_t integer = op == Op::kReduceMax   ? LeastInteger(out.dtype)
                           : op == Op::kReduceMin ? GreatestInteger(out.dtype)
                                                  : one;
@@ -207,6 +208,19 @@ HostValue Reduce(const Node& node, const HostValue& in, Sizes sizes) {
     }
   });
   for (double& number : out.floats) number = RoundTo(out.dtype, number);
+  return out;
+}
+
+HostValue ShareSum(const Node& node, const HostValue& in, Sizes sizes) {
+  HostValue out = MakeHostValue(node.type.dtype, std::move(sizes));
+  const int64_t columns = out.num_elements() / kShares;
+  const int64_t rows = columns == 0 ? 0 : in.num_elements() / columns;
+  for (int64_t share = 0; share < kShares; ++share) {
+    for (int64_t r = rows * share / kShares; r < rows * (share + 1) / kShares; ++r) {
+      for (int64_t c = 0; c < columns; ++c)
+        out.floats[share * columns + c] += in.floats[r * columns + c];
+    }
+  }
   return out;
 }
 
@@ -379,6 +393,8 @@ absl::StatusOr<HostValue> EvaluateNode(const Node& node, Operands operands,
       if (node.op == Op::kArgMax || node.op == Op::kArgMin)
         return ArgReduce(node, *operands[0], std::move(sizes));
       return Reduce(node, *operands[0], std::move(sizes));
+    case Kind::kPartial:
+      return ShareSum(node, *operands[0], std::move(sizes));
     case Kind::kIndexed:
       return Take(node, *operands[0], *operands[1]);
     case Kind::kConcat:

@@ -194,6 +194,19 @@ absl::Status VerifyReduce(const Graph& graph, const Node& node) {
   return absl::OkStatus();
 }
 
+absl::Status VerifyShareSum(const Graph& graph, const Node& node) {
+  const Type& input = graph.type(node.inputs[0]);
+  const int64_t outer = node.attrs.index;
+  if (outer < 1 || outer >= input.rank())
+    return Bad(node, "over ", outer, " dims of ", input.ToString());
+  Type expected{DType::kF64, {Extent::Constant(kShares)}};
+  expected.dims.insert(expected.dims.end(), input.dims.begin() + outer, input.dims.end());
+  if (input.dtype != DType::kF32) return Bad(node, "does not compute in ", Name(input.dtype));
+  if (node.type != expected)
+    return Bad(node, "gives ", expected.ToString(), ", not ", node.type.ToString());
+  return absl::OkStatus();
+}
+
 absl::Status VerifyTake(const Graph& graph, const Node& node) {
   const Type& x = graph.type(node.inputs[0]);
   const Type& index = graph.type(node.inputs[1]);
@@ -347,6 +360,8 @@ absl::Status VerifyNode(const Graph& graph, Value v) {
       return VerifyView(graph, node);
     case Kind::kReduce:
       return VerifyReduce(graph, node);
+    case Kind::kPartial:
+      return VerifyShareSum(graph, node);
     case Kind::kIndexed:
       return VerifyTake(graph, node);
     case Kind::kConcat:

@@ -10,8 +10,9 @@ namespace {
 
 Ints DimsOf(const Expression& x, int dim) { return x.rank() == 0 ? Ints{} : Ints{dim}; }
 
+// Without NaN, which comes back where the largest number is subtracted from it.
 Expression Largest(const Expression& x, const Ints& dims) {
-  return {x.builder(), x.builder().Reduce(Op::kReduceMax, x, dims, /*keepdim=*/true)};
+  return {x.builder(), x.builder().Reduce(Op::kReduceMaxNumber, x, dims, /*keepdim=*/true)};
 }
 
 }  // namespace

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // test/golden/kernels: RUN is `plan` (buffers and steps) or `emit=cpp` (the kernels' text, without
-// the functions that stand before it, and with short names).
+// the functions that stand before it, and with short names); `large` after it: as if sizes were.
 #include "test/ir/golden.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "codegen/compile.h"
 #include "gtest/gtest.h"
+#include "test/codegen/run_plan.h"
 
 namespace torch_lazy::codegen {
 namespace {
@@ -23,7 +25,9 @@ std::string KernelText(const Plan& plan) {
 }
 
 absl::StatusOr<std::string> RunCompile(absl::string_view run, const ir::Graph& graph) {
-  const absl::StatusOr<Plan> plan = Compile(graph, {});
+  CompileOptions options;
+  if (absl::ConsumeSuffix(&run, " large")) options.typical_extents = LargeExtents();
+  const absl::StatusOr<Plan> plan = Compile(graph, options);
   if (!plan.ok()) return plan.status();
   if (run == "plan") return plan->ToString();
   if (run == "emit=cpp") return KernelText(*plan);

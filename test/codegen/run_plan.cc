@@ -214,9 +214,15 @@ ir::EvaluateInputs RandomInputs(const ir::Graph& graph, const std::vector<int64_
   return inputs;
 }
 
-void CheckGraph(const ir::Graph& graph, const std::vector<std::vector<int64_t>>& symbols,
-                Tolerance tolerance, uint32_t seed, const CallFunction& call) {
-  const absl::StatusOr<Plan> plan = Compile(graph, {});
+namespace {
+
+// The plan must be right for all sizes, whatever the first ones were.
+void CheckPlanFor(const std::vector<int64_t>& typical_extents, const ir::Graph& graph,
+                  const std::vector<std::vector<int64_t>>& symbols, Tolerance tolerance, uint32_t seed,
+                  const CallFunction& call) {
+  CompileOptions options;
+  options.typical_extents = typical_extents;
+  const absl::StatusOr<Plan> plan = Compile(graph, options);
   ASSERT_TRUE(plan.ok()) << plan.status();
   for (const std::vector<int64_t>& numbers : symbols) {
     const std::string what = absl::StrCat("sizes ", absl::StrJoin(numbers, ", "), ", seed ", seed,
@@ -236,6 +242,14 @@ void CheckGraph(const ir::Graph& graph, const std::vector<std::vector<int64_t>>&
       if (testing::Test::HasFailure()) return;
     }
   }
+}
+
+}  // namespace
+
+void CheckGraph(const ir::Graph& graph, const std::vector<std::vector<int64_t>>& symbols,
+                Tolerance tolerance, uint32_t seed, const CallFunction& call) {
+  CheckPlanFor({}, graph, symbols, tolerance, seed, call);
+  if (!testing::Test::HasFailure()) CheckPlanFor(LargeExtents(), graph, symbols, tolerance, seed, call);
 }
 
 void CheckText(absl::string_view text, const std::vector<std::vector<int64_t>>& symbols,

@@ -28,7 +28,10 @@ void ExpectClose(const ir::HostValue& actual, const ir::HostValue& expected, Tol
 
 using CallFunction = decltype(ir::EvaluateInputs::call);
 
-// Compile(graph) on the backend against Evaluate(graph), with random parameters and the given
+// Sizes for which a plan shares out sums and streams results.
+inline std::vector<int64_t> LargeExtents() { return std::vector<int64_t>(16, 3000); }
+
+// Compile(graph), for unknown and for large sizes, on the backend against Evaluate(graph), with random parameters and the given
 // sizes.
 void CheckGraph(const ir::Graph& graph, const std::vector<std::vector<int64_t>>& symbols,
                 Tolerance tolerance, uint32_t seed = 1, const CallFunction& call = nullptr);

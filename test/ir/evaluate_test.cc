@@ -120,9 +120,23 @@ TEST(Evaluate, Reduces) {
   EXPECT_THAT(reduce("prod", "0", "f32[3]").floats, ElementsAre(0, -4, testing::IsNan()));
   EXPECT_EQ(reduce("reduce_max", "1", "f32[2]").floats[0], 3);
   EXPECT_TRUE(std::isnan(reduce("reduce_max", "1", "f32[2]").floats[1]));
+  EXPECT_THAT(reduce("reduce_max_number", "1", "f32[2]").floats, ElementsAre(3, 4));
   EXPECT_TRUE(std::isnan(reduce("reduce_min", "0, 1", "f32[]").floats[0]));
   EXPECT_THAT(reduce("argmax", "1", "i64[2]").integers, ElementsAre(0, 2));
   EXPECT_THAT(reduce("argmin", "0", "i64[3]").integers, ElementsAre(1, 0, 1));
+}
+
+TEST(Evaluate, SumsShares) {
+  HostValue x = MakeHostValue(DType::kF32, {100, 2});
+  for (int k = 0; k < 200; ++k) x.floats[k] = k;
+  const HostValue sums = OutputsOf("graph @g(%x: f32[100, 2]) { %0 = share_sum %x {index=1} : f64[64, 2] return %0 }", {x})[0];
+  ASSERT_EQ(sums.num_elements(), 128);
+  EXPECT_EQ(sums.floats[0], 0);          // row 0
+  EXPECT_EQ(sums.floats[3], 1 * 2 + 1 + 2 * 2 + 1);  // rows 1 and 2
+  EXPECT_EQ(sums.floats[2 * 63], 98 * 2 + 99 * 2);
+  double all = 0;
+  for (int share = 0; share < 64; ++share) all += sums.floats[2 * share];
+  EXPECT_EQ(all, 99 * 100);
 }
 
 TEST(Evaluate, ReducesNothing) {

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/streams.h"
+
+#include <algorithm>
+
+#include "codegen/lifetime.h"
+#include "codegen/loops.h"
+#include "codegen/row_stages.h"
+
+namespace torch_lazy::codegen {
+namespace {
+
+constexpr double kManyBytes = 8 << 20;
+
+// A new buffer of the caller's that no kernel or call reads: a parameter's is in the cache already.
+bool LeavesForGood(const ir::Graph& graph, const Units& units, ir::Value value) {
+  if (!units.readers[value].empty()) return false;
+  return std::any_of(graph.outputs.begin(), graph.outputs.end(), [&](const ir::Output& output) {
+    ir::Value stored = output.value;
+    while (stored != value && graph.node(stored).op == ir::Op::kReshape) stored = graph.node(stored).inputs[0];
+    return stored == value && output.into < 0;
+  });
+}
+
+// Rows: by the last stage, which folds nothing. Maps: a single loop.
+bool IsInOrder(const Body& body, const Loops& loops, Group::Shape shape, const Store& store) {
+  const Address& address = body.addresses[store.address];
+  for (const Affine::Term& term : address.index.terms) {
+    if (body.variables[term.variable].kind == Variable::Kind::kData) return false;
+  }
+  if (shape == Group::Shape::kMap)
+    return loops.outer.size() == 1 && address.index.CoefficientOf(loops.outer[0].variable).is_one();
+  if (shape != Group::Shape::kRows || loops.inner.size() != 1) return false;
+  const int stage = body.expressions[store.expression].depth;
+  const bool folds = std::any_of(body.expressions.begin(), body.expressions.end(), [&](const Expression& e) {
+    return e.kind == Expression::Kind::kReduce && e.depth == stage + 1;
+  });
+  return !folds && address.index.CoefficientOf(loops.inner[0].variable).is_one();
+}
+
+}  // namespace
+
+void MarkStreams(const ir::Graph& graph, const Units& units, const CompileOptions& options,
+                 Group::Shape shape, Body* body) {
+  const Loops loops = MakeLoops(*body);
+  for (Store& store : body->stores) {
+    const ir::Value value = body->slots[body->addresses[store.address].slot].value;
+    store.streams = LeavesForGood(graph, units, value) && TypicalBytes(graph.type(value), options) >= kManyBytes &&
+                    IsInOrder(*body, loops, shape, store);
+  }
+}
+
+}  // namespace torch_lazy::codegen
