@@ -47,8 +47,9 @@ class Backend {
   virtual std::shared_ptr<Module> Compile(absl::Span<const codegen::Kernel> kernels, bool wait) = 0;
   // Runs independent instances in one parallel region on the calling thread's team.
   virtual void Launch(absl::Span<const BoundInstance> instances) = 0;
-  // For a thread of ours, which must have no team: from now on its launches are done by itself and by
-  // whoever calls Help(). One that is worth it adds one to `offers` and notifies. One thread only.
+  // For a thread of ours, which must have no team: from now on its launches are done by itself and
+  // by whoever calls Help(). One that is worth it adds one to `offers` and notifies. One thread
+  // only.
   virtual void OfferLaunches(std::atomic<uint32_t>* /*offers*/) {}
   // Takes part in such a launch. False if there is none.
   virtual bool Help() { return false; }

@@ -53,8 +53,12 @@ std::string Quoted(absl::string_view text) {
 }  // namespace
 
 std::atomic<int64_t>& internal::CounterCell(Counter counter) {
-  static constinit std::array<std::atomic<int64_t>, std::size(kCounters)> cells{};
-  return cells[static_cast<size_t>(counter)];
+  // Each in a cache line of its own: two threads count different things.
+  struct alignas(64) Line {
+    std::atomic<int64_t> cell{0};
+  };
+  static constinit std::array<Line, std::size(kCounters)> lines{};
+  return lines[static_cast<size_t>(counter)].cell;
 }
 
 void RaiseTo(Counter peak, int64_t value) {

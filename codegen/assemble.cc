@@ -33,10 +33,12 @@ class Assembler {
     for (size_t g = 0; g < bodies.size(); ++g) {
       base::GiveWay();
       const KernelCost cost = CostOf(graph_, bodies[g], options);
-      costs[g] = {cost.nanoseconds_per_iteration * cost.iterations, BytesFreed(units_.units[g], options)};
+      costs[g] = {cost.nanoseconds_per_iteration * cost.iterations,
+                  BytesFreed(units_.units[g], options)};
       Body body = bodies[g];
       MarkStreams(graph_, units_, options, partition_.groups[g].shape, &body);
-      AddInstance(EmitKernel(graph_, partition_.groups[g].shape, body), cost.nanoseconds_per_iteration);
+      AddInstance(EmitKernel(graph_, partition_.groups[g].shape, body),
+                  cost.nanoseconds_per_iteration);
       if (!options.dump_folder.empty()) instances_.back().nodes = NodesOf(partition_.groups[g]);
     }
     for (const std::vector<int>& step : MakeSchedule(units_, costs)) AddStep(step);
@@ -56,7 +58,8 @@ class Assembler {
     instance.kernel = known->second;
     instance.cost_per_iteration = cost;
     for (const Slot& slot : written.slots) {
-      LAZY_CHECK(storage_.buffer_of[slot.value] >= 0, "no buffer for ", ir::PrintNode(graph_, slot.value));
+      LAZY_CHECK(storage_.buffer_of[slot.value] >= 0, "no buffer for ",
+                 ir::PrintNode(graph_, slot.value));
       instance.buffers.push_back(storage_.buffer_of[slot.value]);
       instance.offsets.push_back(slot.offset);
       if (slot.written) instance.written.push_back(instance.buffers.back());
@@ -77,7 +80,8 @@ class Assembler {
       return plan_.buffers[storage_.buffer_of[v]].kind == BufferSpec::Kind::kTemp;
     };
     for (const ir::Value v : unit.reads) {
-      if (is_temporary(v) && units_.readers[v].size() == 1) bytes += TypicalBytes(graph_.type(v), options);
+      if (is_temporary(v) && units_.readers[v].size() == 1)
+        bytes += TypicalBytes(graph_.type(v), options);
     }
     for (const ir::Value v : unit.writes) {
       if (is_temporary(v)) bytes -= TypicalBytes(graph_.type(v), options);
@@ -94,7 +98,7 @@ class Assembler {
         step.instances.push_back(std::move(instances_[unit.group]));
       } else {
         ir::Info(graph_.node(unit.call).op).kind == ir::Kind::kMatmul ? AddMatmul(unit.call, &step)
-                                                     : AddCall(unit.call, &step);
+                                                                      : AddCall(unit.call, &step);
       }
     }
     plan_.steps.push_back(std::move(step));
@@ -178,9 +182,8 @@ class Assembler {
 }  // namespace
 
 Plan Assemble(const ir::Graph& original, const ir::Graph& graph, const Factors& factors,
-              const Partition& partition,
-              const std::vector<Body>& bodies, const Units& units, const StoragePlan& storage,
-              const CompileOptions& options) {
+              const Partition& partition, const std::vector<Body>& bodies, const Units& units,
+              const StoragePlan& storage, const CompileOptions& options) {
   return Assembler(original, graph, factors, partition, units, storage).Make(bodies, options);
 }
 

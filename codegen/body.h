@@ -12,7 +12,8 @@
 
 namespace torch_lazy::codegen {
 
-// A place in a buffer, counted from the slot's pointer: an affine form of loop variables and of numbers computed here.
+// A place in a buffer, counted from the slot's pointer: an affine form of loop variables and of
+// numbers computed here.
 struct Address {
   int slot = -1;  // of Body::slots
   Affine index;
@@ -20,7 +21,7 @@ struct Address {
 
 struct Expression {
   enum class Kind : uint8_t { kLoad, kIota, kNumber, kOp, kReduce, kShareSum };
-  Kind kind;  // share sum: what is added up where it is stored
+  Kind kind;       // share sum: what is added up where it is stored
   ir::Value node;  // number: a const, scalar or extent node; op, reduce: what is computed
   ir::DType dtype;
   int address = -1;  // load: of Body::addresses. iota: its index is the number
@@ -49,7 +50,7 @@ struct Body {
   std::vector<Address> addresses;
   std::vector<Expression> expressions;
   std::vector<Store> stores;
-  uint64_t inner = 0;  // the inner variables, as bits
+  uint64_t inner = 0;       // the inner variables, as bits
   bool has_shares = false;  // some store adds up: the range is ir::kShares shares of the rows
 
   bool uses_inner(int expression) const { return (expressions[expression].uses & inner) != 0; }

@@ -37,7 +37,8 @@ class MapEmitter {
   uint64_t InnermostBits() const { return loops_.outer.empty() ? 0 : loops_.outer.back().bits; }
 
   void EmitFlat() {
-    if (std::any_of(body_.stores.begin(), body_.stores.end(), [](const Store& store) { return store.streams; }))
+    if (std::any_of(body_.stores.begin(), body_.stores.end(),
+                    [](const Store& store) { return store.streams; }))
       return EmitStreams();
     text_.Line("#pragma GCC ivdep");
     text_.Open("for (long i = begin; i < end; ++i) {");
@@ -151,17 +152,17 @@ class MapEmitter {
     for (const Store& store : body_.stores) {
       const ir::DType dtype = text_.SlotType(body_.addresses[store.address].slot);
       const auto block = block_of_.find(store.address);
-      const std::string place =
-          block != block_of_.end() ? absl::StrCat(block->second, "[j]") : PlaceText(store.address, index);
-      text_.Line(absl::StrCat(place, " = ",
-                              StoreText(dtype, text_.name(store.expression)), ";"));
+      const std::string place = block != block_of_.end() ? absl::StrCat(block->second, "[j]")
+                                                         : PlaceText(store.address, index);
+      text_.Line(absl::StrCat(place, " = ", StoreText(dtype, text_.name(store.expression)), ";"));
     }
   }
 
   const Body& body_;
   const Loops loops_;
   KernelText text_;
-  absl::flat_hash_map<int, std::string> block_of_;  // by address: where a store that streams collects
+  absl::flat_hash_map<int, std::string>
+      block_of_;  // by address: where a store that streams collects
   std::vector<std::string>
       bases_;  // of each address: the pointer (or number) that the innermost index is added to
 };

@@ -3,22 +3,21 @@
 // between the walks.
 #include <algorithm>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "codegen/emit.h"
 #include "codegen/op_text.h"
 #include "codegen/row_fold.h"
 #include "codegen/row_prefetch.h"
+#include "codegen/row_scratch.h"
 #include "codegen/row_stages.h"
 
 namespace torch_lazy::codegen {
 namespace {
 
-constexpr int kNearby = 16384;  // a row of so many elements is still in the cache when the next
-                                // one begins
-constexpr int kCacheLine = 64;  // bytes
-constexpr int64_t kPadding = 3 * kCacheLine;
+constexpr int kNearby = 16384;    // a row of so many elements is still in the cache when the next
+                                  // one begins
+constexpr int kCacheLine = 64;    // bytes
 constexpr int kRowsInFloat = 64;  // of a share, before they are added up in double
 
 class RowEmitter {
@@ -28,148 +27,75 @@ class RowEmitter {
         loops_(MakeLoops(body)),
         rows_(MakeRowStages(graph, body)),
         prefetch_(MakeRowPrefetch(graph, body, loops_, rows_)),
-        text_(graph, body) {}
+        text_(graph, body),
+        scratch_(body, rows_, loops_, &text_) {}
 
   WrittenKernel Emit() {
-    PlaceScratch();
     if (body_.has_shares) OpenShares();
     if (prefetch_.stage >= 0) {
       text_.Line(absl::StrCat("const bool nearby = ", text_.Number(loops_.inner[0].extent),
                               " <= ", kNearby, ";"));
     }
-    text_.Open(body_.has_shares ? "for (long r = first; r < last; ++r) {" : "for (long r = begin; r < end; ++r) {");
+    text_.Open(body_.has_shares ? "for (long r = first; r < last; ++r) {"
+                                : "for (long r = begin; r < end; ++r) {");
     PlaceBases();
     for (size_t stage = 0; stage < rows_.stages.size(); ++stage) {
       DefineRowNumbers(static_cast<int>(stage));
       EmitStage(static_cast<int>(stage));
     }
-    if (body_.has_shares) AddUpShares("(r + 1 - first) % " + std::to_string(kRowsInFloat) + " == 0 || r + 1 == last");
+    if (body_.has_shares)
+      AddUpShares("(r + 1 - first) % " + std::to_string(kRowsInFloat) + " == 0 || r + 1 == last");
     text_.Close("}");
     if (body_.has_shares) text_.Close("}");
-    if (std::any_of(body_.stores.begin(), body_.stores.end(), [](const Store& store) { return store.streams; }))
+    if (std::any_of(body_.stores.begin(), body_.stores.end(),
+                    [](const Store& store) { return store.streams; }))
       text_.Line("lazy_streamed();");
     WrittenKernel written = text_.Finish(
         "rows", body_.has_shares ? ir::Dims{ir::Extent::Constant(ir::kShares)} : RangeOf(loops_));
-    written.instance.scratch_element_bytes = scratch_bytes_;
-    written.instance.scratch_padding_bytes = scratch_padding_;
-    for (const Loop& loop : loops_.inner) {
-      written.instance.scratch.insert(written.instance.scratch.end(), loop.extent.factors.begin(),
-                                      loop.extent.factors.end());
-    }
+    scratch_.Note(loops_, &written.instance);
     return written;
   }
 
  private:
-  // An array of scratch memory, one element for each of the row. Numbers that are kept, and rows to be streamed, take one after
-  // the other: what a stage writes may replace, element by element, what it reads for the last time.
-  struct Array {
-    std::string type;
-    int64_t bytes;    // of an element
-    int free_from;    // stage
-    std::string name = "";
-  };
-  static constexpr int kNever = 1 << 30;
-
-  int FirstStageThat(int e) const {
-    int stage = 0;
-    while (!Contains(rows_.stages[stage].kept, e)) ++stage;
-    return stage;
-  }
-
-  int LastStageWith(int e) const {
-    int stage = static_cast<int>(rows_.stages.size()) - 1;
-    while (!Contains(rows_.stages[stage].numbers, e)) --stage;
-    return stage;
-  }
-
-  static bool Contains(const std::vector<int>& list, int e) { return std::find(list.begin(), list.end(), e) != list.end(); }
-
-  // The array's index.
-  int Take(const std::string& type, int64_t bytes, int from, int free_from) {
-    for (size_t k = 0; k < arrays_.size(); ++k) {
-      if (arrays_[k].type != type || arrays_[k].free_from > from) continue;
-      arrays_[k].free_from = free_from;
-      return static_cast<int>(k);
-    }
-    arrays_.push_back({type, bytes, free_from});
-    return static_cast<int>(arrays_.size()) - 1;
-  }
-
-  // Arrays stand the widest first. Rows of a power of two would all share a few sets of the cache: padding tells them apart.
-  void PlaceScratch() {
-    std::vector<std::pair<int, int>> kept;  // first stage, expression
-    for (const int e : rows_.scratch) kept.push_back({FirstStageThat(e), e});
-    std::sort(kept.begin(), kept.end());
-    for (const auto& [stage, e] : kept)
-      array_of_[e] = Take(ComputeType(body_.expressions[e].dtype), Bytes(e), stage, LastStageWith(e));
-    for (const Store& store : body_.stores) {
-      const ir::DType dtype = text_.SlotType(body_.addresses[store.address].slot);
-      const int stage = body_.expressions[store.expression].depth;
-      if (IsShareSum(store)) array_of_[store.expression] = Take("float", sizeof(float), -1, kNever);
-      if (store.streams) streamed_row_of_[store.address] = Take(MemoryType(dtype), ir::SizeBytes(dtype), stage, kNever);
-    }
-    std::vector<Array*> order;
-    for (Array& array : arrays_) order.push_back(&array);
-    std::stable_sort(order.begin(), order.end(), [](const Array* a, const Array* b) { return a->bytes > b->bytes; });
-    for (Array* array : order) {
-      Monomial size{scratch_bytes_, {}};
-      for (const Loop& loop : loops_.inner) size = size * loop.extent;
-      array->name = text_.NewName('w');
-      const std::string padding = scratch_padding_ == 0 ? "" : absl::StrCat(" + ", scratch_padding_);
-      text_.Line(absl::StrCat(array->type, "* const ", array->name, " = (", array->type, "*)((char*)scratch + ",
-                              text_.Number(size), padding, ");"));
-      scratch_bytes_ += array->bytes;
-      scratch_padding_ += kPadding;
-    }
-  }
-
-  const std::string& ScratchOf(int e) const { return arrays_[array_of_.at(e)].name; }
-  const std::string& StreamedRow(const Store& store) const { return arrays_[streamed_row_of_.at(store.address)].name; }
-
-  // A share of the rows is summed up in scratch memory, in f32 for some rows, then in the share's row of the result.
+  // A share of the rows is summed up in scratch memory, in f32 for some rows, then in the share's
+  // row of the result.
   void OpenShares() {
     std::string rows = "1";
     for (const Loop& loop : loops_.outer) absl::StrAppend(&rows, " * ", text_.Number(loop.extent));
     text_.Open("for (long share = begin; share < end; ++share) {");
     text_.Line(absl::StrCat("const long rows = ", rows, ";"));
-    text_.Line(absl::StrCat("const long first = rows * share / ", ir::kShares, ", last = rows * (share + 1) / ", ir::kShares, ";"));
+    text_.Line(absl::StrCat("const long first = rows * share / ", ir::kShares,
+                            ", last = rows * (share + 1) / ", ir::kShares, ";"));
     text_.Line(absl::StrCat("const long columns = ", Columns(), ";"));
     for (const Store& store : body_.stores) {
-      if (!IsShareSum(store)) continue;
+      if (!IsShareSum(body_, store)) continue;
       text_.Line("#pragma GCC ivdep");
-      text_.Line(absl::StrCat("for (long c = 0; c < columns; ++c) ", ScratchOf(store.expression), "[c] = 0, ",
-                              ShareOf(store), "[c] = 0;"));
+      text_.Line(absl::StrCat("for (long c = 0; c < columns; ++c) ", scratch_.Of(store.expression),
+                              "[c] = 0, ", ShareOf(store), "[c] = 0;"));
     }
   }
 
   void AddUpShares(const std::string& when) {
     text_.Open(absl::StrCat("if (", when, ") {"));
     for (const Store& store : body_.stores) {
-      if (!IsShareSum(store)) continue;
-      const std::string& sums = ScratchOf(store.expression);
+      if (!IsShareSum(body_, store)) continue;
+      const std::string& sums = scratch_.Of(store.expression);
       text_.Line("#pragma GCC ivdep");
-      text_.Line(absl::StrCat("for (long c = 0; c < columns; ++c) ", ShareOf(store), "[c] += ", sums, "[c], ", sums, "[c] = 0;"));
+      text_.Line(absl::StrCat("for (long c = 0; c < columns; ++c) ", ShareOf(store),
+                              "[c] += ", sums, "[c], ", sums, "[c] = 0;"));
     }
     text_.Close("}");
   }
 
-  bool IsShareSum(const Store& store) const {
-    return body_.expressions[store.expression].kind == Expression::Kind::kShareSum;
-  }
-
   std::string ShareOf(const Store& store) {
-    return absl::StrCat("(", text_.PointerTo(body_.addresses[store.address].slot), " + share * columns)");
+    return absl::StrCat("(", text_.PointerTo(body_.addresses[store.address].slot),
+                        " + share * columns)");
   }
 
   std::string Columns() {
     Monomial columns;
     for (const Loop& loop : loops_.inner) columns = columns * loop.extent;
     return text_.Number(columns);
-  }
-
-  int64_t Bytes(int e) const {
-    const ir::DType dtype = body_.expressions[e].dtype;
-    return ir::IsHalf(dtype) ? 4 : ir::SizeBytes(dtype);
   }
 
   void PlaceBases() {
@@ -238,24 +164,25 @@ class RowEmitter {
   }
 
   void WriteStore(const Store& store, bool along_inner) {
-    if (IsShareSum(store)) {
-      const std::string sum = absl::StrCat(ScratchOf(store.expression), "[", FlatIndex(), "]");
-      return text_.Line(absl::StrCat(sum, " = ", sum, " + ", text_.name(body_.expressions[store.expression].arguments[0]), ";"));
+    if (IsShareSum(body_, store)) {
+      const std::string sum = absl::StrCat(scratch_.Of(store.expression), "[", FlatIndex(), "]");
+      return text_.Line(absl::StrCat(sum, " = ", sum, " + ",
+                                     text_.name(body_.expressions[store.expression].arguments[0]),
+                                     ";"));
     }
     const ir::DType dtype = text_.SlotType(body_.addresses[store.address].slot);
-    const std::string place = store.streams ? absl::StrCat(StreamedRow(store), "[", FlatIndex(), "]")
-                                            : PlaceText(store.address, along_inner);
-    text_.Line(absl::StrCat(place, " = ",
-                            StoreText(dtype, text_.name(store.expression)), ";"));
+    const std::string place = store.streams
+                                  ? absl::StrCat(scratch_.RowOf(store), "[", FlatIndex(), "]")
+                                  : PlaceText(store.address, along_inner);
+    text_.Line(absl::StrCat(place, " = ", StoreText(dtype, text_.name(store.expression)), ";"));
   }
 
   // The row that a stage has written to scratch memory.
   void Stream(const Store& store) {
-    Monomial columns;
-    for (const Loop& loop : loops_.inner) columns = columns * loop.extent;
-    const std::string offset = text_.IndexText(body_.addresses[store.address].index, {}, /*with_offset=*/true);
-    text_.Line(absl::StrCat("lazy_stream(a", store.address, " + ", offset, ", ", StreamedRow(store), ", ",
-                            text_.Number(columns), ");"));
+    const std::string offset =
+        text_.IndexText(body_.addresses[store.address].index, {}, /*with_offset=*/true);
+    text_.Line(absl::StrCat("lazy_stream(a", store.address, " + ", offset, ", ",
+                            scratch_.RowOf(store), ", ", Columns(), ");"));
   }
 
   void EmitStage(int stage_number) {
@@ -349,7 +276,7 @@ class RowEmitter {
     for (const int number : stage.numbers) {
       if (body_.expressions[number].kind == Expression::Kind::kShareSum) continue;
       if (available_.contains(number)) {
-        text_.DefineAs(number, absl::StrCat(ScratchOf(number), "[", FlatIndex(), "]"));
+        text_.DefineAs(number, absl::StrCat(scratch_.Of(number), "[", FlatIndex(), "]"));
         continue;
       }
       const int address = body_.expressions[number].address;
@@ -357,8 +284,7 @@ class RowEmitter {
     }
     for (RowFold& fold : folds) fold.Step(FlatIndex());
     for (const int kept : stage.kept) {
-      text_.Line(
-          absl::StrCat(ScratchOf(kept), "[", FlatIndex(), "] = ", text_.name(kept), ";"));
+      text_.Line(absl::StrCat(scratch_.Of(kept), "[", FlatIndex(), "] = ", text_.name(kept), ";"));
     }
     for (const Store& store : stage.stores) WriteStore(store, /*along_inner=*/true);
   }
@@ -368,11 +294,8 @@ class RowEmitter {
   const RowStages rows_;
   const RowPrefetch prefetch_;
   KernelText text_;
-  std::vector<Array> arrays_;
-  absl::flat_hash_map<int, int> array_of_;         // of kept expressions, and sums of shares
-  absl::flat_hash_map<int, int> streamed_row_of_;  // by address
-  int64_t scratch_bytes_ = 0, scratch_padding_ = 0;
-  absl::flat_hash_set<int> available_;                   // those that an earlier stage has kept
+  const RowScratch scratch_;
+  absl::flat_hash_set<int> available_;  // those that an earlier stage has kept
 };
 
 }  // namespace

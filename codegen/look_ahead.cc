@@ -27,4 +27,20 @@ LookAhead MakeLookAhead(const ir::Graph& graph) {
   return look;
 }
 
+std::vector<ir::Value> ReadOneForOne(const ir::Graph& graph, ir::Value v) {
+  constexpr size_t kMost = 16;
+  std::vector<ir::Value> values = {v};
+  for (size_t k = 0; k < values.size() && values.size() < kMost; ++k) {
+    const ir::Node& node = graph.node(values[k]);
+    if (k > 0 && ir::Info(node.op).kind != ir::Kind::kElementwise) continue;
+    for (const ir::Value input : node.inputs) {
+      const ir::Op op = graph.node(input).op;
+      const bool is_number = ir::Info(op).kind == ir::Kind::kLeaf && op != ir::Op::kParam;
+      if (op != ir::Op::kExpand && !is_number) values.push_back(input);
+    }
+  }
+  values.erase(values.begin());
+  return values;
+}
+
 }  // namespace torch_lazy::codegen

@@ -16,4 +16,8 @@ struct LookAhead {
 
 LookAhead MakeLookAhead(const ir::Graph& graph);
 
+// The values that are read at the same places as the node's inputs: these, and theirs through
+// pointwise ops, some of them. Not numbers that are broadcast: to share one saves nothing.
+std::vector<ir::Value> ReadOneForOne(const ir::Graph& graph, ir::Value v);
+
 }  // namespace torch_lazy::codegen

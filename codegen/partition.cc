@@ -19,10 +19,9 @@ namespace {
 constexpr size_t kMostComputed = 96;  // nodes in a group: larger kernels lack registers
 constexpr int kMostMaps = 2;          // at which one node is computed in one group
 constexpr size_t kMostReaders = 3;  // groups that compute a cheap node again instead of loading it
-constexpr size_t kMostReadersOfParam = 64;  // instead of loading what is no smaller, and has to be stored
-constexpr size_t kMostSearched = 16;  // values looked at for a sibling
-constexpr int kMostShareSums = 4;     // in a group: their sums are to stay in the cache
-constexpr int kMostSingle = 16;       // ops on single numbers that each reader does again
+constexpr size_t kMostSearched = 16;        // values looked at for what a group reads
+constexpr size_t kMostReadersOfParam = 64;  // the same, of a parameter: to store it saves no loads
+constexpr int kMostSingle = 16;             // ops on single numbers that each reader does again
 constexpr int kMostBroadcast = 3;  // ops in a row computed again for what they are broadcast over
 
 class Partitioner {
@@ -69,7 +68,8 @@ class Partitioner {
   void AddCalls() {
     int previous = -1;
     for (size_t v = 0; v < graph_.nodes.size(); ++v) {
-      if (ir::Info(graph_.nodes[v].op).kind == ir::Kind::kMatmul) unit_[v] = dependencies_.AddUnit();
+      if (ir::Info(graph_.nodes[v].op).kind == ir::Kind::kMatmul)
+        unit_[v] = dependencies_.AddUnit();
       if (graph_.nodes[v].op != ir::Op::kCall) continue;
       unit_[v] = dependencies_.AddUnit();
       if (previous >= 0) dependencies_.AddEdge(previous, unit_[v]);
@@ -125,7 +125,8 @@ class Partitioner {
   void VisitConcat(ir::Value v) {
     const Readers readers = readers_[v];
     for (const ir::Value operand : graph_.node(v).inputs) {
-      for (const Readers::InGroup& reader : readers.groups) RequireStored(operand, GroupUnit(reader.group));
+      for (const Readers::InGroup& reader : readers.groups)
+        RequireStored(operand, GroupUnit(reader.group));
       for (const int unit : readers.units) RequireStored(operand, unit);
       readers_[operand].stored = true;
     }
@@ -154,7 +155,8 @@ class Partitioner {
     const Readers readers = readers_[v];
     const std::vector<int> groups = GroupsOf(readers);
     if (!readers.stored && groups.size() == 1 && HoldsMemory(v, groups[0])) return NewGroup(v);
-    if (!readers.stored && (groups.size() == 1 || IsCheap(v, groups.size()) || IsHeldAnyway(v, groups))) {
+    if (!readers.stored &&
+        (groups.size() == 1 || IsCheap(v, groups.size()) || IsHeldAnyway(v, groups))) {
       const bool all = std::all_of(groups.begin(), groups.end(),
                                    [&](int group) { return CanCompute(v, group); });
       if (all &&
@@ -180,17 +182,18 @@ class Partitioner {
     if (!JoinSibling(v)) NewGroup(v);
   }
 
-  // Gradients that are summed up over many calls, say: computed in the reader's group, which runs later, the sum would keep all
-  // that it is made from until then.
+  // Gradients that are summed up over many calls, say: computed in the reader's group, which runs
+  // later, the sum would keep all that it is made from until then.
   bool HoldsMemory(ir::Value v, int group) const {
     return lifetimes_.calls_before[LastRoot(group)] > lifetimes_.calls_before[v] &&
            lifetimes_.bytes_ending[v] > lifetimes_.bytes[v] + kFewBytes;
   }
 
-  // Stored, the value would be held over calls until its last readers run, and there all that it is made of is read anyway: an
-  // activation's inner values, which its gradient needs too.
+  // Stored, the value would be held over calls until its last readers run, and there all that it is
+  // made of is read anyway: an activation's inner values, which its gradient needs too.
   bool IsHeldAnyway(ir::Value v, const std::vector<int>& groups) const {
-    if (groups.size() > kMostReaders || ir::Info(graph_.node(v).op).kind != ir::Kind::kElementwise) return false;
+    if (groups.size() > kMostReaders || ir::Info(graph_.node(v).op).kind != ir::Kind::kElementwise)
+      return false;
     bool held = false;
     for (const int group : groups) {
       if (lifetimes_.calls_before[LastRoot(group)] == lifetimes_.calls_before[v]) continue;
@@ -207,8 +210,9 @@ class Partitioner {
       if (k > kMostSearched) return false;
       for (const ir::Value input : graph_.node(values[k]).inputs) {
         const ir::Kind kind = ir::Info(graph_.node(input).op).kind;
-        const bool is_read = std::any_of(readers_[input].groups.begin(), readers_[input].groups.end(),
-                                         [&](const Readers::InGroup& reader) { return reader.group == group; });
+        const bool is_read =
+            std::any_of(readers_[input].groups.begin(), readers_[input].groups.end(),
+                        [&](const Readers::InGroup& reader) { return reader.group == group; });
         if (is_read || kind == ir::Kind::kLeaf) continue;
         if (kind != ir::Kind::kElementwise && kind != ir::Kind::kView) return false;
         values.push_back(input);
@@ -244,7 +248,7 @@ class Partitioner {
     const ir::Node& node = graph_.node(v);
     if (ir::Info(node.op).kind == ir::Kind::kIndexed) return false;
     const std::vector<int> own_readers = GroupsOf(readers_[v]);
-    for (const ir::Value input : ReadOneForOne(v)) {
+    for (const ir::Value input : ReadOneForOne(graph_, v)) {
       const auto candidates = readers_[input].groups;
       for (const Readers::InGroup& candidate : candidates) {
         const bool is_reader =
@@ -265,10 +269,12 @@ class Partitioner {
     return false;
   }
 
-  // A group that reads what is summed up, or what that is made of, row by row makes the sums as well.
+  // A group that reads what is summed up, or what that is made of, row by row makes the sums as
+  // well.
   void PlaceShareSum(ir::Value v) {
-    std::vector<ir::Value> inputs = ReadOneForOne(v);
-    std::sort(inputs.begin(), inputs.end(), std::greater<ir::Value>());  // what is made last has the fewest other readers
+    std::vector<ir::Value> inputs = ReadOneForOne(graph_, v);
+    std::sort(inputs.begin(), inputs.end(),
+              std::greater<ir::Value>());  // what is made last has the fewest other readers
     for (const ir::Value input : inputs) {
       const auto candidates = readers_[input].groups;
       for (const Readers::InGroup& candidate : candidates) {
@@ -278,7 +284,8 @@ class Partitioner {
     const int index = AddGroup();
     Group& group = result_.groups[index];
     const ir::Dims& dims = graph_.type(graph_.node(v).inputs[0]).dims;
-    for (const ir::Extent extent : factors_.Of(dims)) group.variables.push_back({Variable::Kind::kOuter, ProductOf({extent})});
+    for (const ir::Extent extent : factors_.Of(dims))
+      group.variables.push_back({Variable::Kind::kOuter, ProductOf({extent})});
     const std::optional<IndexMap> map = FitShareSum(graph_, factors_, v, group);
     LAZY_CHECK(map.has_value(), "a group of its own fits a sum of shares");
     StoreShareSum(v, index, *map);
@@ -287,12 +294,11 @@ class Partitioner {
   bool JoinRows(ir::Value v, const Readers::InGroup& candidate) {
     Group& group = result_.groups[candidate.group];
     if (group.computed.size() >= kMostComputed || !NothingBetween(v, candidate.group)) return false;
-    const auto is_share_sum = [&](const Group::Root& root) { return ir::Info(graph_.node(root.value).op).kind == ir::Kind::kPartial; };
-    if (std::count_if(group.roots.begin(), group.roots.end(), is_share_sum) >= kMostShareSums) return false;
     Group before = group;
     const std::optional<IndexMap> map = FitShareSum(graph_, factors_, v, group);
     if (map.has_value()) {
-      const std::optional<IndexMap> at = InputMap(graph_, factors_, group, v, 0, group.Intern(*map));
+      const std::optional<IndexMap> at =
+          InputMap(graph_, factors_, group, v, 0, group.Intern(*map));
       if (at.has_value() && group.Intern(*at) == candidate.map) {
         StoreShareSum(v, candidate.group, *map);
         return true;
@@ -306,23 +312,6 @@ class Partitioner {
     const int id = result_.groups[group].Intern(map);
     readers_[v].groups.push_back({group, id, 0});
     StoreIn(v, group, id);
-  }
-
-  // The values that are read at the same places as the node's inputs: these, and theirs through
-  // pointwise ops. Not numbers that are broadcast: to share one saves nothing.
-  std::vector<ir::Value> ReadOneForOne(ir::Value v) const {
-    std::vector<ir::Value> values = {v};
-    for (size_t k = 0; k < values.size() && values.size() < kMostSearched; ++k) {
-      const ir::Node& node = graph_.node(values[k]);
-      if (k > 0 && ir::Info(node.op).kind != ir::Kind::kElementwise) continue;
-      for (const ir::Value input : node.inputs) {
-        const ir::Op op = graph_.node(input).op;
-        const bool is_number = ir::Info(op).kind == ir::Kind::kLeaf && op != ir::Op::kParam;
-        if (op != ir::Op::kExpand && !is_number) values.push_back(input);
-      }
-    }
-    values.erase(values.begin());
-    return values;
   }
 
   // A number derived from a reduction, like 1 / sqrt(variance + eps), and broadcast back over the
@@ -493,8 +482,8 @@ class Partitioner {
   Dependencies dependencies_;
   std::vector<Readers> readers_;
   std::vector<absl::InlinedVector<ir::Value, 1>> share_sums_;  // of each value, that are read
-  std::vector<int> unit_;         // of each call and matmul
-  std::vector<int> group_units_;  // of each group
+  std::vector<int> unit_;                                      // of each call and matmul
+  std::vector<int> group_units_;                               // of each group
 };
 
 }  // namespace

@@ -38,18 +38,22 @@ ir::Ints SecondStep(const ir::Graph& graph, const ir::Node& node, const CompileO
   return splits ? second : ir::Ints();
 }
 
-// Sums down long columns are made of partial sums of the rows' shares: a kernel that walks along the rows anyway makes
-// these (a normalisation's gradient), or one that reads memory in order at least.
+// Sums down long columns are made of partial sums of the rows' shares: a kernel that walks along
+// the rows anyway makes these (a normalisation's gradient), or one that reads memory in order at
+// least.
 bool WantsShares(const ir::Graph& graph, const ir::Node& node, const CompileOptions& options) {
   constexpr double kManyRows = 512, kFewColumns = 32, kMostColumns = 8192;
   if (node.op != ir::Op::kSum || node.type.dtype != ir::DType::kF32) return false;
   const ir::Dims& dims = graph.type(node.inputs[0]).dims;
   double rows = 1, columns = 1;
   for (size_t k = 0; k < dims.size(); ++k) {
-    if (IsReduced(node, static_cast<int>(k)) != (k < node.attrs.dims.size())) return false;  // reduced ones come first
-    (IsReduced(node, static_cast<int>(k)) ? rows : columns) *= TypicalSize(ProductOf({dims[k]}), options);
+    if (IsReduced(node, static_cast<int>(k)) != (k < node.attrs.dims.size()))
+      return false;  // reduced ones come first
+    (IsReduced(node, static_cast<int>(k)) ? rows : columns) *=
+        TypicalSize(ProductOf({dims[k]}), options);
   }
-  return rows >= kManyRows && columns >= kFewColumns && columns <= kMostColumns && rows * columns >= kMuchWork;
+  return rows >= kManyRows && columns >= kFewColumns && columns <= kMostColumns &&
+         rows * columns >= kMuchWork;
 }
 
 // Appends nodes to the new graph.
@@ -120,12 +124,14 @@ class Rewriter {
 // True for a share_sum, and for what nothing else needs.
 std::vector<bool> OnlyForShares(const ir::Graph& graph) {
   std::vector<bool> only(graph.nodes.size(), true), is_used(graph.nodes.size(), false);
-  for (const ir::Output& output : graph.outputs) only[output.value] = false, is_used[output.value] = true;
+  for (const ir::Output& output : graph.outputs)
+    only[output.value] = false, is_used[output.value] = true;
   for (size_t v = graph.nodes.size(); v-- > 0;) {
     const ir::Node& node = graph.nodes[v];
     const ir::Kind kind = ir::Info(node.op).kind;
-    const bool is_early = kind == ir::Kind::kPartial ||
-                          (is_used[v] && only[v] && (kind == ir::Kind::kElementwise || kind == ir::Kind::kView));
+    const bool is_early =
+        kind == ir::Kind::kPartial ||
+        (is_used[v] && only[v] && (kind == ir::Kind::kElementwise || kind == ir::Kind::kView));
     for (const ir::Value input : node.inputs) {
       is_used[input] = true;
       only[input] = only[input] && is_early;
@@ -135,14 +141,16 @@ std::vector<bool> OnlyForShares(const ir::Graph& graph) {
   return only;
 }
 
-// The same nodes, sums of shares as early as they can stand: whoever else needs their operands comes later.
+// The same nodes, sums of shares as early as they can stand: whoever else needs their operands
+// comes later.
 ir::Graph SharesFirst(const ir::Graph& graph) {
   const std::vector<bool> is_early = OnlyForShares(graph);
   std::vector<std::vector<ir::Value>> early_users(graph.nodes.size());
   std::vector<int> missing(graph.nodes.size(), 0);
   for (ir::Value v = 0; v < static_cast<ir::Value>(graph.nodes.size()); ++v) {
     if (!is_early[v]) continue;
-    for (const ir::Value input : graph.node(v).inputs) early_users[input].push_back(v), ++missing[v];
+    for (const ir::Value input : graph.node(v).inputs)
+      early_users[input].push_back(v), ++missing[v];
   }
   ir::Graph result;
   result.name = graph.name;
@@ -160,7 +168,8 @@ ir::Graph SharesFirst(const ir::Graph& graph) {
       }
     }
   }
-  for (const ir::Output& output : graph.outputs) result.outputs.push_back({moved[output.value], output.into});
+  for (const ir::Output& output : graph.outputs)
+    result.outputs.push_back({moved[output.value], output.into});
   return result;
 }
 

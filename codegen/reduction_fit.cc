@@ -11,6 +11,7 @@ namespace {
 // Fewer rows than this do not feed several threads, unless there is little to do anyway.
 constexpr double kFewRows = 8;
 constexpr double kLittleWork = 16384;
+constexpr int kMostShareSums = 4;  // in a group: they are to stay in the cache
 
 // The loop variables (not data variables) that occur in the map, as a set of flags; nothing if data
 // variables do.
@@ -64,23 +65,33 @@ ir::Dims ReducedFactors(const ir::Graph& graph, const Factors& factors, ir::Valu
   return reduced;
 }
 
-std::optional<IndexMap> FitShareSum(const ir::Graph& graph, const Factors& factors, ir::Value sum, Group& group) {
+std::optional<IndexMap> FitShareSum(const ir::Graph& graph, const Factors& factors, ir::Value sum,
+                                    Group& group) {
   const ir::Node& node = graph.node(sum);
   const ir::Dims& dims = graph.type(node.inputs[0]).dims;
   const size_t outer_dims = static_cast<size_t>(node.attrs.index);
   const ir::Dims all = factors.Of(dims);
   const size_t outer = factors.Of(ir::Dims(dims.begin(), dims.begin() + outer_dims)).size();
-  if (group.shape == Group::Shape::kColumns || group.variables.size() != all.size() || outer == all.size()) return std::nullopt;
+  if (group.shape == Group::Shape::kColumns || group.variables.size() != all.size() ||
+      outer == all.size())
+    return std::nullopt;
+  const auto is_share_sum = [&](const Group::Root& root) {
+    return ir::Info(graph.node(root.value).op).kind == ir::Kind::kPartial;
+  };
+  if (std::count_if(group.roots.begin(), group.roots.end(), is_share_sum) >= kMostShareSums)
+    return std::nullopt;
   const bool is_map = group.shape == Group::Shape::kMap;
   for (size_t k = 0; k < all.size(); ++k) {
     const Variable& variable = group.variables[k];
     const bool is_inner = !is_map && k >= outer;
-    if (variable.kind != (is_inner ? Variable::Kind::kInner : Variable::Kind::kOuter)) return std::nullopt;
+    if (variable.kind != (is_inner ? Variable::Kind::kInner : Variable::Kind::kOuter))
+      return std::nullopt;
     if (!(variable.extent == ProductOf({all[k]}))) return std::nullopt;
   }
   for (size_t k = outer; k < all.size(); ++k) group.variables[k].kind = Variable::Kind::kInner;
   group.shape = Group::Shape::kRows;
-  IndexMap map = IdentityMap(ir::Dims(dims.begin() + outer_dims, dims.end()), factors, static_cast<int>(outer));
+  IndexMap map = IdentityMap(ir::Dims(dims.begin() + outer_dims, dims.end()), factors,
+                             static_cast<int>(outer));
   map.insert(map.begin(), Affine());
   return map;
 }

@@ -23,8 +23,9 @@ ir::Dims ReducedFactors(const ir::Graph& graph, const Factors& factors, ir::Valu
 bool FitReduction(const ir::Graph& graph, const Factors& factors, const CompileOptions& options,
                   ir::Value reduction, int map, Group& group);
 
-// The map of a share_sum in a group that walks along the rows of its operand: one that has its loops, or a map whose
-// innermost loops become a row's. Nothing if the group has other loops.
-std::optional<IndexMap> FitShareSum(const ir::Graph& graph, const Factors& factors, ir::Value sum, Group& group);
+// The map of a share_sum in a group that walks along the rows of its operand: one that has its
+// loops, or a map whose innermost loops become a row's. Nothing if the group has other loops.
+std::optional<IndexMap> FitShareSum(const ir::Graph& graph, const Factors& factors, ir::Value sum,
+                                    Group& group);
 
 }  // namespace torch_lazy::codegen

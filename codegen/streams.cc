@@ -17,7 +17,8 @@ bool LeavesForGood(const ir::Graph& graph, const Units& units, ir::Value value) 
   if (!units.readers[value].empty()) return false;
   return std::any_of(graph.outputs.begin(), graph.outputs.end(), [&](const ir::Output& output) {
     ir::Value stored = output.value;
-    while (stored != value && graph.node(stored).op == ir::Op::kReshape) stored = graph.node(stored).inputs[0];
+    while (stored != value && graph.node(stored).op == ir::Op::kReshape)
+      stored = graph.node(stored).inputs[0];
     return stored == value && output.into < 0;
   });
 }
@@ -32,9 +33,10 @@ bool IsInOrder(const Body& body, const Loops& loops, Group::Shape shape, const S
     return loops.outer.size() == 1 && address.index.CoefficientOf(loops.outer[0].variable).is_one();
   if (shape != Group::Shape::kRows || loops.inner.size() != 1) return false;
   const int stage = body.expressions[store.expression].depth;
-  const bool folds = std::any_of(body.expressions.begin(), body.expressions.end(), [&](const Expression& e) {
-    return e.kind == Expression::Kind::kReduce && e.depth == stage + 1;
-  });
+  const bool folds =
+      std::any_of(body.expressions.begin(), body.expressions.end(), [&](const Expression& e) {
+        return e.kind == Expression::Kind::kReduce && e.depth == stage + 1;
+      });
   return !folds && address.index.CoefficientOf(loops.inner[0].variable).is_one();
 }
 
@@ -45,7 +47,8 @@ void MarkStreams(const ir::Graph& graph, const Units& units, const CompileOption
   const Loops loops = MakeLoops(*body);
   for (Store& store : body->stores) {
     const ir::Value value = body->slots[body->addresses[store.address].slot].value;
-    store.streams = LeavesForGood(graph, units, value) && TypicalBytes(graph.type(value), options) >= kManyBytes &&
+    store.streams = LeavesForGood(graph, units, value) &&
+                    TypicalBytes(graph.type(value), options) >= kManyBytes &&
                     IsInOrder(*body, loops, shape, store);
   }
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which stores go past the caches.
 //
-// A plain store reads its cache line before it writes it, a third of a copy's traffic, and drives out what is needed soon.
-// So what leaves the graph, is larger than the caches, and is written in order, is collected in small pieces and streamed.
+// A plain store reads its cache line before it writes it, a third of a copy's traffic, and drives
+// out what is needed soon. So what leaves the graph, is larger than the caches, and is written in
+// order, is collected in small pieces and streamed.
 #pragma once
 
 #include "codegen/body.h"

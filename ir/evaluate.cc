@@ -177,7 +177,9 @@ int64_t GreatestInteger(DType dtype) {
 void Fill(HostValue& out, Op op) {
   const double inf = std::numeric_limits<double>::infinity();
   const bool one = op == Op::kProd || op == Op::kAll;
-  const double number = op == Op::kReduceMax || op == Op::kReduceMaxNumber ? -inf : op == Op::kReduceMin ? inf : one;
+  const double number = op == Op::kReduceMax || op == Op::kReduceMaxNumber ? -inf
+                        : op == Op::kReduceMin                             ? inf
+                                                                           : one;
   const int64_t integer = op == Op::kReduceMax   ? LeastInteger(out.dtype)
                           : op == Op::kReduceMin ? GreatestInteger(out.dtype)
                                                  : one;
@@ -287,7 +289,8 @@ absl::StatusOr<HostValue> Concat(const Node& node, Operands in, Sizes sizes) {
     start += extent;
   }
   if (start == out.sizes[node.attrs.dim]) return out;
-  return absl::InvalidArgumentError(absl::StrCat("concat: operands do not make ", out.sizes[node.attrs.dim], " elements"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("concat: operands do not make ", out.sizes[node.attrs.dim], " elements"));
 }
 
 // A product for each batch; or, where `sums`, their sum.

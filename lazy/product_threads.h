@@ -7,7 +7,8 @@ namespace torch_lazy::lazy {
 // True if OneProductThread works here: PyTorch was built with MKL.
 bool CanLimitProductThreads();
 
-// For a scope, products of the calling thread have no team: threads split sums, so the number of threads changes digits.
+// For a scope, products of the calling thread have no team: threads split sums, so the number of
+// threads changes digits.
 class OneProductThread {
  public:
   explicit OneProductThread(bool limit);

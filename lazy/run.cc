@@ -112,7 +112,7 @@ struct Kept {
 
 // True if the trace will run on a thread of ours: Note [Runs ahead].
 bool RunAhead(const std::shared_ptr<Trace>& trace, Entry* entry) {
-  if (base::Number(base::Option::kOverlap) == 0 || !entry->RunsAhead() || trace->settings() != CurrentSettings()) return false;
+  if (trace->num_calls() == 0 || base::Number(base::Option::kOverlap) == 0 || !entry->RunsAhead() || trace->settings() != CurrentSettings()) return false;
   RunThread& thread = RunThread::Get();
   if (!thread.Acquire()) return false;
   auto kept = std::make_shared<Kept>(Kept{trace, {}});
@@ -168,15 +168,22 @@ void Cut(const std::shared_ptr<Trace>& trace, const char* reason, Then then) {
   trace->cut = NoteCut(trace->num_calls() != 0 ? trace->path.back() : nullptr, reason);
   LAZY_LOG(1, "cut: ", reason, ", ", trace->num_calls(), " calls");
   const bool once = IsOnce(*trace, reason);
+  bool ahead = false;
   try {
-    if (then == Then::kGoOn && entry != nullptr && !once && RunAhead(trace, entry)) return;
-    const UseSettings settings(trace->num_calls() != 0 ? trace->settings() : CurrentSettings());
-    Run(trace.get(), entry, cuts, once);
+    ahead = entry != nullptr && !once && RunAhead(trace, entry);
+    if (!ahead) {
+      const UseSettings settings(trace->num_calls() != 0 ? trace->settings() : CurrentSettings());
+      Run(trace.get(), entry, cuts, once);
+    }
   } catch (...) {
     Finish(trace, TextOfError());
     throw;
   }
-  Finish(trace);
+  if (!ahead) {
+    Finish(trace);
+  } else if (then == Then::kWait) {  // this thread's own team would keep a processor busy for milliseconds after its work
+    RunThread::Get().Wait();
+  }
 }
 
 }  // namespace

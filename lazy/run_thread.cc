@@ -8,13 +8,16 @@
 
 #include <ATen/Parallel.h>
 #include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include "backends/registry.h"
 
 namespace torch_lazy::lazy {
 namespace {
 
-// Until `value` is another. To sleep and to be woken costs tens of microseconds, and most waits here are short.
+// Until `value` is another. To sleep and to be woken costs tens of microseconds, and most waits
+// here are short.
 void WaitForChange(const std::atomic<uint32_t>& value, uint32_t old) {
   constexpr int kYields = 200;
   for (int i = 0; i < kYields && value.load() == old; ++i) std::this_thread::yield();
@@ -49,20 +52,34 @@ bool RunThread::Acquire() {
 
 void RunThread::Post(std::function<void()> run, std::shared_ptr<void> keep) {
   {
-  std::lock_guard<std::mutex> lock(lock_);
-  if (!has_thread_) {
-    std::thread([this] { Serve(); }).detach();
-    std::atexit([] { Get().Drain(); });  // it does not run into the ends of other libraries
-    // A child of fork has its parent's locks, as they are then, and not this thread.
-    pthread_atfork([] { Get().Drain(); }, nullptr, nullptr);
-    has_thread_ = true;
+    std::lock_guard<std::mutex> lock(lock_);
+    if (!has_thread_) {
+      std::thread([this] { Serve(); }).detach();
+      std::atexit([] { Get().Drain(); });  // it does not run into the ends of other libraries
+      // A child of fork has its parent's locks, as they are then, and not this thread.
+      pthread_atfork([] { Get().Drain(); }, nullptr, nullptr);
+      has_thread_ = true;
+    }
+    run_ = std::move(run);
+    keep_ = std::move(keep);
+    ++ticket_;
   }
-  run_ = std::move(run);
-  keep_ = std::move(keep);
-  ++ticket_;
-  }
+  KeepAway();
   posts_.fetch_add(1);
   posts_.notify_one();
+}
+
+// Linux wakes a thread where its waker runs, and may leave both there for long, though another
+// processor has nothing to do.
+void RunThread::KeepAway() {
+  const int here = sched_getcpu();
+  const pid_t thread = thread_.load();
+  if (thread == 0 || here < 0 || here == away_from_.exchange(here)) return;
+  cpu_set_t processors;
+  if (sched_getaffinity(0, sizeof processors, &processors) != 0 || CPU_COUNT(&processors) < 2)
+    return;
+  CPU_CLR(here, &processors);
+  sched_setaffinity(thread, sizeof processors, &processors);
 }
 
 void RunThread::Wait() {
@@ -103,6 +120,7 @@ void RunThread::Serve() {
   sigset_t signals;
   sigfillset(&signals);
   pthread_sigmask(SIG_SETMASK, &signals, nullptr);
+  thread_.store(gettid());
   at::get_num_threads();  // sets this thread's team, which OfferLaunches takes from it again
   backends::Get().OfferLaunches(&events_);
   for (uint32_t served = 0;; ++served) {

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs short traces beside the program: while one runs, the thread that recorded it records the next.
+// Runs short traces beside the program: while one runs, the thread that recorded it records the
+// next.
 //
-// Eager's time for small kernels is the host's, and so is ours if recording and running take turns. So a trace that nobody
-// waits for, and that consists of kernels and small products, runs on a thread of this library. That thread has no team:
-// a second one in a process costs more than it brings (docs/architecture.md). Who waits for its trace shares its kernels.
+// Eager's time for small kernels is the host's, and so is ours if recording and running take turns.
+// So a trace that nobody waits for, and that consists of kernels and small products, runs on a
+// thread of this library. That thread has no team: a second one in a process costs more than it
+// brings (docs/architecture.md). Who waits for its trace shares its kernels.
 //
 // Note [Runs ahead]
-// One trace at a time is *ahead*: given to this thread and not done. Another trace may use its storages as if it were done,
-// provided that it runs later, which Trace::after sees to. What it will find in them it inherits at the end of that run.
+// One trace at a time is *ahead*: given to this thread and not done. Another trace may use its
+// storages as if it were done, provided that it runs later, which Trace::after sees to. What it
+// will find in them it inherits at the end of that run.
 #pragma once
 
 #include <atomic>
@@ -24,8 +27,9 @@ class RunThread {
  public:
   static RunThread& Get();
 
-  // True if the thread is now the caller's to Post to. Waits where it runs what the calling thread has posted, and raises
-  // what that has raised; false where it runs another's, or where the program wants one thread only.
+  // True if the thread is now the caller's to Post to. Waits where it runs what the calling thread
+  // has posted, and raises what that has raised; false where it runs another's, or where the
+  // program wants one thread only.
   bool Acquire();
 
   // `keep` is dropped by one of the program's threads, later: what it owns may belong to Python.
@@ -40,13 +44,16 @@ class RunThread {
  private:
   RunThread() = default;
   void Serve();
+  void KeepAway();
   void HelpUntilDone(uint64_t ticket);
   void DropAndRaise();
 
   std::atomic<uint32_t> events_{0};  // what a helper waits for: offers, and ends of runs
   std::atomic<uint32_t> posts_{0};
-  std::atomic<uint64_t> done_{0};    // the last ticket that is
-  std::mutex lock_;                  // over what follows
+  std::atomic<int> thread_{0};      // its number in the system, once it runs
+  std::atomic<int> away_from_{-1};  // the processor that it leaves to the program
+  std::atomic<uint64_t> done_{0};   // the last ticket that is
+  std::mutex lock_;                 // over what follows
   bool acquired_ = false;
   bool has_thread_ = false;
   std::thread::id user_;

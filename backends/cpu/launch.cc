@@ -71,11 +71,12 @@ void RunShare(absl::Span<const BoundInstance> instances, double from, double to)
   }
 }
 
-// A launch whose shares are taken one after the other by the thread that offers it and by those that
-// help: the one without a team.
+// A launch whose shares are taken one after the other by the thread that offers it and by those
+// that help: the one without a team.
 class Offer {
  public:
-  void Make(absl::Span<const BoundInstance> instances, double total, std::atomic<uint32_t>* offers) {
+  void Make(absl::Span<const BoundInstance> instances, double total,
+            std::atomic<uint32_t>* offers) {
     instances_ = instances;
     total_ = total;
     shares_ = static_cast<int>(std::min(total / kSerialNanoseconds * 2, 64.0));

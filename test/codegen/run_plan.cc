@@ -105,7 +105,8 @@ class PlanRun {
 
   char* At(const BoundMatrix& matrix, ir::DType dtype, absl::Span<const int64_t> index) {
     int64_t element = matrix.offset.Value(inputs_->symbols);
-    for (size_t k = 0; k < index.size(); ++k) element += index[k] * matrix.strides[k].Value(inputs_->symbols);
+    for (size_t k = 0; k < index.size(); ++k)
+      element += index[k] * matrix.strides[k].Value(inputs_->symbols);
     return memory_[matrix.buffer].data() + element * ir::SizeBytes(dtype);
   }
 
@@ -113,10 +114,11 @@ class PlanRun {
   void Multiply(const Step& step) {
     ASSERT_EQ(step.dtype, ir::DType::kF32);
     std::vector<int64_t> sizes;
-    for (const Monomial& size : step.sizes) sizes.push_back(Polynomial(size).Value(inputs_->symbols));
+    for (const Monomial& size : step.sizes)
+      sizes.push_back(Polynomial(size).Value(inputs_->symbols));
     const bool has_batch = sizes.size() == 4;
-    const int64_t batches = has_batch ? sizes[0] : 1, rows = sizes[has_batch], inner = sizes[has_batch + 1],
-                  columns = sizes[has_batch + 2];
+    const int64_t batches = has_batch ? sizes[0] : 1, rows = sizes[has_batch],
+                  inner = sizes[has_batch + 1], columns = sizes[has_batch + 2];
     const auto number = [&](const BoundMatrix& matrix, int64_t b, int64_t i, int64_t j) -> float& {
       std::vector<int64_t> index = {i, j};
       if (matrix.strides.size() == 3) index.insert(index.begin(), b);
@@ -218,8 +220,8 @@ namespace {
 
 // The plan must be right for all sizes, whatever the first ones were.
 void CheckPlanFor(const std::vector<int64_t>& typical_extents, const ir::Graph& graph,
-                  const std::vector<std::vector<int64_t>>& symbols, Tolerance tolerance, uint32_t seed,
-                  const CallFunction& call) {
+                  const std::vector<std::vector<int64_t>>& symbols, Tolerance tolerance,
+                  uint32_t seed, const CallFunction& call) {
   CompileOptions options;
   options.typical_extents = typical_extents;
   const absl::StatusOr<Plan> plan = Compile(graph, options);
@@ -249,7 +251,8 @@ void CheckPlanFor(const std::vector<int64_t>& typical_extents, const ir::Graph& 
 void CheckGraph(const ir::Graph& graph, const std::vector<std::vector<int64_t>>& symbols,
                 Tolerance tolerance, uint32_t seed, const CallFunction& call) {
   CheckPlanFor({}, graph, symbols, tolerance, seed, call);
-  if (!testing::Test::HasFailure()) CheckPlanFor(LargeExtents(), graph, symbols, tolerance, seed, call);
+  if (!testing::Test::HasFailure())
+    CheckPlanFor(LargeExtents(), graph, symbols, tolerance, seed, call);
 }
 
 void CheckText(absl::string_view text, const std::vector<std::vector<int64_t>>& symbols,

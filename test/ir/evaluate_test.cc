@@ -129,9 +129,10 @@ TEST(Evaluate, Reduces) {
 TEST(Evaluate, SumsShares) {
   HostValue x = MakeHostValue(DType::kF32, {100, 2});
   for (int k = 0; k < 200; ++k) x.floats[k] = k;
-  const HostValue sums = OutputsOf("graph @g(%x: f32[100, 2]) { %0 = share_sum %x {index=1} : f64[64, 2] return %0 }", {x})[0];
+  const HostValue sums = OutputsOf(
+      "graph @g(%x: f32[100, 2]) { %0 = share_sum %x {index=1} : f64[64, 2] return %0 }", {x})[0];
   ASSERT_EQ(sums.num_elements(), 128);
-  EXPECT_EQ(sums.floats[0], 0);          // row 0
+  EXPECT_EQ(sums.floats[0], 0);                      // row 0
   EXPECT_EQ(sums.floats[3], 1 * 2 + 1 + 2 * 2 + 1);  // rows 1 and 2
   EXPECT_EQ(sums.floats[2 * 63], 98 * 2 + 99 * 2);
   double all = 0;
