@@ -3,6 +3,7 @@
 
 import gc
 import os
+import random
 import subprocess
 import sys
 import threading
@@ -100,6 +101,47 @@ def _drops_what_it_made():
     return total.item(), state.tolist()
 
 
+def _random_loop(seed):
+    """The same few calls at every step, on storages that are updated, replaced and dropped; now and then something else."""
+    choose = random.Random(seed)
+    body = [(choose.choice(["update", "replace", "view", "product", "scratch"]), choose.randrange(4), choose.randrange(4)) for _ in range(6)]
+    body.append(("update", 0, 1))
+    generator = torch.Generator().manual_seed(seed)
+    state = [torch.rand(8, 8, generator=generator).to("lazy") for _ in range(4)]
+    seen, held = [], []
+    for step in range(STEPS):
+        for what, a, b in body:
+            if what == "update":
+                state[a].mul_(0.5).add_(state[b] * 0.25)
+            elif what == "replace":
+                state[a] = torch.tanh(state[b] + state[a])
+            elif what == "view":
+                state[a][1:3, :4].copy_(state[b].t()[:2, 2:6] * 0.5)
+            elif what == "product":
+                state[a] = torch.mm(state[a], state[b]) / 8
+            else:
+                state[a].add_((state[b] + step).sin().mean() * 0.125)
+        held.append(state[step % 4])
+        event = choose.randrange(12)
+        if event == 0:
+            seen.append(state[choose.randrange(4)].tolist())
+        elif event == 1:
+            state[choose.randrange(4)].copy_(torch.rand(8, 8, generator=generator))
+        elif event == 2:
+            seen.append(held.pop(choose.randrange(len(held))).sum().item())
+        elif event == 3:
+            state[choose.randrange(4)] = torch.rand(8, 8, generator=generator).to("lazy")
+        elif event == 4:
+            held.clear()
+        elif event == 5:
+            seen.append(int(torch.nonzero(state[choose.randrange(4)] > 0.4).shape[0]))
+    return seen, [value.tolist() for value in state + held]
+
+
+def _random_loops():
+    return [_random_loop(seed) for seed in range(6)]
+
+
 def _two_threads():
     results = [None, None]
     shared = torch.zeros(16, device="lazy")
@@ -129,7 +171,8 @@ def _run(program):
 
 
 @pytest.mark.parametrize(
-    "program", [_plain, _reads_now_and_then, _writes_parameters, _fills_its_input, _drops_what_it_made, _two_threads]
+    "program",
+    [_plain, _reads_now_and_then, _writes_parameters, _fills_its_input, _drops_what_it_made, _random_loops, _two_threads],
 )
 def test_what_it_computes(program):
     expected, ahead, _ = in_child(_run, program, compile="sync", overlap="0")
