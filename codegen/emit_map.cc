@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where everything lies evenly, one flat loop. Else the range is walked in runs along the innermost
 // loop; the outer loops' positions are worked out once and then counted on.
-#include <algorithm>
-
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "codegen/emit.h"
 #include "codegen/op_text.h"
 
 namespace torch_lazy::codegen {
 namespace {
-
-constexpr int kBlock = 1024;
 
 class MapEmitter {
  public:
@@ -37,39 +32,11 @@ class MapEmitter {
   uint64_t InnermostBits() const { return loops_.outer.empty() ? 0 : loops_.outer.back().bits; }
 
   void EmitFlat() {
-    if (std::any_of(body_.stores.begin(), body_.stores.end(),
-                    [](const Store& store) { return store.streams; }))
-      return EmitStreams();
     text_.Line("#pragma GCC ivdep");
     text_.Open("for (long i = begin; i < end; ++i) {");
     DefineThose([](uint64_t) { return true; }, "i");
     WriteStores("i");
     text_.Close("}");
-  }
-
-  // Blocks that stay in the nearest cache.
-  void EmitStreams() {
-    text_.Open(absl::StrCat("for (long at = begin; at < end; at += ", kBlock, ") {"));
-    text_.Line(absl::StrCat("const long run = end - at < ", kBlock, " ? end - at : ", kBlock, ";"));
-    for (const Store& store : body_.stores) {
-      if (!store.streams) continue;
-      block_of_[store.address] = text_.NewName('w');
-      const ir::DType dtype = text_.SlotType(body_.addresses[store.address].slot);
-      text_.Line(absl::StrCat(MemoryType(dtype), " ", block_of_[store.address], "[", kBlock, "];"));
-    }
-    text_.Line("#pragma GCC ivdep");
-    text_.Open("for (long j = 0; j < run; ++j) {");
-    text_.Line("const long i = at + j;");
-    DefineThose([](uint64_t) { return true; }, "i");
-    WriteStores("i");
-    text_.Close("}");
-    for (const Store& store : body_.stores) {
-      if (!store.streams) continue;
-      const std::string place = PlaceText(store.address, "at");
-      text_.Line(absl::StrCat("lazy_stream(&", place, ", ", block_of_[store.address], ", run);"));
-    }
-    text_.Close("}");
-    text_.Line("lazy_streamed();");
   }
 
   void EmitRuns() {
@@ -151,18 +118,14 @@ class MapEmitter {
   void WriteStores(const std::string& index) {
     for (const Store& store : body_.stores) {
       const ir::DType dtype = text_.SlotType(body_.addresses[store.address].slot);
-      const auto block = block_of_.find(store.address);
-      const std::string place = block != block_of_.end() ? absl::StrCat(block->second, "[j]")
-                                                         : PlaceText(store.address, index);
-      text_.Line(absl::StrCat(place, " = ", StoreText(dtype, text_.name(store.expression)), ";"));
+      text_.Line(absl::StrCat(PlaceText(store.address, index), " = ",
+                              StoreText(dtype, text_.name(store.expression)), ";"));
     }
   }
 
   const Body& body_;
   const Loops loops_;
   KernelText text_;
-  absl::flat_hash_map<int, std::string>
-      block_of_;  // by address: where a store that streams collects
   std::vector<std::string>
       bases_;  // of each address: the pointer (or number) that the innermost index is added to
 };

@@ -23,14 +23,12 @@ bool LeavesForGood(const ir::Graph& graph, const Units& units, ir::Value value) 
   });
 }
 
-// Rows: by the last stage, which folds nothing. Maps: a single loop.
+// By a row's last stage, which folds nothing.
 bool IsInOrder(const Body& body, const Loops& loops, Group::Shape shape, const Store& store) {
   const Address& address = body.addresses[store.address];
   for (const Affine::Term& term : address.index.terms) {
     if (body.variables[term.variable].kind == Variable::Kind::kData) return false;
   }
-  if (shape == Group::Shape::kMap)
-    return loops.outer.size() == 1 && address.index.CoefficientOf(loops.outer[0].variable).is_one();
   if (shape != Group::Shape::kRows || loops.inner.size() != 1) return false;
   const int stage = body.expressions[store.expression].depth;
   const bool folds =
