@@ -11,7 +11,6 @@
 #include "codegen/lifetime.h"
 #include "codegen/matrix.h"
 #include "codegen/schedule.h"
-#include "codegen/streams.h"
 #include "ir/print.h"
 
 namespace torch_lazy::codegen {
@@ -35,9 +34,7 @@ class Assembler {
       const KernelCost cost = CostOf(graph_, bodies[g], options);
       costs[g] = {cost.nanoseconds_per_iteration * cost.iterations,
                   BytesFreed(units_.units[g], options)};
-      Body body = bodies[g];
-      MarkStreams(graph_, units_, options, partition_.groups[g].shape, &body);
-      AddInstance(EmitKernel(graph_, partition_.groups[g].shape, body),
+      AddInstance(EmitKernel(graph_, partition_.groups[g].shape, bodies[g]),
                   cost.nanoseconds_per_iteration);
       if (!options.dump_folder.empty()) instances_.back().nodes = NodesOf(partition_.groups[g]);
     }

@@ -11,6 +11,7 @@
 #include "codegen/partition.h"
 #include "codegen/prepare_reductions.h"
 #include "codegen/storage_plan.h"
+#include "codegen/streams.h"
 #include "ir/passes/pipeline.h"
 
 namespace torch_lazy::codegen {
@@ -48,10 +49,11 @@ absl::StatusOr<Plan> Compile(const ir::Graph& graph, const CompileOptions& optio
       continue;
     }
     const Partition partition = MakePartition(work, concats, factors, options);
-    const std::vector<Body> bodies = MakeBodies(work.graph, factors, partition);
+    std::vector<Body> bodies = MakeBodies(work.graph, factors, partition);
     Units units = MakeUnits(work.graph, factors, partition, bodies);
     const StoragePlan storage = PlanStorage(work.graph, partition, bodies, &units);
     if (storage.missing_copies.empty()) {
+      MarkStreams(work.graph, partition, units, options, &bodies);
       Plan plan = Assemble(graph, work.graph, factors, partition, bodies, units, storage, options);
       base::WriteDump(options.dump_folder, "80-plan.txt",
                       absl::StrCat(plan.ToString(), "\nsizes seen first: s0, s1, ... = ",

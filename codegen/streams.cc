@@ -5,7 +5,6 @@
 
 #include "codegen/lifetime.h"
 #include "codegen/loops.h"
-#include "codegen/row_stages.h"
 
 namespace torch_lazy::codegen {
 namespace {
@@ -24,12 +23,11 @@ bool LeavesForGood(const ir::Graph& graph, const Units& units, ir::Value value) 
 }
 
 // By a row's last stage, which folds nothing.
-bool IsInOrder(const Body& body, const Loops& loops, Group::Shape shape, const Store& store) {
+bool IsInOrder(const Body& body, const Loops& loops, const Store& store) {
   const Address& address = body.addresses[store.address];
   for (const Affine::Term& term : address.index.terms) {
     if (body.variables[term.variable].kind == Variable::Kind::kData) return false;
   }
-  if (shape != Group::Shape::kRows || loops.inner.size() != 1) return false;
   const int stage = body.expressions[store.expression].depth;
   const bool folds =
       std::any_of(body.expressions.begin(), body.expressions.end(), [&](const Expression& e) {
@@ -40,14 +38,18 @@ bool IsInOrder(const Body& body, const Loops& loops, Group::Shape shape, const S
 
 }  // namespace
 
-void MarkStreams(const ir::Graph& graph, const Units& units, const CompileOptions& options,
-                 Group::Shape shape, Body* body) {
-  const Loops loops = MakeLoops(*body);
-  for (Store& store : body->stores) {
-    const ir::Value value = body->slots[body->addresses[store.address].slot].value;
-    store.streams = LeavesForGood(graph, units, value) &&
-                    TypicalBytes(graph.type(value), options) >= kManyBytes &&
-                    IsInOrder(*body, loops, shape, store);
+void MarkStreams(const ir::Graph& graph, const Partition& partition, const Units& units,
+                 const CompileOptions& options, std::vector<Body>* bodies) {
+  for (size_t g = 0; g < bodies->size(); ++g) {
+    if (partition.groups[g].shape != Group::Shape::kRows) continue;
+    Body& body = (*bodies)[g];
+    const Loops loops = MakeLoops(body);
+    for (Store& store : body.stores) {
+      const ir::Value value = body.slots[body.addresses[store.address].slot].value;
+      store.streams = loops.inner.size() == 1 &&
+                      TypicalBytes(graph.type(value), options) >= kManyBytes &&
+                      LeavesForGood(graph, units, value) && IsInOrder(body, loops, store);
+    }
   }
 }
 

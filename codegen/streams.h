@@ -7,14 +7,16 @@
 // than it saves (16 M floats: 5.5 instead of 4.5 ms).
 #pragma once
 
+#include <vector>
+
 #include "codegen/body.h"
 #include "codegen/compile.h"
 #include "codegen/units.h"
 
 namespace torch_lazy::codegen {
 
-// Marks them in the body of a group of this shape.
-void MarkStreams(const ir::Graph& graph, const Units& units, const CompileOptions& options,
-                 Group::Shape shape, Body* body);
+// Marks them in the bodies of the partition's groups.
+void MarkStreams(const ir::Graph& graph, const Partition& partition, const Units& units,
+                 const CompileOptions& options, std::vector<Body>* bodies);
 
 }  // namespace torch_lazy::codegen

@@ -20,6 +20,15 @@ void Note(const CallOperand& operand, int32_t slot, Noting* noting) {
 
 }  // namespace
 
+std::shared_ptr<Trace> ConflictOver(const LazyStorageImpl& storage, bool written, const Trace* own) {
+  for (const LazyStorageImpl::Touch& touch : storage.touches) {
+    if (touch.trace.get() == own || touch.trace->RunsAhead()) continue;
+    CheckNotFailed(*touch.trace);
+    if (written || touch.trace.get() == storage.writer) return touch.trace;
+  }
+  return nullptr;
+}
+
 void ComeAfter(const LazyStorageImpl& storage, int32_t slot, const std::shared_ptr<Trace>& trace) {
   for (const LazyStorageImpl::Touch& touch : storage.touches) {
     if (touch.trace == trace || !touch.trace->RunsAhead()) continue;

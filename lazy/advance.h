@@ -22,6 +22,9 @@ inline int32_t SlotOf(const LazyStorageImpl& storage, const Trace* trace) {
 // Gives the operands' storages to the trace, and marks the written ones.
 void TouchOperands(c10::ArrayRef<CallOperand> operands, c10::ArrayRef<int32_t> slots, const std::shared_ptr<Trace>& trace);
 
+// A trace of another thread that must run before `own` may read, or write, the storage; null if there is none.
+std::shared_ptr<Trace> ConflictOver(const LazyStorageImpl& storage, bool written, const Trace* own);
+
 // The trace will run after those ahead that use the storage, and its slot inherits what one of them writes there.
 void ComeAfter(const LazyStorageImpl& storage, int32_t slot, const std::shared_ptr<Trace>& trace);
 

@@ -44,7 +44,7 @@ class Prediction {
   // After Result(). To be called without other locks: may run what was recorded.
   void End() {
     lock_.unlock();
-    if (full_ != nullptr) CutAndGoOn(NewestTrace(), full_);
+    if (full_ != nullptr) CutThreadTraceAndGoOn(full_);
   }
 
   ~Prediction() {

@@ -17,11 +17,7 @@ namespace {
 // A trace of another thread that must run before this call can be recorded on `own`; null if there is none.
 std::shared_ptr<Trace> Conflict(const CallDescription& call, const Trace* own) {
   for (const CallOperand& operand : call.operands) {
-    for (const LazyStorageImpl::Touch& touch : operand.storage->touches) {
-      if (touch.trace.get() == own || touch.trace->RunsAhead()) continue;
-      CheckNotFailed(*touch.trace);
-      if (operand.written || touch.trace.get() == operand.storage->writer) return touch.trace;
-    }
+    if (std::shared_ptr<Trace> conflict = ConflictOver(*operand.storage, operand.written, own)) return conflict;
   }
   return nullptr;
 }
@@ -151,7 +147,7 @@ bool Record(const Op& op, CallDescription& call, torch::jit::Stack* stack) {
       case Recorded::kYes:
         ReturnResults(op, *results.shape, std::move(results.made), stack);
         if (results.diverged) NoteDivergence();
-        if (reason != nullptr) CutAndGoOn(NewestTrace(), reason);
+        if (reason != nullptr) CutThreadTraceAndGoOn(reason);
         return true;
       case Recorded::kConflict:
         CutAndGoOn(conflict, reason);

@@ -15,16 +15,6 @@ namespace {
 
 using Source = ReplayNote::Source;
 
-// The trace of another thread that must run before this one may read, or write, the storage.
-std::shared_ptr<Trace> ConflictOver(const LazyStorageImpl& storage, bool written, const Trace* own) {
-  for (const LazyStorageImpl::Touch& touch : storage.touches) {
-    if (touch.trace.get() == own || touch.trace->RunsAhead()) continue;
-    CheckNotFailed(*touch.trace);
-    if (written || touch.trace.get() == storage.writer) return touch.trace;
-  }
-  return nullptr;
-}
-
 // The storage takes its place in the trace.
 void Attach(const std::shared_ptr<Trace>& trace, size_t slot, LazyStorageImpl* storage) {
   Trace::Slot& at = trace->slots[slot];
@@ -179,12 +169,12 @@ class Run {
 std::optional<std::vector<at::Tensor>> RunNote(const ReplayNote& note, at::TensorList inputs, std::vector<c10::IValue> numbers) {
   Run run(note, inputs);
   if (!run.FindCaptured() || !run.FindStorages()) return std::nullopt;
-  if (const std::shared_ptr<Trace> trace = NewestTrace(); trace != nullptr && trace->num_calls() != 0) CutAndGoOn(trace, "replay");
+  CutThreadTraceAndGoOn("replay");
   run.DrawNumbers();
   const char* reason = run.PutTrace(std::move(numbers));
   run.CountWrites();
   std::vector<at::Tensor> results = run.Results();
-  if (reason != nullptr) CutAndGoOn(NewestTrace(), reason);
+  if (reason != nullptr) CutThreadTraceAndGoOn(reason);
   return results;
 }
 

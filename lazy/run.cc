@@ -196,4 +196,8 @@ void CutThreadTrace(const char* reason) {
   if (const std::shared_ptr<Trace> trace = NewestTrace(); trace != nullptr && trace->num_calls() != 0) CutAndRun(trace, reason);
 }
 
+void CutThreadTraceAndGoOn(const char* reason) {
+  if (const std::shared_ptr<Trace> trace = NewestTrace(); trace != nullptr && trace->num_calls() != 0) CutAndGoOn(trace, reason);
+}
+
 }  // namespace torch_lazy::lazy

@@ -37,9 +37,12 @@ bool RunThread::Acquire() {
     uint64_t ticket;
     {
       std::lock_guard<std::mutex> lock(lock_);
-      if (acquired_ && user_ != std::this_thread::get_id()) return false;
-      if (!acquired_ && error_ == nullptr && leftovers_.empty()) {
-        acquired_ = true;
+      const bool busy = done_.load() != ticket_;
+      if (busy && user_ != std::this_thread::get_id()) return false;
+      if (!busy && error_ == nullptr && leftovers_.empty()) {
+        // Before anybody may learn that the caller's trace is ahead: a wait must wait for it,
+        // posted or not.
+        ++ticket_;
         user_ = std::this_thread::get_id();
         return true;
       }
@@ -62,7 +65,6 @@ void RunThread::Post(std::function<void()> run, std::shared_ptr<void> keep) {
     }
     run_ = std::move(run);
     keep_ = std::move(keep);
-    ++ticket_;
   }
   KeepAway();
   posts_.fetch_add(1);
@@ -141,9 +143,8 @@ void RunThread::Serve() {
       std::lock_guard<std::mutex> lock(lock_);
       leftovers_.push_back(std::move(keep_));
       if (error != nullptr) error_ = error;
-      acquired_ = false;
+      done_.fetch_add(1);
     }
-    done_.fetch_add(1);
     events_.fetch_add(1);
     events_.notify_all();
   }

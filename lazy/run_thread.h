@@ -29,7 +29,7 @@ class RunThread {
 
   // True if the thread is now the caller's to Post to. Waits where it runs what the calling thread
   // has posted, and raises what that has raised; false where it runs another's, or where the
-  // program wants one thread only.
+  // program wants one thread only. From then on Wait and Drain wait for the post, too.
   bool Acquire();
 
   // `keep` is dropped by one of the program's threads, later: what it owns may belong to Python.
@@ -54,10 +54,9 @@ class RunThread {
   std::atomic<int> away_from_{-1};  // the processor that it leaves to the program
   std::atomic<uint64_t> done_{0};   // the last ticket that is
   std::mutex lock_;                 // over what follows
-  bool acquired_ = false;
   bool has_thread_ = false;
   std::thread::id user_;
-  uint64_t ticket_ = 0;  // of the newest post
+  uint64_t ticket_ = 0;  // the last that was acquired; the thread is free if it is done
   std::function<void()> run_;
   std::shared_ptr<void> keep_;
   std::vector<std::shared_ptr<void>> leftovers_;  // of runs that are done

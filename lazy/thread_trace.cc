@@ -50,8 +50,8 @@ std::shared_ptr<Trace> NewTrace(const Trace* last) {
   auto trace = std::make_shared<Trace>();
   trace->trie = TrieForNew();
   trace->at = trace->trie->root()->expected;
-  if (last != nullptr) trace->age = last->age;
   if (last != nullptr) {
+    trace->age = last->age;
     trace->slots.reserve(last->final_slots);
     trace->path.reserve(last->path.size());
     trace->numbers.reserve(last->final_numbers);

@@ -117,8 +117,9 @@ void CutAndRun(const std::shared_ptr<Trace>& trace, const char* reason);
 // The same, but leaves it to a thread of ours where that is worth it.
 void CutAndGoOn(const std::shared_ptr<Trace>& trace, const char* reason);
 
-// Runs what the calling thread has recorded.
+// Runs what the calling thread has recorded; the second may leave it to a thread of ours.
 void CutThreadTrace(const char* reason);
+void CutThreadTraceAndGoOn(const char* reason);
 
 // The newest of the calling thread, null if there was none; and those of all threads.
 std::shared_ptr<Trace> NewestTrace();

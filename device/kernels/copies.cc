@@ -24,6 +24,7 @@ void RecordCopy(const at::Tensor& from, const at::Tensor& to, bool non_blocking)
   lazy::Call(op, &stack);
 }
 
+// A trace that runs ahead is waited for: what is recorded must not depend on how far it is.
 bool HasPendingWork(const at::Tensor& tensor) {
   const lazy::LazyStorageImpl* storage = lazy::LazyStorageImpl::Of(tensor);
   if (storage == nullptr) return false;
