@@ -34,6 +34,7 @@ namespace torch_lazy::base {
   X(KernelsFromDisk, "kernels_from_disk", kCount)    \
   X(KernelLaunches, "kernel_launches", kCount)       \
   X(LibraryCalls, "library_calls", kCount)           \
+  X(WeightsPacked, "weights_packed", kCount)         \
   X(GraphReplays, "graph_replays", kCount)           \
   X(Replays, "replays", kCount)                      \
   X(CompilesPending, "compiles_pending", kGauge)     \

@@ -59,6 +59,7 @@ c10::intrusive_ptr<c10::StorageImpl> MakeStorageImpl(c10::StorageImpl::use_byte_
     memory.unsafe_set_device(c10::Device(c10::kCPU));
     storage->content =
         c10::Storage(c10::Storage::use_byte_size_t(), size, std::move(memory), c10::GetCPUAllocator(), /*resizable=*/true);
+    storage->Expose();
   }
   return storage;
 }

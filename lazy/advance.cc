@@ -47,6 +47,7 @@ void TouchOperands(c10::ArrayRef<CallOperand> operands, c10::ArrayRef<int32_t> s
       trace->slots.push_back({storage->content, storage, storage->nbytes(), /*external=*/true, /*written=*/false,
                               static_cast<uint32_t>(trace->path.size())});
       trace->slots.back().older = static_cast<bool>(storage->content);
+      trace->slots.back().stamp = storage->stamp();
       ComeAfter(*storage, slots[k], trace);
       storage->touches.push_back({trace, slots[k]});
       if (trace->noting != nullptr) Note(operands[k], slots[k], trace->noting);

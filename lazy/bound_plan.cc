@@ -211,19 +211,21 @@ void BoundPlan::FindSaves() {
   }
 }
 
-void BoundPlan::FillNumbers(const Trace& trace, std::vector<double>* numbers) const {
-  numbers->reserve(lowered_.numbers.size());
-  for (const NumberSource& source : lowered_.numbers) {
+std::vector<double> NumbersOf(const LoweredTrace& lowered, const Trace& trace) {
+  std::vector<double> numbers;
+  numbers.reserve(lowered.numbers.size());
+  for (const NumberSource& source : lowered.numbers) {
     const c10::IValue* value = &trace.numbers[source.place];
     if (source.item >= 0) value = &value->toListRef()[source.item];
     if (value->isTensor()) {
-      numbers->push_back(NumberOf(value->toTensor(), source.integer));
+      numbers.push_back(NumberOf(value->toTensor(), source.integer));
     } else if (source.integer) {
-      numbers->push_back(std::bit_cast<double>(value->isBool() ? static_cast<int64_t>(value->toBool()) : value->toInt()));
+      numbers.push_back(std::bit_cast<double>(value->isBool() ? static_cast<int64_t>(value->toBool()) : value->toInt()));
     } else {
-      numbers->push_back(value->toDouble());
+      numbers.push_back(value->toDouble());
     }
   }
+  return numbers;
 }
 
 void BoundPlan::RunLaunch(const Launch& launch, Memory* memory) const {
@@ -273,6 +275,16 @@ void BoundPlan::RunMatmul(size_t step, Memory* memory) const {
   }
 }
 
+void BoundPlan::RunConvolution(size_t step, Memory* memory) const {
+  if (!backends::Get().computes()) return;
+  const codegen::Step& plan_step = plan_.steps[step];
+  const ir::Attrs& call = graph_.node(plan_step.call).attrs;
+  const PackedConvolution& convolution = lowered_.convolutions[static_cast<size_t>(call.index)];
+  const bool adds = call.inout[0] >= 0;
+  c10::Storage result = convolution.Run(memory->Content(plan_step.operands[0]), adds ? memory->Content(plan_step.operands[1]) : c10::Storage());
+  if (!adds) memory->Set(plan_step.results[0], std::move(result));
+}
+
 void BoundPlan::RunCall(size_t step, Trace* trace, Memory* memory) const {
   if (!backends::Get().computes()) return;
   const codegen::Step& plan_step = plan_.steps[step];
@@ -310,6 +322,8 @@ void BoundPlan::RunStep(size_t step, Trace* trace, Memory* memory) const {
     RunLaunch(launches_[step], memory);
   } else if (plan_.steps[step].kind == codegen::Step::Kind::kMatmul) {
     RunMatmul(step, memory);
+  } else if (graph_.node(plan_.steps[step].call).attrs.callee == kPackedConvolution) {
+    RunConvolution(step, memory);
   } else {
     RunCall(step, trace, memory);
   }
@@ -320,7 +334,7 @@ void BoundPlan::RunStep(size_t step, Trace* trace, Memory* memory) const {
 bool BoundPlan::Run(Trace* trace) const {
   const OneProductThread one(runs_ahead_);
   Memory memory(*this, trace);
-  FillNumbers(*trace, &memory.numbers);
+  memory.numbers = NumbersOf(lowered_, *trace);
   size_t step = 0;
   StepClock clock(page_.get());
   try {

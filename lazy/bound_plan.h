@@ -14,6 +14,9 @@
 
 namespace torch_lazy::lazy {
 
+// The numbers of a run, per scalar of the graph; integers bit-cast.
+std::vector<double> NumbersOf(const LoweredTrace& lowered, const Trace& trace);
+
 class BoundPlan {
  public:
   BoundPlan(const Entry& entry, const LoweredTrace& lowered, const PlannedGraph& planned);
@@ -46,7 +49,7 @@ class BoundPlan {
   void RunLaunch(const Launch& launch, Memory* memory) const;
   void RunMatmul(size_t step, Memory* memory) const;
   void RunCall(size_t step, Trace* trace, Memory* memory) const;
-  void FillNumbers(const Trace& trace, std::vector<double>* numbers) const;
+  void RunConvolution(size_t step, Memory* memory) const;
 
   const Entry& entry_;
   const LoweredTrace& lowered_;

@@ -11,6 +11,7 @@
 #include "lazy/alike.h"
 #include "lazy/bound_plan.h"
 #include "lazy/compare.h"
+#include "lazy/frozen_plan.h"
 #include "lazy/history.h"
 #include "lazy/interpreter.h"
 #include "lazy/lower.h"
@@ -69,6 +70,10 @@ const BoundPlan* Entry::Prepare(const Trace& trace, bool once) {
   if (planned_ == nullptr) return nullptr;
   if (bound_ == nullptr && planned_->Want(lowered_->symbols, cuts_ - std::exchange(told_, cuts_))) {
     bound_ = std::make_unique<BoundPlan>(*this, *lowered_, *planned_);
+    frozen_ = FrozenPlan::For(*this, trace);
+  }
+  if (bound_ != nullptr && frozen_ != nullptr && base::Number(base::Option::kCompare) == 0) {
+    if (const BoundPlan* plan = frozen_->PlanFor(trace)) return plan;
   }
   return bound_.get();
 }

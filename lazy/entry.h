@@ -13,6 +13,7 @@
 namespace torch_lazy::lazy {
 
 class BoundPlan;
+class FrozenPlan;
 class Alike;
 class PlannedGraph;
 struct LoweredTrace;
@@ -56,6 +57,7 @@ class Entry {
   std::unique_ptr<LoweredTrace> lowered_;  // null if it cannot be lowered
   std::shared_ptr<PlannedGraph> planned_;
   std::unique_ptr<BoundPlan> bound_;
+  std::unique_ptr<FrozenPlan> frozen_;  // null if there is nothing to freeze
 };
 
 }  // namespace torch_lazy::lazy

@@ -10,11 +10,15 @@
 
 namespace torch_lazy::lazy {
 
-std::unique_ptr<LoweredTrace> Lower(const Entry& entry, const Trace& trace) {
+std::unique_ptr<LoweredTrace> Lower(const Entry& entry, const Trace& trace, LowerOtherwise otherwise) {
   auto lowered = std::make_unique<LoweredTrace>();
   GraphWriter writer(trace, lowered.get(), entry.calls().size());
   for (size_t k = 0; k < entry.calls().size(); ++k) {
     const TrieNode& call = *entry.calls()[k];
+    if (otherwise(&writer, call)) {
+      lowered->lowered.push_back(false);
+      continue;
+    }
     lowered->lowered.push_back(LowerCall(&writer, call));
     if (!lowered->lowered.back() && !writer.AppendCall(call, k)) return nullptr;
   }

@@ -5,11 +5,15 @@
 #include <memory>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "ir/graph.h"
 #include "lazy/entry.h"
+#include "lazy/packed_convolution.h"
 #include "lazy/trace.h"
 
 namespace torch_lazy::lazy {
+
+class GraphWriter;
 
 // Where a run finds the graph's scalar k.
 struct NumberSource {
@@ -25,10 +29,15 @@ struct LoweredTrace {
   std::vector<NumberSource> numbers;   // graph scalar -> number of the trace
   std::vector<int32_t> output_slots;   // graph output -> slot
   std::vector<bool> lowered;           // per call: it became primitives
+  std::vector<PackedConvolution> convolutions;  // that it calls
 };
+
+// Lowers a call in a way of its caller's. False: as always.
+using LowerOtherwise = absl::FunctionRef<bool(GraphWriter*, const TrieNode&)>;
 
 // Null if some value has a dtype that graphs do not know: then the entry is always interpreted.
 // `trace` gives the structural arguments, which are the same on every run of the entry.
-std::unique_ptr<LoweredTrace> Lower(const Entry& entry, const Trace& trace);
+std::unique_ptr<LoweredTrace> Lower(const Entry& entry, const Trace& trace,
+                                    LowerOtherwise otherwise = [](GraphWriter*, const TrieNode&) { return false; });
 
 }  // namespace torch_lazy::lazy

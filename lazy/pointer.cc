@@ -46,6 +46,7 @@ c10::DataPtr StorageAllocator::allocate(size_t size_bytes) {
     return memory;
   }
   c10::Storage content = Sync(storage, "data_ptr", /*writes=*/true);
+  storage->Expose();
   SharedContext().increment_refcount();
   void* const address = content.mutable_data();
   return c10::DataPtr(address, new c10::Storage(std::move(content)), &DeleteStorage, device);

@@ -21,6 +21,7 @@ void Attach(const std::shared_ptr<Trace>& trace, size_t slot, LazyStorageImpl* s
   at.owner = storage;
   at.calls_at_death = UINT32_MAX;
   if (at.external) at.content = storage->content;
+  at.stamp = storage->stamp();
   at.inherits = false;
   ComeAfter(*storage, static_cast<int32_t>(slot), trace);
   storage->touches.push_back({trace, static_cast<int32_t>(slot)});

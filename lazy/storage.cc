@@ -13,6 +13,7 @@ namespace torch_lazy::lazy {
 namespace {
 
 std::atomic<uint64_t> num_storages{1};  // 0 is none
+constexpr uint64_t kRewritten = uint64_t{1} << 63;  // in stamps, which begin as the storage's number
 
 }  // namespace
 
@@ -25,7 +26,13 @@ LazyStorageImpl::LazyStorageImpl(size_t size_bytes, int device_index)
     : c10::StorageImpl(use_byte_size_t(), size_bytes,
                        Placeholder(this, c10::Device(c10::kPrivateUse1, static_cast<c10::DeviceIndex>(device_index))),
                        /*allocator=*/this, /*resizable=*/true),
-      serial_(num_storages.fetch_add(1, std::memory_order_relaxed)) {}
+      serial_(num_storages.fetch_add(1, std::memory_order_relaxed)),
+      stamp_(serial_) {}
+
+void LazyStorageImpl::WasWritten() {
+  static uint64_t num_writes = 0;  // under the device lock
+  if (stamp_ != 0) stamp_ = kRewritten | ++num_writes;
+}
 
 uint64_t LazyStorageImpl::NextSerial() { return num_storages.load(std::memory_order_relaxed); }
 
@@ -64,6 +71,7 @@ c10::Storage MakeStorage(size_t size_bytes, int device_index) {
 c10::Storage MakeStorage(c10::Storage content, int device_index) {
   auto storage = c10::make_intrusive<LazyStorageImpl>(content.nbytes(), device_index);
   storage->content = std::move(content);
+  storage->Expose();
   return c10::Storage(std::move(storage));
 }
 

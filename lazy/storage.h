@@ -49,6 +49,11 @@ class LazyStorageImpl final : public c10::StorageImpl, public StorageAllocator {
   c10::Storage content;                     // CPU; null if nothing was ever stored
   c10::SmallVector<Touch, 1> touches;       // traces that read or write this storage
   Trace* writer = nullptr;                  // the one of them whose pending calls write it
+
+  // A number that no other content of any storage has or had: equal stamps, equal bytes. 0 where others may write the memory.
+  uint64_t stamp() const { return stamp_; }
+  void WasWritten();  // the content is another one now
+  void Expose() { stamp_ = 0; }  // others have the address now
   struct {
     uint64_t by = 0;
     int32_t slot = 0;
@@ -57,6 +62,7 @@ class LazyStorageImpl final : public c10::StorageImpl, public StorageAllocator {
  private:
   void LeaveTraces();
   const uint64_t serial_;
+  uint64_t stamp_;
   bool released_ = false;
 };
 

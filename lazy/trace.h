@@ -37,6 +37,7 @@ class Trace {
     uint32_t calls_at_death = UINT32_MAX;  // calls recorded when the storage died
     bool older = false;                // it held something before the trace touched it
     bool inherits = false;             // content comes at the end of a run: Note [Runs ahead]
+    uint64_t stamp = 0;                // the storage's, when the trace first touched it; 0: unknown
   };
   struct Heir {
     int32_t slot;

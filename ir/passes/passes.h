@@ -12,6 +12,9 @@ namespace torch_lazy::ir {
 // broadcast number a broadcast of that number.
 Graph ComposeViews(const Graph& graph);
 
+// Work on permuted operands is done before they are permuted.
+Graph HoistPermutes(const Graph& graph);
+
 // Elementwise work on broadcast operands is done before they are broadcast.
 Graph HoistExpands(const Graph& graph);
 

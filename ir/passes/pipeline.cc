@@ -22,6 +22,7 @@ namespace {
 // form; at last what nobody reads goes.
 constexpr Pass kPasses[] = {
     {"cse", EliminateCommonSubexpressions},
+    {"permute_hoisting", HoistPermutes},
     {"view_composition", ComposeViews},
     {"expand_hoisting", HoistExpands},
     {"folding", FoldConstants},

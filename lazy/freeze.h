@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The graph of a trace whose parameters stay: in two, what follows from them alone, and the rest.
+//
+// Convolutions take their packed form. What is done to their results by channel (a bias, batch norm in evaluation) becomes a
+// part of weight and bias, and what is added to them (a residual) the place they add to. The first graph gives these weights
+// and biases, once; the second runs each time.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "lazy/lower.h"
+#include "lazy/packed_convolution.h"
+
+namespace torch_lazy::lazy {
+
+struct FrozenTrace {
+  LoweredTrace constants;  // outputs: of each convolution in turn, its weight and, if it has one, its bias
+  LoweredTrace rest;
+};
+
+// Slots whose contents stay while a model is in evaluation: weights and biases of convolutions that can be packed, and what
+// batch norm takes, unless the trace writes them. Empty if there is no such convolution.
+std::vector<int32_t> ConstantSlots(const Entry& entry, const Trace& trace);
+
+// Null if some value has a dtype that graphs do not know, or nothing would be gained.
+std::unique_ptr<FrozenTrace> Freeze(const Entry& entry, const Trace& trace, const std::vector<int32_t>& constant_slots);
+
+}  // namespace torch_lazy::lazy

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plan of an entry for as long as its parameters stay.
+//
+// Note [Frozen parameters]
+// A model in evaluation multiplies by the same weights each time. Once the slots that hold them have had the same content in
+// three runs, the entry is lowered anew with these taken for constants (lazy/freeze), and compiled beside the program as ever.
+// Each run asks again whether the contents are those: a storage's stamp tells, and is 0 where somebody else has the address.
+// If they are not, the constants go, the plan that knows of none runs, and it takes twice as many equal runs to come back.
+// Nothing else is taken for constant: an image that is given again and again is not.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "lazy/bound_plan.h"
+#include "lazy/freeze.h"
+
+namespace torch_lazy::lazy {
+
+class FrozenPlan {
+ public:
+  // Null if the entry has nothing to freeze.
+  static std::unique_ptr<FrozenPlan> For(const Entry& entry, const Trace& trace);
+
+  // The plan to run on the trace if its parameters are, and have been, those of former runs; null if not, or not yet.
+  const BoundPlan* PlanFor(const Trace& trace);
+
+ private:
+  FrozenPlan(const Entry& entry, std::vector<int32_t> slots) : entry_(entry), slots_(std::move(slots)) {}
+  bool HaveStayed(const Trace& trace);
+  bool IsCompiled(const Trace& trace);
+  void FindConstants(const Trace& trace);
+
+  const Entry& entry_;
+  const std::vector<int32_t> slots_;  // that hold constants
+  std::vector<uint64_t> stamps_;      // of these, in the last run
+  int equal_runs_ = 0;
+  int patience_ = 3;                  // equal runs before it is worth it
+  bool tried_ = false;
+  std::unique_ptr<FrozenTrace> frozen_;  // null: not tried, or not worth it
+  std::shared_ptr<PlannedGraph> planned_constants_, planned_rest_;
+  std::unique_ptr<BoundPlan> bound_;     // of the rest
+  std::vector<double> numbers_;          // that the constants were found with
+  bool has_constants_ = false;
+};
+
+}  // namespace torch_lazy::lazy
