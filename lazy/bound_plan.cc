@@ -56,6 +56,14 @@ BoundPlan::Matmul BoundPlan::BindMatmul(const codegen::Step& step, absl::Span<co
   return {bind(step.x, rows, inner), bind(step.y, inner, columns), bind(step.result, rows, columns)};
 }
 
+const PackedConvolution* BoundPlan::ConvolutionOf(const ir::Attrs& call) const {
+  if (call.callee != kPackedConvolution) return nullptr;
+  const auto found = std::find_if(lowered_.convolutions.begin(), lowered_.convolutions.end(),
+                                  [&](const PackedConvolution& convolution) { return convolution.call == call.index; });
+  LAZY_CHECK(found != lowered_.convolutions.end(), "call ", call.index, " is no packed convolution");
+  return &*found;
+}
+
 // The contents of the trace's slots move in, and what is no output moves back at the end, be it an exception, with the bytes
 // that were saved.
 class BoundPlan::Memory {
@@ -113,6 +121,7 @@ BoundPlan::BoundPlan(const Entry& entry, const LoweredTrace& lowered, const Plan
   }
   for (const codegen::Step& step : plan_.steps) {
     matmuls_.push_back(step.kind == codegen::Step::Kind::kMatmul ? BindMatmul(step, symbols) : Matmul());
+    convolutions_.push_back(step.kind == codegen::Step::Kind::kCall ? ConvolutionOf(graph_.node(step.call).attrs) : nullptr);
     Launch& launch = launches_.emplace_back();
     for (const codegen::Instance& instance : step.instances) {
       const int64_t iterations = ir::NumElements(instance.range, symbols);
@@ -278,10 +287,9 @@ void BoundPlan::RunMatmul(size_t step, Memory* memory) const {
 void BoundPlan::RunConvolution(size_t step, Memory* memory) const {
   if (!backends::Get().computes()) return;
   const codegen::Step& plan_step = plan_.steps[step];
-  const ir::Attrs& call = graph_.node(plan_step.call).attrs;
-  const PackedConvolution& convolution = lowered_.convolutions[static_cast<size_t>(call.index)];
-  const bool adds = call.inout[0] >= 0;
-  c10::Storage result = convolution.Run(memory->Content(plan_step.operands[0]), adds ? memory->Content(plan_step.operands[1]) : c10::Storage());
+  const bool adds = plan_step.operands.size() == 2;
+  c10::Storage result = convolutions_[step]->Run(memory->Content(plan_step.operands[0]),
+                                                 adds ? memory->Content(plan_step.operands[1]) : c10::Storage());
   if (!adds) memory->Set(plan_step.results[0], std::move(result));
 }
 
@@ -322,7 +330,7 @@ void BoundPlan::RunStep(size_t step, Trace* trace, Memory* memory) const {
     RunLaunch(launches_[step], memory);
   } else if (plan_.steps[step].kind == codegen::Step::Kind::kMatmul) {
     RunMatmul(step, memory);
-  } else if (graph_.node(plan_.steps[step].call).attrs.callee == kPackedConvolution) {
+  } else if (convolutions_[step] != nullptr) {
     RunConvolution(step, memory);
   } else {
     RunCall(step, trace, memory);

@@ -42,6 +42,7 @@ class BoundPlan {
   };
   class Memory;  // what the buffers of one run are
   static Matmul BindMatmul(const codegen::Step& step, absl::Span<const int64_t> symbols);
+  const PackedConvolution* ConvolutionOf(const ir::Attrs& call) const;
   void FindSaves();
   void FindLastReads();
   bool IsShort() const;
@@ -58,6 +59,7 @@ class BoundPlan {
   std::vector<size_t> size_bytes_;  // per buffer
   std::vector<Launch> launches_;    // per step
   std::vector<Matmul> matmuls_;     // per step
+  std::vector<const PackedConvolution*> convolutions_;  // per step; null: none
   // Note [Failing calls]
   std::vector<std::vector<int32_t>> saves_;  // per step: parameters to copy before it, which overwrites them
   size_t failing_end_ = 0;                   // no step from here on may fail ...

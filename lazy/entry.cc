@@ -60,7 +60,7 @@ bool Entry::TryLowering(const Trace& trace) {
   return known;
 }
 
-const BoundPlan* Entry::Prepare(const Trace& trace, bool once) {
+std::shared_ptr<const BoundPlan> Entry::Prepare(const Trace& trace, bool once) {
   std::lock_guard<std::mutex> lock(lock_);
   bool known = cuts_ > 0;
   if (!once && ++cuts_ == kSettled) backends::Get().Settle();
@@ -69,18 +69,18 @@ const BoundPlan* Entry::Prepare(const Trace& trace, bool once) {
   if (!known && !once) NoteMiss(trace, static_cast<size_t>(std::count(live_.begin(), live_.end(), true)));
   if (planned_ == nullptr) return nullptr;
   if (bound_ == nullptr && planned_->Want(lowered_->symbols, cuts_ - std::exchange(told_, cuts_))) {
-    bound_ = std::make_unique<BoundPlan>(*this, *lowered_, *planned_);
+    bound_ = std::make_shared<BoundPlan>(*this, *lowered_, *planned_);
     frozen_ = FrozenPlan::For(*this, trace);
   }
   if (bound_ != nullptr && frozen_ != nullptr && base::Number(base::Option::kCompare) == 0) {
-    if (const BoundPlan* plan = frozen_->PlanFor(trace)) return plan;
+    if (std::shared_ptr<const BoundPlan> plan = frozen_->PlanFor(trace)) return plan;
   }
-  return bound_.get();
+  return bound_;
 }
 
 void Entry::Run(Trace* trace, bool once) {
   base::Count(base::Counter::kTracesRun);
-  const BoundPlan* plan = Prepare(*trace, once);
+  const std::shared_ptr<const BoundPlan> plan = Prepare(*trace, once);
   if (plan == nullptr || base::Compilation() == base::CompileMode::kOff) {
     base::Count(base::Counter::kTracesInterpreted);
     CountCalls(/*compiled=*/false);

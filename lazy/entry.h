@@ -40,7 +40,7 @@ class Entry {
 
  private:
   // The plan to run, null while there is none.
-  const BoundPlan* Prepare(const Trace& trace, bool once);
+  std::shared_ptr<const BoundPlan> Prepare(const Trace& trace, bool once);
   bool TryLowering(const Trace& trace);
   void CountCalls(bool compiled) const;
 
@@ -56,7 +56,7 @@ class Entry {
   bool lowering_tried_ = false;
   std::unique_ptr<LoweredTrace> lowered_;  // null if it cannot be lowered
   std::shared_ptr<PlannedGraph> planned_;
-  std::unique_ptr<BoundPlan> bound_;
+  std::shared_ptr<const BoundPlan> bound_;
   std::unique_ptr<FrozenPlan> frozen_;  // null if there is nothing to freeze
 };
 

@@ -2,12 +2,16 @@
 #include "lazy/freeze.h"
 
 #include <algorithm>
+#include <bit>
+#include <map>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "ir/builder.h"
 #include "ir/passes/passes.h"
 #include "ir/passes/pipeline.h"
 #include "lazy/fold_convolutions.h"
+#include "lazy/bound_plan.h"
 #include "lazy/graph_writer.h"
 
 namespace torch_lazy::lazy {
@@ -61,23 +65,36 @@ size_t NumImages(const ir::Node& call) { return call.attrs.inout[0] >= 0 ? 2 : 1
 
 bool IsPacked(const ir::Node& node) { return node.op == ir::Op::kCall && node.attrs.callee == kPackedConvolution; }
 
-// True if most results of convolutions are wanted as ATen would have made them: by another call, or the program. They would all
-// be turned around, as where a gradient will be computed.
-bool LeaveInOtherOrder(const ir::Graph& graph) {
-  std::vector<ir::Value> source(graph.nodes.size(), ir::kNoValue);  // the convolution of which a value is a view
-  std::vector<bool> leaves(graph.nodes.size(), false);
-  const auto leave = [&](ir::Value v) {
-    if (source[v] != ir::kNoValue) leaves[source[v]] = true;
-  };
+// True if other calls or the program want most images in ATen's order: all these would be turned around, as where a gradient
+// is, or will be, computed.
+bool MostAreTurned(const ir::Graph& graph) {
+  std::vector<bool> is_turned(graph.nodes.size(), false), is_wanted(graph.nodes.size(), false);
   for (size_t v = 0; v < graph.nodes.size(); ++v) {
     const ir::Node& node = graph.nodes[v];
-    if (IsPacked(node)) source[v] = static_cast<ir::Value>(v);
-    if (ir::Info(node.op).kind == ir::Kind::kView) source[v] = source[node.inputs[0]];
-    if (node.op == ir::Op::kCall && !IsPacked(node)) std::for_each(node.inputs.begin(), node.inputs.end(), leave);
+    is_turned[v] = node.op == ir::Op::kPermute || (ir::Info(node.op).kind == ir::Kind::kView && is_turned[node.inputs[0]]);
+    if (node.op != ir::Op::kCall || IsPacked(node)) continue;
+    for (const ir::Value input : node.inputs) is_wanted[input] = is_turned[input];
   }
-  for (const ir::Output& output : graph.outputs) leave(output.value);
+  for (const ir::Output& output : graph.outputs) is_wanted[output.value] = is_turned[output.value];
   const auto convolutions = std::count_if(graph.nodes.begin(), graph.nodes.end(), IsPacked);
-  return 2 * std::count(leaves.begin(), leaves.end(), true) > convolutions;
+  return 2 * std::count(is_wanted.begin(), is_wanted.end(), true) > convolutions;
+}
+
+// Equal numbers become one: each batch norm brings its own epsilon.
+ir::Graph WithEqualNumbersOnce(const ir::Graph& graph, const std::vector<double>& numbers) {
+  std::vector<ir::Value> now(graph.nodes.size());
+  std::map<std::pair<ir::DType, int64_t>, ir::Value> first;
+  ir::Graph once = graph;
+  for (size_t v = 0; v < graph.nodes.size(); ++v) {
+    const ir::Node& node = graph.nodes[v];
+    now[v] = static_cast<ir::Value>(v);
+    if (node.op == ir::Op::kScalar) {
+      const auto bits = std::bit_cast<int64_t>(numbers[static_cast<size_t>(node.attrs.index)]);
+      now[v] = first.try_emplace({node.type.dtype, bits}, now[v]).first->second;
+    }
+    for (ir::Value& input : once.nodes[v].inputs) input = now[input];
+  }
+  return once;
 }
 
 // The same graph with packed convolutions that know their weights.
@@ -109,15 +126,15 @@ std::vector<int32_t> ConstantSlots(const Entry& entry, const Trace& trace) {
 }
 
 std::unique_ptr<FrozenTrace> Freeze(const Entry& entry, const Trace& trace, const std::vector<int32_t>& constant_slots) {
-  std::vector<PackedConvolution::Form> forms;
-  const std::unique_ptr<LoweredTrace> lowered = Lower(entry, trace, [&](GraphWriter* writer, const TrieNode& call) {
+  absl::flat_hash_map<int64_t, PackedConvolution::Form> forms;  // by call
+  const std::unique_ptr<LoweredTrace> lowered = Lower(entry, trace, [&](GraphWriter* writer, const TrieNode& call, size_t k) {
     const std::optional<PackedConvolution::Form> form = PackedFormOf(trace, call);
     if (!form) return false;
     const bool stays = std::all_of(call.operands.begin(), call.operands.end(), [&](const NodeOperand& operand) {
       return operand.arg == 0 || std::binary_search(constant_slots.begin(), constant_slots.end(), operand.slot);
     });
-    if (!stays || !AppendPacked(writer, call, *form, forms.size())) return false;
-    forms.push_back(*form);
+    if (!stays || !AppendPacked(writer, call, k, *form)) return false;
+    forms[static_cast<int64_t>(k)] = *form;
     return true;
   });
   if (lowered == nullptr) return nullptr;
@@ -127,27 +144,41 @@ std::unique_ptr<FrozenTrace> Freeze(const Entry& entry, const Trace& trace, cons
   }
   absl::StatusOr<ir::Graph> optimized = ir::Optimize(std::move(lowered->graph), {});
   if (!optimized.ok()) return nullptr;
-  ir::Graph graph = ir::EliminateCommonSubexpressions(FoldIntoConvolutions(*optimized, constant_params));
-  if (LeaveInOtherOrder(graph)) return nullptr;
+  const ir::Graph graph = FoldIntoConvolutions(*optimized, constant_params);
+  if (MostAreTurned(graph)) return nullptr;
 
   auto frozen = std::make_unique<FrozenTrace>();
-  std::vector<PackedConvolution> convolutions;
-  std::vector<absl::Span<const ir::Value>> weights;  // of these: weight and bias
-  std::vector<ir::Output> constants;
-  for (ir::Node& node : graph.nodes) {
+  std::vector<ir::Output> weights;
+  for (const ir::Node& node : graph.nodes) {
     if (!IsPacked(node)) continue;
-    const auto operands = absl::MakeConstSpan(node.inputs).subspan(NumImages(node));
-    PackedConvolution convolution{forms[node.attrs.index], {}, {}};
-    convolution.form.has_bias = operands.size() == 2;
-    size_t k = 0;  // one that is made several times is packed once
-    while (k < convolutions.size() && !(weights[k] == operands && convolutions[k].form == convolution.form)) ++k;
-    node.attrs.index = static_cast<int64_t>(k);
-    if (k < convolutions.size()) continue;
-    convolutions.push_back(std::move(convolution));
-    weights.push_back(operands);
-    for (const ir::Value operand : operands) constants.push_back({operand});
+    for (size_t k = NumImages(node); k < node.inputs.size(); ++k) weights.push_back({node.inputs[k]});
   }
-  frozen->constants = Extract(graph, std::move(constants), /*with_effects=*/false, *lowered);
+  frozen->constants = Extract(graph, std::move(weights), /*with_effects=*/false, *lowered);
+  ir::Graph& constants = frozen->constants.graph;
+  constants = ir::EliminateCommonSubexpressions(WithEqualNumbersOnce(constants, NumbersOf(frozen->constants, trace)));
+
+  // What is made several times is packed once.
+  std::vector<PackedConvolution> convolutions;
+  std::vector<ir::Output> kept;
+  std::map<std::pair<ir::Value, ir::Value>, std::vector<size_t>> made_of;  // weight and bias: convolutions
+  auto constant = constants.outputs.begin();
+  for (const ir::Node& node : graph.nodes) {
+    if (!IsPacked(node)) continue;
+    PackedConvolution convolution{forms[node.attrs.index], node.attrs.index, convolutions.size(), {}, {}};
+    convolution.form.has_bias = node.inputs.size() == NumImages(node) + 2;
+    const ir::Output weight = *constant++, bias = convolution.form.has_bias ? *constant++ : ir::Output();
+    std::vector<size_t>& same = made_of[{weight.value, bias.value}];
+    const auto found = std::find_if(same.begin(), same.end(), [&](size_t k) { return convolutions[k].form == convolution.form; });
+    if (found != same.end()) {
+      convolution.same_as = *found;
+    } else {
+      same.push_back(convolutions.size());
+      kept.push_back(weight);
+      if (convolution.form.has_bias) kept.push_back(bias);
+    }
+    convolutions.push_back(std::move(convolution));
+  }
+  constants.outputs = std::move(kept);
   frozen->rest = Extract(WithoutWeights(graph), graph.outputs, /*with_effects=*/true, *lowered);
   frozen->rest.output_slots = lowered->output_slots;
   frozen->rest.convolutions = std::move(convolutions);

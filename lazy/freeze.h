@@ -15,7 +15,8 @@
 namespace torch_lazy::lazy {
 
 struct FrozenTrace {
-  LoweredTrace constants;  // outputs: of each convolution in turn, its weight and, if it has one, its bias
+  LoweredTrace constants;  // outputs: of each convolution that is like no earlier one, weight and, if it has one, bias. Holds for
+                           // the numbers of the trace alone
   LoweredTrace rest;
 };
 

@@ -2,6 +2,8 @@
 #include "lazy/frozen_plan.h"
 
 #include <algorithm>
+#include <list>
+#include <mutex>
 #include <utility>
 
 #include "absl/strings/str_split.h"
@@ -20,6 +22,44 @@ bool IsDisabled() {
 
 }  // namespace
 
+struct FrozenPlan::Constants {
+  Constants(const Entry& entry, LoweredTrace trace, std::shared_ptr<PlannedGraph> graph)
+      : rest(std::move(trace)), planned(std::move(graph)), plan(entry, rest, *planned) {}
+  const LoweredTrace rest;  // its convolutions know their weights
+  const std::shared_ptr<PlannedGraph> planned;
+  const BoundPlan plan;
+};
+
+// Owns the constants in use, those used last in front. Runs may use them a little longer.
+class FrozenPlan::Newest {
+ public:
+  static Newest& Get() {
+    static Newest* const newest = new Newest;
+    return *newest;
+  }
+
+  // They are in use.
+  void Put(const std::shared_ptr<const Constants>& constants) {
+    std::shared_ptr<const Constants> oldest;  // ends outside the lock
+    std::lock_guard<std::mutex> lock(lock_);
+    list_.remove(constants);
+    list_.push_front(constants);
+    if (list_.size() <= kMost) return;
+    oldest = std::move(list_.back());
+    list_.pop_back();
+  }
+
+  void Remove(const std::shared_ptr<const Constants>& constants) {
+    std::lock_guard<std::mutex> lock(lock_);
+    list_.remove(constants);
+  }
+
+ private:
+  static constexpr size_t kMost = 8;
+  std::mutex lock_;
+  std::list<std::shared_ptr<const Constants>> list_;
+};
+
 std::unique_ptr<FrozenPlan> FrozenPlan::For(const Entry& entry, const Trace& trace) {
   if (IsDisabled() || !backends::Get().computes() || !CanPackConvolutions()) return nullptr;
   std::vector<int32_t> slots = ConstantSlots(entry, trace);
@@ -27,42 +67,41 @@ std::unique_ptr<FrozenPlan> FrozenPlan::For(const Entry& entry, const Trace& tra
 }
 
 bool FrozenPlan::HaveStayed(const Trace& trace) {
-  constexpr int kMostPatience = 1 << 16;
   std::vector<uint64_t> stamps;
   for (const int32_t s : slots_) stamps.push_back(trace.slots[s].inherits ? 0 : trace.slots[s].stamp);
   const bool known = std::find(stamps.begin(), stamps.end(), uint64_t{0}) == stamps.end();
   if (known && stamps == stamps_) return ++equal_runs_ >= patience_;
   stamps_ = std::move(stamps);
-  equal_runs_ = 0;
-  if (!has_constants_) return false;
-  patience_ = std::min(2 * patience_, kMostPatience);
-  has_constants_ = false;
-  for (PackedConvolution& convolution : frozen_->rest.convolutions) {
-    convolution.packed_weight.reset();
-    convolution.bias.reset();
-  }
+  Thaw();
   return false;
 }
 
+void FrozenPlan::Thaw() {
+  constexpr int kMostPatience = 1 << 16;
+  equal_runs_ = 0;
+  if (!has_constants_) return;
+  has_constants_ = false;
+  patience_ = std::min(2 * patience_, kMostPatience);
+  if (const std::shared_ptr<const Constants> constants = std::exchange(constants_, {}).lock()) Newest::Get().Remove(constants);
+}
+
 bool FrozenPlan::IsCompiled(const Trace& trace) {
-  if (bound_ != nullptr) return true;
-  bool known = false;
   if (!tried_) {
     tried_ = true;
     frozen_ = Freeze(entry_, trace, slots_);
     if (frozen_ == nullptr) return false;
+    bool known = false;
+    numbers_ = NumbersOf(frozen_->constants, trace);
     planned_constants_ = PlanOf(std::exchange(frozen_->constants.graph, {}), &frozen_->constants.symbols, &known);
     planned_rest_ = PlanOf(std::exchange(frozen_->rest.graph, {}), &frozen_->rest.symbols, &known);
   }
   if (frozen_ == nullptr) return false;
   const bool constants = planned_constants_->Want(frozen_->constants.symbols, 1);
-  if (!planned_rest_->Want(frozen_->rest.symbols, 1) || !constants) return false;
-  bound_ = std::make_unique<BoundPlan>(entry_, frozen_->rest, *planned_rest_);
-  return true;
+  return planned_rest_->Want(frozen_->rest.symbols, 1) && constants;
 }
 
 // The constants are the outputs of a run, on a trace that has slots for them behind its own.
-void FrozenPlan::FindConstants(const Trace& trace) {
+std::shared_ptr<const FrozenPlan::Constants> FrozenPlan::FindConstants(const Trace& trace) {
   LoweredTrace& constants = frozen_->constants;
   Trace scratch;
   scratch.numbers = trace.numbers;
@@ -74,19 +113,35 @@ void FrozenPlan::FindConstants(const Trace& trace) {
   }
   BoundPlan(entry_, constants, *planned_constants_).Run(&scratch);
   auto made = scratch.slots.begin() + static_cast<ptrdiff_t>(trace.slots.size());
-  for (PackedConvolution& convolution : frozen_->rest.convolutions) {
-    const c10::Storage weight = (made++)->content;
-    convolution.Pack(weight, convolution.form.has_bias ? (made++)->content : c10::Storage());
+  LoweredTrace rest = frozen_->rest;
+  for (size_t k = 0; k < rest.convolutions.size(); ++k) {
+    PackedConvolution& convolution = rest.convolutions[k];
+    const PackedConvolution& same = rest.convolutions[convolution.same_as];
+    if (&same == &convolution) {
+      const c10::Storage weight = (made++)->content;
+      convolution.Pack(weight, convolution.form.has_bias ? (made++)->content : c10::Storage());
+    } else {
+      convolution.packed_weight = same.packed_weight;
+      convolution.bias = same.bias;
+    }
   }
-  numbers_ = NumbersOf(constants, trace);
-  has_constants_ = true;
-  LAZY_LOG(1, "parameters have stayed for ", equal_runs_, " runs: ", frozen_->rest.convolutions.size(), " convolutions are packed");
+  LAZY_LOG(1, "parameters have stayed for ", equal_runs_, " runs: ", rest.convolutions.size(), " convolutions are packed");
+  return std::make_shared<Constants>(entry_, std::move(rest), planned_rest_);
 }
 
-const BoundPlan* FrozenPlan::PlanFor(const Trace& trace) {
+std::shared_ptr<const BoundPlan> FrozenPlan::PlanFor(const Trace& trace) {
   if (!HaveStayed(trace) || !IsCompiled(trace)) return nullptr;
-  if (!has_constants_ || numbers_ != NumbersOf(frozen_->constants, trace)) FindConstants(trace);
-  return bound_.get();
+  std::shared_ptr<const Constants> constants = constants_.lock();
+  const bool same_numbers = numbers_ == NumbersOf(frozen_->constants, trace);
+  if (!same_numbers) tried_ = false;
+  if (!same_numbers || (has_constants_ && constants == nullptr)) {
+    Thaw();
+    return nullptr;
+  }
+  if (constants == nullptr) constants_ = constants = FindConstants(trace);
+  has_constants_ = true;
+  Newest::Get().Put(constants);
+  return {constants, &constants->plan};
 }
 
 }  // namespace torch_lazy::lazy

@@ -6,7 +6,8 @@
 // three runs, the entry is lowered anew with these taken for constants (lazy/freeze), and compiled beside the program as ever.
 // Each run asks again whether the contents are those: a storage's stamp tells, and is 0 where somebody else has the address.
 // If they are not, the constants go, the plan that knows of none runs, and it takes twice as many equal runs to come back.
-// Nothing else is taken for constant: an image that is given again and again is not.
+// Nothing else is taken for constant: an image that is given again and again is not. The constants of eight entries are kept, so
+// that a program which sees many sizes does not hold its weights once for each.
 #pragma once
 
 #include <memory>
@@ -21,15 +22,20 @@ class FrozenPlan {
  public:
   // Null if the entry has nothing to freeze.
   static std::unique_ptr<FrozenPlan> For(const Entry& entry, const Trace& trace);
+  ~FrozenPlan() { Thaw(); }
 
   // The plan to run on the trace if its parameters are, and have been, those of former runs; null if not, or not yet.
-  const BoundPlan* PlanFor(const Trace& trace);
+  std::shared_ptr<const BoundPlan> PlanFor(const Trace& trace);
 
  private:
+  struct Constants;
+  class Newest;
+
   FrozenPlan(const Entry& entry, std::vector<int32_t> slots) : entry_(entry), slots_(std::move(slots)) {}
   bool HaveStayed(const Trace& trace);
   bool IsCompiled(const Trace& trace);
-  void FindConstants(const Trace& trace);
+  std::shared_ptr<const Constants> FindConstants(const Trace& trace);
+  void Thaw();
 
   const Entry& entry_;
   const std::vector<int32_t> slots_;  // that hold constants
@@ -39,9 +45,9 @@ class FrozenPlan {
   bool tried_ = false;
   std::unique_ptr<FrozenTrace> frozen_;  // null: not tried, or not worth it
   std::shared_ptr<PlannedGraph> planned_constants_, planned_rest_;
-  std::unique_ptr<BoundPlan> bound_;     // of the rest
-  std::vector<double> numbers_;          // that the constants were found with
+  std::vector<double> numbers_;          // that the constants follow from, too
   bool has_constants_ = false;
+  std::weak_ptr<const Constants> constants_;  // null once others were newer
 };
 
 }  // namespace torch_lazy::lazy

@@ -15,7 +15,7 @@ std::unique_ptr<LoweredTrace> Lower(const Entry& entry, const Trace& trace, Lowe
   GraphWriter writer(trace, lowered.get(), entry.calls().size());
   for (size_t k = 0; k < entry.calls().size(); ++k) {
     const TrieNode& call = *entry.calls()[k];
-    if (otherwise(&writer, call)) {
+    if (otherwise(&writer, call, k)) {
       lowered->lowered.push_back(false);
       continue;
     }

@@ -29,15 +29,15 @@ struct LoweredTrace {
   std::vector<NumberSource> numbers;   // graph scalar -> number of the trace
   std::vector<int32_t> output_slots;   // graph output -> slot
   std::vector<bool> lowered;           // per call: it became primitives
-  std::vector<PackedConvolution> convolutions;  // that it calls
+  std::vector<PackedConvolution> convolutions;  // that it calls by this name
 };
 
-// Lowers a call in a way of its caller's. False: as always.
-using LowerOtherwise = absl::FunctionRef<bool(GraphWriter*, const TrieNode&)>;
+// Lowers call k in a way of its caller's. False: as always.
+using LowerOtherwise = absl::FunctionRef<bool(GraphWriter*, const TrieNode& call, size_t k)>;
 
 // Null if some value has a dtype that graphs do not know: then the entry is always interpreted.
 // `trace` gives the structural arguments, which are the same on every run of the entry.
 std::unique_ptr<LoweredTrace> Lower(const Entry& entry, const Trace& trace,
-                                    LowerOtherwise otherwise = [](GraphWriter*, const TrieNode&) { return false; });
+                                    LowerOtherwise otherwise = [](GraphWriter*, const TrieNode&, size_t) { return false; });
 
 }  // namespace torch_lazy::lazy

@@ -120,7 +120,7 @@ std::optional<PackedConvolution::Form> PackedFormOf(const Trace& trace, const Tr
   return form;
 }
 
-bool AppendPacked(GraphWriter* writer, const TrieNode& call, const PackedConvolution::Form& form, size_t index) {
+bool AppendPacked(GraphWriter* writer, const TrieNode& call, size_t k, const PackedConvolution::Form& form) {
   ir::Builder& b = writer->builder();
   const Geometry& result = call.shape->results[0].geometry;
   if (!writer->CanWrite(call.first_result_slot, result)) return false;
@@ -134,7 +134,7 @@ bool AppendPacked(GraphWriter* writer, const TrieNode& call, const PackedConvolu
   operands[0] = b.Permute(operands[0], {0, 2, 3, 1});
   const c10::DimVector& sizes = form.result.sizes;
   const ir::Type type{ir::DType::kF32, writer->symbols().DimsOf({sizes[0], sizes[2], sizes[3], sizes[1]})};
-  const ir::Value made = b.Call(kPackedConvolution, static_cast<int64_t>(index), operands, {type}, {-1})[0];
+  const ir::Value made = b.Call(kPackedConvolution, static_cast<int64_t>(k), operands, {type}, {-1})[0];
   writer->Write(call.first_result_slot, result, b.Permute(made, {0, 3, 1, 2}));
   return true;
 }

@@ -27,6 +27,8 @@ struct PackedConvolution {
     friend bool operator==(const Form&, const Form&) = default;
   };
   Form form;
+  int64_t call;    // which one of the trace it is
+  size_t same_as;  // the convolution that has the same weight and bias; itself if there is none before it
   at::Tensor packed_weight, bias;  // once they are known
 
   // Content of [c, ...] weight and [c] bias, which is null if there is none.
@@ -41,7 +43,7 @@ bool CanPackConvolutions();
 // What the call is if it is a convolution that has a packed form: of images in f32, not transposed.
 std::optional<PackedConvolution::Form> PackedFormOf(const Trace& trace, const TrieNode& call);
 
-// Appends the call in its packed form, the graph's convolution `index`. False if an operand cannot be read.
-bool AppendPacked(GraphWriter* writer, const TrieNode& call, const PackedConvolution::Form& form, size_t index);
+// Appends call k in its packed form. False if an operand cannot be read.
+bool AppendPacked(GraphWriter* writer, const TrieNode& call, size_t k, const PackedConvolution::Form& form);
 
 }  // namespace torch_lazy::lazy

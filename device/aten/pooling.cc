@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling with windows: each element of a window is a slice of the padded input with the pool's stride.
+// Pooling with windows: each element of a window is a slice of the input with the pool's stride. Windows that reach over the
+// input's edge are few, and are made apart.
+#include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "device/aten/formula.h"
 #include "device/aten/joins.h"
@@ -18,36 +21,69 @@ constexpr int64_t kMostInWindow = 25;  // elements; ATen's loop is better at mor
 struct Window {
   int dim;  // of the input
   int64_t kernel, stride, padding, dilation;
-  int64_t input;  // elements
+  int64_t input;       // elements
+  int64_t margin = 0;  // of these elements of padding are there, at each end
+};
+
+// Neighbouring windows, of which the elements [begin, end) are there.
+struct Run {
+  int64_t first, count;
+  int64_t begin, end;
 };
 
 int64_t Item(const ir::Ints& list, size_t k, int64_t otherwise) {
   return list.empty() ? otherwise : list[list.size() == 1 ? 0 : k];
 }
 
-// The element `at` of each window.
-ir::Value ElementOfWindows(lazy::Lowering& call, ir::Value padded, const ir::Dims& dims, const Window* windows, const int64_t* at) {
-  ir::Dims starts(dims.size(), ir::Extent::Constant(0));
-  ir::Ints steps(dims.size(), 1);
-  for (int k = 0; k < 2; ++k) {
-    const size_t dim = static_cast<size_t>(windows[k].dim);
-    starts[dim] = call.ExtentOf(at[k] * windows[k].dilation);
-    steps[dim] = windows[k].stride;
+int64_t CeilDiv(int64_t a, int64_t b) { return a <= 0 ? 0 : (a + b - 1) / b; }
+
+std::vector<Run> RunsOf(const Window& w, int64_t num_windows) {
+  std::vector<Run> runs;
+  for (int64_t k = 0; k < num_windows; ++k) {
+    const int64_t start = k * w.stride - w.padding + w.margin;
+    const int64_t begin = CeilDiv(-start, w.dilation);
+    const int64_t end = std::min(w.kernel, CeilDiv(w.input + 2 * w.margin - start, w.dilation));
+    if (runs.empty() || runs.back().begin != begin || runs.back().end != end) runs.push_back({k, 0, begin, end});
+    ++runs.back().count;
   }
-  return call.b().Slice(padded, starts, dims, steps);
+  return runs;
+}
+
+// Windows with the same elements in both dims.
+struct Patch {
+  const Window* windows;
+  const Run* runs[2];
+  ir::Dims dims;  // of the result
+
+  // Where the element `at` of the first window stands in the input.
+  int64_t Place(int k, const int64_t* at) const {
+    return runs[k]->first * windows[k].stride - windows[k].padding + at[k] * windows[k].dilation;
+  }
+};
+
+// The element `at` of each window.
+ir::Value ElementOf(lazy::Lowering& call, ir::Value x, const Patch& patch, const int64_t* at) {
+  ir::Dims starts(patch.dims.size(), ir::Extent::Constant(0));
+  ir::Ints steps(patch.dims.size(), 1);
+  for (int k = 0; k < 2; ++k) {
+    const Window& w = patch.windows[k];
+    starts[static_cast<size_t>(w.dim)] = call.ExtentOf(patch.Place(k, at) + w.margin);
+    steps[static_cast<size_t>(w.dim)] = w.stride;
+  }
+  return call.b().Slice(x, starts, patch.dims, steps);
 }
 
 // Its index in the rows and columns of the input, as ATen counts them; the first is moved into the input.
-ir::Value IndexOfElement(lazy::Lowering& call, const ir::Dims& dims, const Window* windows, const int64_t* at) {
+ir::Value IndexOf(lazy::Lowering& call, const Patch& patch, const int64_t* at) {
   ir::Builder& b = call.b();
-  const ir::Type type{DType::kI64, dims};
-  ir::Value index = b.Full(b.Const(DType::kI64, 0), dims);
+  const ir::Type type{DType::kI64, patch.dims};
+  const auto number = [&](int64_t value) { return b.Full(b.Const(DType::kI64, value), patch.dims); };
+  ir::Value index = number(0);
   for (int k = 0; k < 2; ++k) {
-    const auto number = [&](int64_t value) { return b.Full(b.Const(DType::kI64, value), dims); };
-    const ir::Value extent = b.Full(b.ExtentOf(call.ExtentOf(windows[k].input)), dims);
-    const ir::Value moved = b.Mul(b.Iota(type, windows[k].dim), number(windows[k].stride));
-    ir::Value place = b.Add(moved, number(at[k] * windows[k].dilation - windows[k].padding));
-    if (at[0] == 0 && at[1] == 0) place = b.Binary(Op::kMax, place, number(0));
+    const Window& w = patch.windows[k];
+    const ir::Value extent = b.Full(b.ExtentOf(call.ExtentOf(w.input)), patch.dims);
+    ir::Value place = b.Add(b.Mul(b.Iota(type, w.dim), number(w.stride)), number(patch.Place(k, at)));
+    if (w.margin > 0 && at[0] == 0 && at[1] == 0) place = b.Binary(Op::kMax, place, number(0));
     index = b.Add(b.Mul(index, extent), place);
   }
   return index;
@@ -69,8 +105,30 @@ Candidate Best(ir::Builder& b, absl::Span<const Candidate> candidates) {
           b.Where(is_nan, second.index, b.Where(is_greater, second.index, first.index))};
 }
 
+Candidate BestOf(lazy::Lowering& call, ir::Value x, const Patch& patch) {
+  std::vector<Candidate> candidates;
+  int64_t at[2];
+  for (at[0] = patch.runs[0]->begin; at[0] < patch.runs[0]->end; ++at[0]) {
+    for (at[1] = patch.runs[1]->begin; at[1] < patch.runs[1]->end; ++at[1]) {
+      candidates.push_back({ElementOf(call, x, patch, at), IndexOf(call, patch, at)});
+    }
+  }
+  return Best(call.b(), candidates);
+}
+
+// Side by side along a dim of the result.
+Candidate Join(ir::Builder& b, const std::vector<Candidate>& parts, int dim, ir::Extent extent) {
+  std::vector<ir::Value> values, indices;
+  for (const Candidate& part : parts) {
+    values.push_back(part.value);
+    indices.push_back(part.index);
+  }
+  return {b.Concat(values, dim, extent), b.Concat(indices, dim, extent)};
+}
+
 // max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode). An element of the padding never wins.
 bool MaxPool2d(lazy::Lowering& call) {
+  constexpr size_t kMostPatches = 9;  // else the padding is written
   ir::Builder& b = call.b();
   ir::Value x = call.Tensor(0);
   const ir::Ints kernel = call.IntList(1), stride = call.IntList(2), padding = call.IntList(3), dilation = call.IntList(4);
@@ -78,31 +136,46 @@ bool MaxPool2d(lazy::Lowering& call) {
   const ir::Dims dims = call.Result(0).dims;
   const ir::Ints sizes = call.Sizes(0);
   Window windows[2];
-  for (size_t k = 0; k < 2; ++k) {
+  std::vector<Run> runs[2];
+  for (int k = 0; k < 2; ++k) {
     Window& w = windows[k];
-    w.dim = b.rank(x) - 2 + static_cast<int>(k);
-    w.kernel = Item(kernel, k, 1);
-    w.stride = Item(stride, k, w.kernel);
-    w.padding = Item(padding, k, 0);
-    w.dilation = Item(dilation, k, 1);
+    w.dim = b.rank(x) - 2 + k;
+    w.kernel = Item(kernel, static_cast<size_t>(k), 1);
+    w.stride = Item(stride, static_cast<size_t>(k), w.kernel);
+    w.padding = Item(padding, static_cast<size_t>(k), 0);
+    w.dilation = Item(dilation, static_cast<size_t>(k), 1);
     w.input = sizes[static_cast<size_t>(w.dim)];
   }
   if (windows[0].kernel * windows[1].kernel > kMostInWindow) return false;
   for (const Window& w : windows) {
     if (w.padding > 0 && w.dilation > 1) return false;
   }
-  const ir::Value lowest = b.Const(b.dtype(x), -std::numeric_limits<double>::infinity());
-  for (const Window& w : windows) {
-    x = Padded(call, x, lowest, w.dim, w.padding, w.padding, call.ExtentOf(w.input + 2 * w.padding));
-  }
-  std::vector<Candidate> candidates;
-  int64_t at[2];
-  for (at[0] = 0; at[0] < windows[0].kernel; ++at[0]) {
-    for (at[1] = 0; at[1] < windows[1].kernel; ++at[1]) {
-      candidates.push_back({ElementOfWindows(call, x, dims, windows, at), IndexOfElement(call, dims, windows, at)});
+  const auto find_runs = [&] {
+    for (int k = 0; k < 2; ++k) {
+      const Window& w = windows[k];
+      runs[k] = RunsOf(w, (w.input + 2 * w.padding - w.dilation * (w.kernel - 1) - 1) / w.stride + 1);
     }
+  };
+  find_runs();
+  if (runs[0].size() * runs[1].size() > kMostPatches) {
+    const ir::Value lowest = b.Const(b.dtype(x), -std::numeric_limits<double>::infinity());
+    for (Window& w : windows) {
+      x = Padded(call, x, lowest, w.dim, w.padding, w.padding, call.ExtentOf(w.input + 2 * w.padding));
+      w.margin = w.padding;
+    }
+    find_runs();
   }
-  const Candidate best = Best(b, candidates);
+  std::vector<Candidate> rows;
+  for (const Run& row : runs[0]) {
+    std::vector<Candidate> patches;
+    for (const Run& column : runs[1]) {
+      Patch patch{windows, {&row, &column}, dims};
+      for (int k = 0; k < 2; ++k) patch.dims[static_cast<size_t>(windows[k].dim)] = call.ExtentOf(patch.runs[k]->count);
+      patches.push_back(BestOf(call, x, patch));
+    }
+    rows.push_back(Join(b, patches, windows[1].dim, dims[static_cast<size_t>(windows[1].dim)]));
+  }
+  const Candidate best = Join(b, rows, windows[0].dim, dims[static_cast<size_t>(windows[0].dim)]);
   call.Return(0, best.value);
   call.Return(1, best.index);
   return true;
