@@ -59,6 +59,10 @@ class Backend {
   virtual void Free(void* memory, size_t size_bytes) = 0;
   // The program repeats itself: memory may be put where it is fast. From any thread.
   virtual void Settle() {}
+  // A word kept beside the compiled kernels, for this machine's other processes, and found again;
+  // empty if there is none.
+  virtual void Keep(absl::string_view /*key*/, absl::string_view /*word*/) {}
+  virtual std::string Recall(absl::string_view /*key*/) { return ""; }
   // Bytes a second, read and written, of a copy between large buffers that are there; 0: not known.
   // Measured when first asked for, in some 50 ms.
   virtual double CopySpeed() { return 0; }

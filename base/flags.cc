@@ -137,6 +137,12 @@ std::string Text(Option option) {
   return texts.values[static_cast<size_t>(option)];
 }
 
+bool IsDisabled(absl::string_view name) {
+  const std::string names = Text(Option::kDisable);
+  const std::vector<absl::string_view> list = absl::StrSplit(names, ',');
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
+
 absl::Status SetOption(absl::string_view name, absl::string_view value) {
   const auto found = std::find_if(Options().begin(), Options().end(),
                                   [&](const auto& o) { return o.name == name; });

@@ -25,7 +25,7 @@ namespace torch_lazy::base {
   X(Dump, "dump", kText, "", "", "folder that receives passes, kernels and a page about each step; empty: none") \
   X(CacheDir, "cache_dir", kText, "", "",                                                        \
     "folder of compiled kernels; empty: torch_lazy in the user's cache folder")                  \
-  X(Disable, "disable", kText, "", "", "passes not to run, separated by commas")                 \
+  X(Disable, "disable", kText, "", "", "passes not to run, freeze, autotune; separated by commas")                 \
   X(Verify, "verify", kSwitch, "0", "", "check each graph after each pass")                      \
   X(Compare, "compare", kSwitch, "0", "", "run ATen beside each compiled trace and compare")     \
   X(Overlap, "overlap", kSwitch, "1", "", "run short traces beside the program, which records the next")    \
@@ -65,6 +65,7 @@ Options();  // in the order of the table, for help texts and documentation
 // Number: the value. Switch: 0 or 1. Choice: which one. Text: whether it is not empty.
 inline int64_t Number(Option option);
 std::string Text(Option option);  // of any kind
+bool IsDisabled(absl::string_view name);  // it stands in option `disable`
 
 inline BackendChoice Backend() { return static_cast<BackendChoice>(Number(Option::kBackend)); }
 inline Numerics NumericsMode() { return static_cast<Numerics>(Number(Option::kNumerics)); }

@@ -46,6 +46,7 @@ namespace torch_lazy::base {
 #define TORCH_LAZY_TALLY_LIST(X)                 \
   X(CallsRecordedByOp, "calls_recorded_by_op")   \
   X(CallsImmediateByOp, "calls_immediate_by_op") \
+  X(TunedProducts, "tuned_products")             \
   X(Syncs, "syncs")                              \
   X(Cuts, "cuts")
 

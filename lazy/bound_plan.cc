@@ -53,7 +53,7 @@ BoundPlan::Matmul BoundPlan::BindMatmul(const codegen::Step& step, absl::Span<co
     for (const codegen::Polynomial& stride : matrix.strides) geometry.strides.push_back(stride.Value(symbols));
     return geometry;
   };
-  return {bind(step.x, rows, inner), bind(step.y, inner, columns), bind(step.result, rows, columns)};
+  return {bind(step.x, rows, inner), bind(step.y, inner, columns), bind(step.result, rows, columns), nullptr};
 }
 
 const PackedConvolution* BoundPlan::ConvolutionOf(const ir::Attrs& call) const {
@@ -147,6 +147,7 @@ BoundPlan::BoundPlan(const Entry& entry, const LoweredTrace& lowered, const Plan
   FindSaves();
   FindLastReads();
   runs_ahead_ = IsShort() && CanLimitProductThreads() && planned.dump_folder().empty() && backends::Get().computes();
+  if (!runs_ahead_ && backends::Get().computes()) TuneProducts();
   if (!planned.dump_folder().empty()) {
     page_ = std::make_unique<StepPage>(planned.dump_folder(), graph_, plan_, size_bytes_);
   }
@@ -174,6 +175,14 @@ void BoundPlan::FindLastReads() {
     if (plan_.buffers[b].kind != codegen::BufferSpec::Kind::kParam || last_read[b] >= plan_.steps.size()) continue;
     last_reads_[last_read[b]].push_back(static_cast<int32_t>(b));
     undoable_end_ = std::min(undoable_end_, last_read[b] + 1);
+  }
+}
+
+void BoundPlan::TuneProducts() {
+  for (size_t s = 0; s < plan_.steps.size(); ++s) {
+    if (plan_.steps[s].kind != codegen::Step::Kind::kMatmul || plan_.steps[s].sums) continue;
+    Matmul& matmul = matmuls_[s];
+    matmul.tuned = TunedProduct::For(matmul.x, matmul.y, matmul.result);
   }
 }
 
@@ -272,7 +281,9 @@ void BoundPlan::RunMatmul(size_t step, Memory* memory) const {
   at::AutoDispatchBelowADInplaceOrView below_autograd;
   c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   base::Count(base::Counter::kLibraryCalls);
-  if (x.dim() == 2) {
+  if (matmul.tuned != nullptr) {
+    matmul.tuned->Run(x, y, &result);
+  } else if (x.dim() == 2) {
     at::mm_out(result, x, y);
   } else if (!plan_step.sums) {
     at::bmm_out(result, x, y);

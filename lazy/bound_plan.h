@@ -11,6 +11,7 @@
 #include "lazy/plans.h"
 #include "lazy/step_page.h"
 #include "lazy/trace.h"
+#include "lazy/tuned_product.h"
 
 namespace torch_lazy::lazy {
 
@@ -39,12 +40,14 @@ class BoundPlan {
   };
   struct Matmul {
     Geometry x, y, result;
+    TunedProduct* tuned = nullptr;  // null: ATen's own way
   };
   class Memory;  // what the buffers of one run are
   static Matmul BindMatmul(const codegen::Step& step, absl::Span<const int64_t> symbols);
   const PackedConvolution* ConvolutionOf(const ir::Attrs& call) const;
   void FindSaves();
   void FindLastReads();
+  void TuneProducts();
   bool IsShort() const;
   void RunStep(size_t step, Trace* trace, Memory* memory) const;
   void RunLaunch(const Launch& launch, Memory* memory) const;

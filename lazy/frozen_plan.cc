@@ -6,21 +6,11 @@
 #include <mutex>
 #include <utility>
 
-#include "absl/strings/str_split.h"
 #include "backends/registry.h"
 #include "base/flags.h"
 #include "base/log.h"
 
 namespace torch_lazy::lazy {
-namespace {
-
-bool IsDisabled() {
-  const std::string disabled = base::Text(base::Option::kDisable);
-  const std::vector<absl::string_view> names = absl::StrSplit(disabled, ',');
-  return std::find(names.begin(), names.end(), "freeze") != names.end();
-}
-
-}  // namespace
 
 struct FrozenPlan::Constants {
   Constants(const Entry& entry, LoweredTrace trace, std::shared_ptr<PlannedGraph> graph)
@@ -61,7 +51,7 @@ class FrozenPlan::Newest {
 };
 
 std::unique_ptr<FrozenPlan> FrozenPlan::For(const Entry& entry, const Trace& trace) {
-  if (IsDisabled() || !backends::Get().computes() || !CanPackConvolutions()) return nullptr;
+  if (base::IsDisabled("freeze") || !backends::Get().computes() || !CanPackConvolutions()) return nullptr;
   std::vector<int32_t> slots = ConstantSlots(entry, trace);
   return slots.empty() ? nullptr : std::unique_ptr<FrozenPlan>(new FrozenPlan(entry, std::move(slots)));
 }

@@ -21,6 +21,8 @@ class CpuBackend final : public Backend {
   void* Allocate(size_t size_bytes) override { return pool_.Allocate(size_bytes); }
   void Free(void* memory, size_t size_bytes) override { pool_.Free(memory, size_bytes); }
   void Settle() override { pool_.Settle(); }
+  void Keep(absl::string_view key, absl::string_view word) override { kernels_.Keep(key, word); }
+  std::string Recall(absl::string_view key) override { return kernels_.Recall(key); }
   double CopySpeed() override { return CopySpeedOfCpu(); }
 
  private:

@@ -27,6 +27,7 @@ constexpr int64_t kMostBytes = int64_t{512}
 constexpr char kIndex[] = ".index";
 constexpr char kLibrary[] = ".so";
 constexpr char kLocks[] = "/locks";
+constexpr char kWords[] = "/words";
 
 std::string IndexText(const std::string& key, absl::Span<const codegen::Kernel> kernels,
                       const std::string& bytes) {
@@ -83,6 +84,7 @@ DiskCache::DiskCache(std::string root, std::string key)
   absl::Status made = MakePrivateFolder(root_);
   if (made.ok()) made = MakePrivateFolder(folder);
   if (made.ok()) made = MakePrivateFolder(absl::StrCat(folder, kLocks));
+  if (made.ok()) made = MakePrivateFolder(absl::StrCat(folder, kWords));
   if (!made.ok()) {
     base::WarnOnce("disk cache",
                    absl::StrCat("compiled kernels are not kept on disk: ", made.message()));
@@ -159,6 +161,22 @@ void DiskCache::Store(absl::Span<const codegen::Kernel> kernels, const std::stri
     base::WarnOnce("disk cache",
                    absl::StrCat("compiled kernels are not kept on disk: ", written.message()));
   }
+}
+
+std::string DiskCache::WordPath(absl::string_view key) const {
+  return absl::StrCat(folder_, kWords, "/", base::FingerprintOf(key).ToString());
+}
+
+void DiskCache::Keep(absl::string_view key, absl::string_view word) {
+  if (folder_.empty()) return;
+  const absl::Status written = WriteFileWhole(WordPath(key), absl::StrCat(key, "\n", word, "\n"));
+  if (!written.ok()) LAZY_LOG(1, "not kept on disk: ", written.message());
+}
+
+std::string DiskCache::Recall(absl::string_view key) const {
+  if (folder_.empty()) return "";
+  const std::vector<std::string> lines = absl::StrSplit(ReadFile(WordPath(key)), '\n');
+  return lines.size() == 3 && lines[0] == key ? lines[1] : "";
 }
 
 absl::Status DiskCache::Write(absl::Span<const codegen::Kernel> kernels,

@@ -4,7 +4,8 @@
 // A folder per key (compiler, flags, processor, our version) holds, for each batch that was
 // compiled together, a shared library and an index: its key, the library's size and checksum, and
 // the names and fingerprints of its kernels. Everything is written under a temporary name, synced
-// and renamed; the index last. What does not add up is dropped.
+// and renamed; the index last. What does not add up is dropped. Words that are kept have a small
+// file each: its key, and the word.
 #pragma once
 
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "codegen/plan.h"
 
@@ -35,6 +37,9 @@ class DiskCache {
   std::string LockPath(absl::Span<const codegen::Kernel> kernels) const;
   // Keeps a copy of `library`. Failing costs speed only; the first failure is a warning.
   void Store(absl::Span<const codegen::Kernel> kernels, const std::string& library);
+  // A word of one line, and the word that was kept last; empty if there is none.
+  void Keep(absl::string_view key, absl::string_view word);
+  std::string Recall(absl::string_view key) const;
 
  private:
   struct Place {
@@ -45,6 +50,7 @@ class DiskCache {
   void ReadIndex(const std::string& batch);
   bool Check(const std::string& batch);
   void Drop(const std::string& batch);
+  std::string WordPath(absl::string_view key) const;
   absl::Status Write(absl::Span<const codegen::Kernel> kernels, const std::string& library);
 
   const std::string root_;

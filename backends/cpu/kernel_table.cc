@@ -91,6 +91,17 @@ DiskCache* KernelTable::Cache() {
   return &*cache_;
 }
 
+void KernelTable::Keep(absl::string_view key, absl::string_view word) {
+  absl::MutexLock lock(&mutex_);
+  if (DiskCache* cache = Cache()) cache->Keep(key, word);
+}
+
+std::string KernelTable::Recall(absl::string_view key) {
+  absl::MutexLock lock(&mutex_);
+  DiskCache* cache = Cache();
+  return cache == nullptr ? "" : cache->Recall(key);
+}
+
 absl::StatusOr<void*> KernelTable::LoadFromDisk(const codegen::Kernel& kernel) {
   DiskCache* cache = Cache();
   const std::string library = cache == nullptr ? "" : cache->Find(kernel);

@@ -26,6 +26,9 @@ namespace torch_lazy::backends {
 class KernelTable {
  public:
   std::shared_ptr<Module> Compile(absl::Span<const codegen::Kernel> kernels, bool wait);
+  // Backend::Keep and Recall.
+  void Keep(absl::string_view key, absl::string_view word) ABSL_LOCKS_EXCLUDED(mutex_);
+  std::string Recall(absl::string_view key) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   friend class KernelModule;

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "base/flags.h"
 #include "base/log.h"
 #include "base/pace.h"
@@ -49,12 +48,10 @@ const Pass* FindPass(absl::string_view name) {
 }
 
 absl::StatusOr<Graph> Optimize(Graph graph, const OptimizeOptions& options) {
-  const std::string disabled_names = base::Text(base::Option::kDisable);
-  const std::vector<absl::string_view> disabled = absl::StrSplit(disabled_names, ',');
   int number = 0;
   for (const Pass& pass : kPasses) {
     number += 10;
-    if (std::find(disabled.begin(), disabled.end(), pass.name) != disabled.end()) continue;
+    if (base::IsDisabled(pass.name)) continue;
     const size_t nodes_before = graph.nodes.size();
     graph = pass.run(graph);
     base::GiveWay();
