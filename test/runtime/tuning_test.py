@@ -9,7 +9,7 @@ import torch_lazy
 
 from child import in_child
 
-EACH = 4  # runs of each library
+EACH = 12  # runs of each library
 SIZE = 192  # its product is large enough
 
 
