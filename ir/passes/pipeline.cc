@@ -16,9 +16,9 @@ namespace torch_lazy::ir {
 namespace {
 
 // Equal nodes first, since lowerings repeat themselves, and half of the nodes is half of the time.
-// Then views, so that the others see what is behind them; broadcasts then leave single numbers to
-// fold; folded numbers let algebra fire; equal nodes are found again when all is in its simplest
-// form; at last what nobody reads goes.
+// Then permutations and views, so that the others see what is behind them; broadcasts then leave
+// single numbers to fold; folded numbers let algebra fire; equal nodes are found again when all is
+// in its simplest form; at last what nobody reads goes.
 constexpr Pass kPasses[] = {
     {"cse", EliminateCommonSubexpressions},
     {"permute_hoisting", HoistPermutes},
