@@ -17,27 +17,30 @@
 namespace torch_lazy::base {
 
 // X(Enumerator, name, Kind, default, choices, doc). At most 15 lines.
-#define TORCH_LAZY_OPTION_LIST(X)                                                                \
-  X(Backend, "backend", kChoice, "auto", "auto|cpu|cuda|null",                                   \
-    "where lazy:0 runs; auto is cuda where CUDA works; null computes nothing, to measure the host") \
-  X(Log, "log", kNumber, "0", "",                                                                \
-    "0 warnings, 1 syncs and ops not compiled, 2 stages and times, 3 sources")                   \
-  X(Dump, "dump", kText, "", "", "folder that receives passes, kernels and a page about each step; empty: none") \
-  X(CacheDir, "cache_dir", kText, "", "",                                                        \
-    "folder of compiled kernels; empty: torch_lazy in the user's cache folder")                  \
-  X(Disable, "disable", kText, "", "", "passes not to run, freeze, autotune; separated by commas")                 \
-  X(Verify, "verify", kSwitch, "0", "", "check each graph after each pass")                      \
-  X(Compare, "compare", kSwitch, "0", "", "run ATen beside each compiled trace and compare")     \
-  X(Overlap, "overlap", kSwitch, "1", "", "run short traces beside the program, which records the next")    \
-  X(Numerics, "numerics", kChoice, "eager", "eager|fast",                                        \
-    "fast gives up eager's rounding of 16-bit floats")                                           \
-  X(Compile, "compile", kChoice, "async", "async|sync|off",                                      \
-    "in the background, waited for, or never")                                                   \
-  X(Compiler, "compiler", kText, "", "", "the C++ compiler's program; empty: $CXX, g++ or c++")  \
-  X(MaxTraceOps, "max_trace_ops", kNumber, "16384", "", "a trace this long is cut")              \
-  X(MaxTraceBytes, "max_trace_bytes", kNumber, "4294967296", "",                                 \
-    "a trace that holds so many new bytes is cut")                                               \
-  X(MaxKnownOps, "max_known_ops", kNumber, "524288", "",                                         \
+#define TORCH_LAZY_OPTION_LIST(X)                                                                  \
+  X(Backend, "backend", kChoice, "auto", "auto|cpu|cuda|null",                                     \
+    "where lazy:0 runs; auto is cuda where CUDA works; null computes nothing, to measure the "     \
+    "host")                                                                                        \
+  X(Log, "log", kNumber, "0", "",                                                                  \
+    "0 warnings, 1 syncs and ops not compiled, 2 stages and times, 3 sources")                     \
+  X(Dump, "dump", kText, "", "",                                                                   \
+    "folder that receives passes, kernels and a page about each step; empty: none")                \
+  X(CacheDir, "cache_dir", kText, "", "",                                                          \
+    "folder of compiled kernels; empty: torch_lazy in the user's cache folder")                    \
+  X(Disable, "disable", kText, "", "", "passes not to run, freeze, autotune; separated by commas") \
+  X(Verify, "verify", kSwitch, "0", "", "check each graph after each pass")                        \
+  X(Compare, "compare", kSwitch, "0", "", "run ATen beside each compiled trace and compare")       \
+  X(Overlap, "overlap", kSwitch, "1", "",                                                          \
+    "run short traces beside the program, which records the next")                                 \
+  X(Numerics, "numerics", kChoice, "eager", "eager|fast",                                          \
+    "fast gives up eager's rounding of 16-bit floats")                                             \
+  X(Compile, "compile", kChoice, "async", "async|sync|off",                                        \
+    "in the background, waited for, or never")                                                     \
+  X(Compiler, "compiler", kText, "", "", "the C++ compiler's program; empty: $CXX, g++ or c++")    \
+  X(MaxTraceOps, "max_trace_ops", kNumber, "16384", "", "a trace this long is cut")                \
+  X(MaxTraceBytes, "max_trace_bytes", kNumber, "4294967296", "",                                   \
+    "a trace that holds so many new bytes is cut")                                                 \
+  X(MaxKnownOps, "max_known_ops", kNumber, "524288", "",                                           \
     "known traces, once they hold so many calls, and learned shapes, so many, are forgotten")
 
 enum class Option : uint8_t {
@@ -64,7 +67,7 @@ Options();  // in the order of the table, for help texts and documentation
 
 // Number: the value. Switch: 0 or 1. Choice: which one. Text: whether it is not empty.
 inline int64_t Number(Option option);
-std::string Text(Option option);  // of any kind
+std::string Text(Option option);          // of any kind
 bool IsDisabled(absl::string_view name);  // it stands in option `disable`
 
 inline BackendChoice Backend() { return static_cast<BackendChoice>(Number(Option::kBackend)); }

@@ -27,6 +27,7 @@ namespace {
 
 constexpr double kFewestOperations = 4e6;  // below, oneDNN's call costs more than it can save
 constexpr double kWorthIt = 0.97;          // of MKL's time
+constexpr size_t kMostKnown = 1 << 14;     // shapes; those that come later are not tuned
 
 constexpr const char* kNames[] = {"mkl", "onednn"};
 
@@ -69,8 +70,11 @@ TunedProduct* TunedProduct::For(const Geometry& x, const Geometry& y, const Geom
   static std::mutex* const lock = new std::mutex;
   static auto* const known = new absl::flat_hash_map<std::string, std::unique_ptr<TunedProduct>>;
   std::lock_guard<std::mutex> guard(*lock);
+  const auto found = known->find(key);
+  if (found != known->end()) return found->second.get();
+  if (known->size() >= kMostKnown) return nullptr;
   std::unique_ptr<TunedProduct>& product = (*known)[key];
-  if (product == nullptr) product.reset(new TunedProduct(std::move(key)));
+  product.reset(new TunedProduct(std::move(key)));
   return product.get();
 }
 

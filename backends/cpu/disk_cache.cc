@@ -40,7 +40,8 @@ std::string IndexText(const std::string& key, absl::Span<const codegen::Kernel> 
   return absl::StrJoin(lines, "\n");
 }
 
-// Removes what killed processes have left, and the batches longest unused until the folder is small enough.
+// Removes what killed processes have left, and the batches longest unused until the folder is small
+// enough.
 void Trim(const std::string& folder) {
   const int64_t long_ago = absl::ToUnixNanos(absl::Now() - absl::Hours(1));
   for (const FileInfo& file : ListFiles(absl::StrCat(folder, kLocks))) {

@@ -51,8 +51,7 @@ class KernelTable {
   // Waits for that, though not for ever.
   FileLock AwaitClaim(const CompileJob& job) ABSL_LOCKS_EXCLUDED(mutex_);
   // An error unless all are there.
-  absl::StatusOr<std::vector<void*>> FindOnDisk(const CompileJob& job)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<std::vector<void*>> FindOnDisk(const CompileJob& job) ABSL_LOCKS_EXCLUDED(mutex_);
   void Enter(const CompileJob& job, const absl::StatusOr<std::vector<void*>>& functions)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Store(const CompileJob& job, const std::string& library) ABSL_LOCKS_EXCLUDED(mutex_);
