@@ -25,7 +25,7 @@
 namespace torch_lazy::lazy {
 namespace {
 
-constexpr double kFewestOperations = 4e6;  // below, oneDNN's call costs more than it can save
+constexpr double kFewestOperations = 1e6;  // below, oneDNN's call costs more than it can save
 constexpr double kWorthIt = 0.97;          // of MKL's time
 constexpr size_t kMostKnown = 1 << 14;     // shapes; those that come later are not tuned
 

@@ -3,7 +3,7 @@
 //
 // Note [Tuned products]
 // at::mm calls MKL. oneDNN, which PyTorch brings along too, needs 10 us more for a call, and for large products 5 to 20 % less
-// time on some processors. So a large product's first 24 runs take turns, on the program's own data; then the one whose
+// time on some processors, and half of it where a few rows meet a large matrix. So a large product's first 24 runs take turns, on the program's own data; then the one whose
 // fastest run was faster is taken, and kept on disk for other processes. Both are right, but round differently: where
 // deterministic algorithms are asked for there is only MKL, as with LAZY_DISABLE=autotune.
 #pragma once
