@@ -149,6 +149,16 @@ inline float lazy_exp(float x) {
 }
 inline double lazy_exp(double x) { return __builtin_exp(x); }
 )"},
+    {"lazy_exp_nonpositive", R"(
+// e^x for x <= 0, or NaN. The power is scaled up to be a normal number; the last product rounds a subnormal one once.
+inline float lazy_exp_nonpositive(float x) {
+  const float y = x < -104.0f ? -104.0f : x;
+  const float t = __builtin_fmaf(y, 1.44269502f, 12583103.0f), n = t - 12583103.0f;  // n + 127 + 64 in the low bits
+  const float r = __builtin_fmaf(n, -1.42860677e-6f, __builtin_fmaf(n, -0.693145752f, y));
+  return lazy_exp_polynomial(r) * __builtin_bit_cast(float, __builtin_bit_cast(unsigned, t) << 23) * 0x1p-64f;
+}
+inline double lazy_exp_nonpositive(double x) { return __builtin_exp(x); }
+)"},
     {"lazy_exp2", R"(
 inline float lazy_exp2(float x) {
   const float y = x < -151.0f ? -151.0f : x;
@@ -236,7 +246,7 @@ inline float lazy_erf(float x) {
   p = __builtin_fmaf(p, t, -6.34846687e-1f);
   p = __builtin_fmaf(p, t, -1.28717512e-1f);
   p = __builtin_fmaf(p, t, -t);
-  const float far = __builtin_copysignf(1.0f - lazy_exp(t > 9.0f ? -81.0f : p), x);
+  const float far = __builtin_copysignf(1.0f - lazy_exp_nonpositive(t > 9.0f ? -81.0f : p), x);
   float r = -5.96761703e-4f;
   r = __builtin_fmaf(r, s, 4.99119423e-3f);
   r = __builtin_fmaf(r, s, -2.67681349e-2f);

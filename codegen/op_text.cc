@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/check.h"
+#include "ir/passes/numbers.h"
 
 namespace torch_lazy::codegen {
 namespace {
@@ -210,11 +211,38 @@ std::string Substitute(const std::string& pattern, const std::vector<std::string
   return text;
 }
 
+namespace {
+
+// x - max(x), along whatever dims, and what is made of squares and negative numbers. NaN counts.
+bool IsNonPositive(const ir::Graph& graph, ir::Value v) {
+  const ir::Node& node = graph.node(v);
+  const auto is_square = [&](ir::Value x) {
+    const ir::Node& product = graph.node(x);
+    return product.op == Op::kMul && product.inputs[0] == product.inputs[1];
+  };
+  if (node.op == Op::kNeg) return is_square(node.inputs[0]);
+  if (node.op == Op::kMul) {
+    for (const int k : {0, 1}) {
+      const ir::Node* number = ir::ConstantOf(graph, node.inputs[k]);
+      if (number != nullptr && number->attrs.f <= 0 && is_square(node.inputs[1 - k])) return true;
+    }
+  }
+  if (node.op != Op::kSub || graph.node(node.inputs[1]).op != Op::kExpand) return false;
+  const ir::Node& largest = graph.node(graph.node(node.inputs[1]).inputs[0]);
+  const bool is_largest = largest.op == Op::kReduceMax || largest.op == Op::kReduceMaxNumber;
+  return is_largest && largest.attrs.keepdim && largest.inputs[0] == node.inputs[0];
+}
+
+}  // namespace
+
 std::string OpText(const ir::Graph& graph, const ir::Node& node,
                    const std::vector<std::string>& arguments) {
   const DType in =
       graph.type(node.inputs.back()).dtype;  // of a where the last: the first is its condition
   if (node.op == Op::kCast) return CastText(in, node.type.dtype, arguments[0]);
+  if (node.op == Op::kExp && IsNonPositive(graph, node.inputs[0])) {
+    return Rounded(node, absl::StrCat("lazy_exp_nonpositive(", arguments[0], ")"));
+  }
   for (const OpRow& row : kOpRows) {
     if (row.op != node.op) continue;
     const char* pattern = ir::IsFloat(in) ? row.of_floats : row.of_integers;

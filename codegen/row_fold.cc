@@ -73,6 +73,7 @@ void RowFold::Combine() {
     line = absl::StrCat(ArgFunction(), "(", low, ", ", name_, "_at[l], ", high, ", ", name_,
                         "_at[l + half]);");
   }
+  text_.Line("#pragma GCC unroll 8");  // all: loops of known length have no tests
   text_.Open(absl::StrCat("for (int half = ", kLanes / 2, "; half > 0; half /= 2) {"));
   text_.Line(absl::StrCat("for (int l = 0; l < half; ++l) ", line));
   text_.Close("}");

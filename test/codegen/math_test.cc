@@ -15,7 +15,15 @@ namespace {
 struct MathCase {
   const char* op;
   long double (*exact)(long double);
+  // What is done to the argument %x; the result is what `op` is done to.
+  const char* before = "";
+  const char* operand = "%x";
 };
+
+long double ExpOfMinusSquare(long double x) {
+  const float square = static_cast<float>(x) * static_cast<float>(x);
+  return std::exp(-static_cast<long double>(square));
+}
 
 void PrintTo(const MathCase& c, std::ostream* out) { *out << c.op; }
 
@@ -58,8 +66,9 @@ class Math : public testing::TestWithParam<MathCase> {};
 
 TEST_P(Math, IsRightToTwoUlps) {
   const std::vector<double> arguments = Arguments();
-  const std::string text = absl::StrCat("graph @g(%x: f32[s0]) {\n  %0 = ", GetParam().op,
-                                        " %x : f32[s0]\n  return %0\n}");
+  const std::string text =
+      absl::StrCat("graph @g(%x: f32[s0]) {\n", GetParam().before, "  %9 = ", GetParam().op, " ",
+                   GetParam().operand, " : f32[s0]\n  return %9\n}");
   const absl::StatusOr<ir::Graph> graph = ir::Parse(text);
   ASSERT_TRUE(graph.ok()) << graph.status();
   ir::EvaluateInputs inputs;
@@ -84,6 +93,13 @@ TEST_P(Math, IsRightToTwoUlps) {
   RecordProperty("worst_ulps", std::to_string(worst));
   EXPECT_LE(worst, 2.0) << GetParam().op << " at " << worst_at;
 }
+
+// An exponential that is seen to be of no positive number.
+INSTANTIATE_TEST_SUITE_P(OfMinusSquares, Math,
+                         testing::Values(MathCase{
+                             "exp", ExpOfMinusSquare,
+                             "  %0 = mul %x, %x : f32[s0]\n  %1 = neg %0 : f32[s0]\n", "%1"}),
+                         [](const auto& info) { return std::string(info.param.op); });
 
 INSTANTIATE_TEST_SUITE_P(Functions, Math,
                          testing::Values(MathCase{"exp", std::exp}, MathCase{"exp2", std::exp2},
