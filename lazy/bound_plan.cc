@@ -56,11 +56,11 @@ BoundPlan::Matmul BoundPlan::BindMatmul(const codegen::Step& step, absl::Span<co
   return {bind(step.x, rows, inner), bind(step.y, inner, columns), bind(step.result, rows, columns), nullptr};
 }
 
-const PackedConvolution* BoundPlan::ConvolutionOf(const ir::Attrs& call) const {
-  if (call.callee != kPackedConvolution) return nullptr;
+const PackedConvolution* BoundPlan::ConvolutionOf(const ir::Node& call) const {
+  if (!IsPacked(call)) return nullptr;
   const auto found = std::find_if(lowered_.convolutions.begin(), lowered_.convolutions.end(),
-                                  [&](const PackedConvolution& convolution) { return convolution.call == call.index; });
-  LAZY_CHECK(found != lowered_.convolutions.end(), "call ", call.index, " is no packed convolution");
+                                  [&](const PackedConvolution& convolution) { return convolution.call == call.attrs.index; });
+  LAZY_CHECK(found != lowered_.convolutions.end(), "call ", call.attrs.index, " is no packed convolution");
   return &*found;
 }
 
@@ -121,7 +121,7 @@ BoundPlan::BoundPlan(const Entry& entry, const LoweredTrace& lowered, const Plan
   }
   for (const codegen::Step& step : plan_.steps) {
     matmuls_.push_back(step.kind == codegen::Step::Kind::kMatmul ? BindMatmul(step, symbols) : Matmul());
-    convolutions_.push_back(step.kind == codegen::Step::Kind::kCall ? ConvolutionOf(graph_.node(step.call).attrs) : nullptr);
+    convolutions_.push_back(step.kind == codegen::Step::Kind::kCall ? ConvolutionOf(graph_.node(step.call)) : nullptr);
     Launch& launch = launches_.emplace_back();
     for (const codegen::Instance& instance : step.instances) {
       const int64_t iterations = ir::NumElements(instance.range, symbols);

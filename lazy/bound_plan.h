@@ -44,7 +44,7 @@ class BoundPlan {
   };
   class Memory;  // what the buffers of one run are
   static Matmul BindMatmul(const codegen::Step& step, absl::Span<const int64_t> symbols);
-  const PackedConvolution* ConvolutionOf(const ir::Attrs& call) const;
+  const PackedConvolution* ConvolutionOf(const ir::Node& call) const;
   void FindSaves();
   void FindLastReads();
   void TuneProducts();

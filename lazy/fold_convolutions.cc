@@ -43,8 +43,7 @@ class Folder {
   ir::Graph Run() {
     // The last first, so that a convolution adds to the result of one before it.
     for (size_t v = graph_.nodes.size(); v-- > 0;) {
-      const ir::Node& node = graph_.nodes[v];
-      if (node.op == Op::kCall && node.attrs.callee == kPackedConvolution) FindChain(static_cast<Value>(v));
+      if (IsPacked(graph_.nodes[v])) FindChain(static_cast<Value>(v));
     }
     ir::Builder b(graph_.name);
     std::vector<Value> now(graph_.nodes.size(), kNoValue);

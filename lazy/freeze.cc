@@ -10,8 +10,8 @@
 #include "ir/builder.h"
 #include "ir/passes/passes.h"
 #include "ir/passes/pipeline.h"
-#include "lazy/fold_convolutions.h"
 #include "lazy/bound_plan.h"
+#include "lazy/fold_convolutions.h"
 #include "lazy/graph_writer.h"
 
 namespace torch_lazy::lazy {
@@ -62,8 +62,6 @@ LoweredTrace Extract(const ir::Graph& graph, std::vector<ir::Output> outputs, bo
 
 // A packed convolution's operands before its weight: images, and what it adds to.
 size_t NumImages(const ir::Node& call) { return call.attrs.inout[0] >= 0 ? 2 : 1; }
-
-bool IsPacked(const ir::Node& node) { return node.op == ir::Op::kCall && node.attrs.callee == kPackedConvolution; }
 
 // True if other calls or the program want most images in ATen's order: all these would be turned around, as where a gradient
 // is, or will be, computed.

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "ir/graph.h"
 #include "lazy/geometry.h"
 #include "lazy/trace.h"
 
@@ -16,6 +17,7 @@ namespace torch_lazy::lazy {
 class GraphWriter;
 
 inline constexpr char kPackedConvolution[] = "packed_convolution";
+inline bool IsPacked(const ir::Node& node) { return node.op == ir::Op::kCall && node.attrs.callee == kPackedConvolution; }
 
 struct PackedConvolution {
   struct Form {

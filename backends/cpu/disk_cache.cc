@@ -174,9 +174,15 @@ void DiskCache::Keep(absl::string_view key, absl::string_view word) {
   if (!written.ok()) LAZY_LOG(1, "not kept on disk: ", written.message());
 }
 
-std::string DiskCache::Recall(absl::string_view key) const {
+std::string DiskCache::Recall(absl::string_view key) {
   if (folder_.empty()) return "";
-  const std::vector<std::string> lines = absl::StrSplit(ReadFile(WordPath(key)), '\n');
+  if (!words_.has_value()) {
+    words_.emplace();
+    for (const FileInfo& file : ListFiles(absl::StrCat(folder_, kWords))) words_->insert(file.path);
+  }
+  const std::string path = WordPath(key);
+  if (!words_->contains(path)) return "";
+  const std::vector<std::string> lines = absl::StrSplit(ReadFile(path), '\n');
   return lines.size() == 3 && lines[0] == key ? lines[1] : "";
 }
 

@@ -8,10 +8,12 @@
 // file each: its key, and the word.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -39,7 +41,8 @@ class DiskCache {
   void Store(absl::Span<const codegen::Kernel> kernels, const std::string& library);
   // A word of one line, and the word that was kept last; empty if there is none.
   void Keep(absl::string_view key, absl::string_view word);
-  std::string Recall(absl::string_view key) const;
+  // Of those that were there when the first was asked for: one that is not there costs no look.
+  std::string Recall(absl::string_view key);
 
  private:
   struct Place {
@@ -57,7 +60,8 @@ class DiskCache {
   const std::string key_;
   std::string folder_;       // root/<fingerprint of the key>; empty: the root was refused
   int64_t scanned_at_ = -1;  // the folder's time of change at the last scan
-  absl::flat_hash_map<std::string, Place> places_;  // by kernel
+  absl::flat_hash_map<std::string, Place> places_;         // by kernel
+  std::optional<absl::flat_hash_set<std::string>> words_;  // paths; nothing before the first Recall
   absl::flat_hash_map<std::string, bool>
       checked_;  // batches whose library was read in full: is it whole?
 };
