@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "codegen/plan.h"
+#include "codegen/target.h"
 
 namespace torch_lazy::backends {
 
@@ -41,6 +42,8 @@ class Module {
 class Backend {
  public:
   virtual ~Backend() = default;
+  // What kernels' text must be written for.
+  virtual codegen::Target target() const { return codegen::Target::kCpu; }
   // Starts compiling the kernels that are not known by name yet (memory, then disk), all in one or
   // two processes. Returns at once; with `wait` the compiler runs at normal priority and the call
   // returns when it is done.

@@ -6,11 +6,13 @@
 
 #include "absl/status/statusor.h"
 #include "codegen/plan.h"
+#include "codegen/target.h"
 #include "ir/graph.h"
 
 namespace torch_lazy::codegen {
 
 struct CompileOptions {
+  Target target = Target::kCpu;
   // The sizes seen first, one per symbol: used only to weigh costs, never for correctness.
   std::vector<int64_t> typical_extents;
   bool verify = false;      // check the graph after each pass

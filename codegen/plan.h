@@ -26,16 +26,33 @@ struct BufferSpec {
   ir::Type type;
 };
 
-// One kernel: a serial function over a range of its iteration space, free of sizes, scalars and
-// thread counts.
+// One kernel, free of sizes, scalars and thread counts. Integer scalars arrive bit-cast into the
+// double array.
+//
+// For the CPU, a serial function over a range of its iteration space:
 //
 //   extern "C" void NAME(void* const* buffers, const int64_t* extents, const double* scalars,
 //                        int64_t begin, int64_t end, void* scratch);
 //
-// Integer scalars arrive bit-cast into the double array.
+// For CUDA, blocks of `threads` threads that do `iterations_per_block` iterations each, with two
+// entries: for one instance, given by value, and for many, of which each has a run of blocks.
+//
+//   struct Arguments {
+//     const double* scalars;  // on the device
+//     long iterations;
+//     void* buffers[B];
+//     long extents[E];        // left out if there are none, as are buffers
+//   };
+//   extern "C" __global__ void NAME(const __grid_constant__ Arguments one);
+//   extern "C" __global__ void NAME_many(const Arguments* many, const int* first_block, int count);
+//
+// `first_block` is on the device, has count + 1 numbers, and the last is the launch's blocks.
+// Blocks are in gridDim.x alone.
 struct Kernel {
-  std::string name;    // from the fingerprint of its text: equal texts have equal names
-  std::string source;  // header-free C++
+  std::string name;     // from the fingerprint of its text: equal texts have equal names
+  std::string source;   // header-free C++ or CUDA C++
+  int32_t threads = 0;  // CUDA
+  int64_t iterations_per_block = 1;  // CUDA
 };
 
 // How a launch splits the iteration space [0, product of `range`) over threads.
@@ -75,12 +92,13 @@ struct Step {
   std::vector<Instance> instances;  // launch
   ir::Value call = ir::kNoValue;    // call: its attrs.index names the record
   std::vector<int32_t> operands;    // call, matmul: buffers
-  std::vector<int32_t> results;     // call, matmul: buffers; with inout the same number as the operand's
-  BoundMatrix x, y, result;         // matmul
+  std::vector<int32_t>
+      results;               // call, matmul: buffers; with inout the same number as the operand's
+  BoundMatrix x, y, result;  // matmul
   ir::DType dtype = ir::DType::kF32;  // matmul
-  std::vector<Monomial> sizes;      // matmul: batches if there are any, rows, inner, columns
-  bool sums = false;                // matmul: over the batches
-  std::vector<int32_t> frees;       // temporaries whose last use is this step
+  std::vector<Monomial> sizes;        // matmul: batches if there are any, rows, inner, columns
+  bool sums = false;                  // matmul: over the batches
+  std::vector<int32_t> frees;         // temporaries whose last use is this step
 };
 
 struct Plan {
