@@ -42,6 +42,8 @@ class Module {
 class Backend {
  public:
   virtual ~Backend() = default;
+  // Contents are the host's memory.
+  virtual bool on_host() const { return true; }
   // What kernels' text must be written for.
   virtual codegen::Target target() const { return codegen::Target::kCpu; }
   // Starts compiling the kernels that are not known by name yet (memory, then disk), all in one or

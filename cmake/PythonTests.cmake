@@ -10,7 +10,8 @@ endif()
 
 # A link, so that an edited file needs no build; the package finds the library in ../../lib.
 file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/python)
-file(CREATE_LINK ${PROJECT_SOURCE_DIR}/python/torch_lazy ${PROJECT_BINARY_DIR}/python/torch_lazy SYMBOLIC)
+file(RELATIVE_PATH package ${PROJECT_BINARY_DIR}/python ${PROJECT_SOURCE_DIR}/python/torch_lazy)
+file(CREATE_LINK ${package} ${PROJECT_BINARY_DIR}/python/torch_lazy SYMBOLIC)
 
 function(lazy_pytest name file)
   add_test(NAME ${name} COMMAND ${LAZY_PYTHON} -m pytest -q -p no:cacheprovider ${CMAKE_CURRENT_SOURCE_DIR}/${file}

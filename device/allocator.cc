@@ -9,27 +9,36 @@
 #include <c10/core/CachingDeviceAllocator.h>
 
 #include "base/metrics.h"
+#include "lazy/eager_device.h"
 #include "lazy/memory.h"
 #include "lazy/storage.h"
 
 namespace torch_lazy::device {
 namespace {
 
+c10::Allocator* Eager() { return c10::GetAllocator(lazy::EagerDevice().type()); }
+
+// PyTorch's own, which keeps the statistics of a GPU; null on the host.
+c10::DeviceAllocator* OfGpu() { return lazy::IsOnHost() ? nullptr : dynamic_cast<c10::DeviceAllocator*>(Eager()); }
+
 class Allocator final : public c10::DeviceAllocator {
  public:
   c10::DataPtr allocate(size_t size_bytes) override {
-    c10::DataPtr memory = c10::GetCPUAllocator()->allocate(size_bytes);
+    c10::DataPtr memory = Eager()->allocate(size_bytes);
     memory.unsafe_set_device(c10::Device(c10::kPrivateUse1, 0));
     return memory;
   }
-  c10::DeleterFnPtr raw_deleter() const override { return c10::GetCPUAllocator()->raw_deleter(); }
+  c10::DeleterFnPtr raw_deleter() const override { return Eager()->raw_deleter(); }
   void copy_data(void* to, const void* from, size_t size_bytes) const override { default_copy_data(to, from, size_bytes); }
 
   bool initialized() override { return true; }
-  void emptyCache(c10::MempoolId_t) override {}
+  void emptyCache(c10::MempoolId_t pool) override {
+    if (OfGpu() != nullptr) OfGpu()->emptyCache(pool);
+  }
   void recordStream(const c10::DataPtr&, c10::Stream) override {}  // all streams are one queue
 
   c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex) override {
+    if (OfGpu() != nullptr) return OfGpu()->getDeviceStats(lazy::EagerDevice().index());
     constexpr size_t kAll = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
     c10::CachingDeviceAllocator::DeviceStats stats;
     c10::CachingAllocator::Stat& bytes = stats.allocated_bytes[kAll];
@@ -39,11 +48,16 @@ class Allocator final : public c10::DeviceAllocator {
     return stats;
   }
   void resetAccumulatedStats(c10::DeviceIndex) override {
+    if (OfGpu() != nullptr) return OfGpu()->resetAccumulatedStats(lazy::EagerDevice().index());
     TORCH_CHECK_NOT_IMPLEMENTED(false, "lazy: statistics are reset together, by torch.ops.torch_lazy.reset_metrics()");
   }
-  void resetPeakStats(c10::DeviceIndex device) override { resetAccumulatedStats(device); }
+  void resetPeakStats(c10::DeviceIndex device) override {
+    if (OfGpu() != nullptr) return OfGpu()->resetPeakStats(lazy::EagerDevice().index());
+    resetAccumulatedStats(device);
+  }
 
   std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex) override {
+    if (OfGpu() != nullptr) return OfGpu()->getMemoryInfo(lazy::EagerDevice().index());
     const size_t page_bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
     return {page_bytes * static_cast<size_t>(sysconf(_SC_AVPHYS_PAGES)),
             page_bytes * static_cast<size_t>(sysconf(_SC_PHYS_PAGES))};
@@ -56,9 +70,9 @@ c10::intrusive_ptr<c10::StorageImpl> MakeStorageImpl(c10::StorageImpl::use_byte_
   const size_t size = static_cast<size_t>(size_bytes.guard_int(__FILE__, __LINE__));
   auto storage = c10::make_intrusive<lazy::LazyStorageImpl>(size, /*device_index=*/0);
   if (memory.get() != nullptr) {
-    memory.unsafe_set_device(c10::Device(c10::kCPU));
+    memory.unsafe_set_device(lazy::EagerDevice());
     storage->content =
-        c10::Storage(c10::Storage::use_byte_size_t(), size, std::move(memory), c10::GetCPUAllocator(), /*resizable=*/true);
+        c10::Storage(c10::Storage::use_byte_size_t(), size, std::move(memory), Eager(), /*resizable=*/true);
     storage->Expose();
   }
   return storage;

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Current device, streams and events.
 //
-// There is one device and everything on it happens in program order, so all streams are one queue under several names. An
-// event is a point in that queue: recording one runs what is pending, after which it lies in the past for everybody.
+// There is one device and everything on it happens in program order, so all streams are one queue under several names: on
+// a GPU, CUDA's current stream. An event is a point in that queue: recording one runs what is pending, after which it lies
+// in the past for everybody; on a GPU it is one of CUDA's.
 #include <atomic>
 #include <chrono>
 
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include "device/fork.h"
+#include "lazy/eager_device.h"
 #include "lazy/storage.h"
 
 namespace torch_lazy::device {
@@ -54,20 +56,36 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   c10::Stream getStreamFromGlobalPool(c10::Device device, bool /*high_priority*/) const override {
     return getNewStream(device, /*priority=*/0);
   }
-  bool queryStream(const c10::Stream&) const override { return Run("stream query"), true; }
-  void synchronizeStream(const c10::Stream&) const override { Run("stream synchronize"); }
-  void synchronizeDevice(c10::DeviceIndex) const override { Run("synchronize"); }
+  bool queryStream(const c10::Stream&) const override {
+    Run("stream query");
+    return lazy::IsOnHost() || Cuda().queryStream(CudaStream());
+  }
+  void synchronizeStream(const c10::Stream&) const override {
+    Run("stream synchronize");
+    if (!lazy::IsOnHost()) Cuda().synchronizeStream(CudaStream());
+  }
+  void synchronizeDevice(c10::DeviceIndex) const override {
+    Run("synchronize");
+    lazy::WaitForEagerDevice();
+  }
 
-  void record(void** event, const c10::Stream&, c10::DeviceIndex, c10::EventFlag) const override {
+  void record(void** event, const c10::Stream&, c10::DeviceIndex, c10::EventFlag flag) const override {
     Run("event record");
+    if (!lazy::IsOnHost()) return Cuda().record(event, CudaStream(), lazy::EagerDevice().index(), flag);
     if (*event == nullptr) *event = new Event;
     static_cast<Event*>(*event)->time = Clock::now();
   }
-  void destroyEvent(void* event, c10::DeviceIndex) const noexcept override { delete static_cast<Event*>(event); }
+  void destroyEvent(void* event, c10::DeviceIndex) const noexcept override {
+    if (!lazy::IsOnHost()) return Cuda().destroyEvent(event, lazy::EagerDevice().index());
+    delete static_cast<Event*>(event);
+  }
   void block(void*, const c10::Stream&) const override {}
-  bool queryEvent(void*) const override { return true; }
-  void synchronizeEvent(void*) const override {}
+  bool queryEvent(void* event) const override { return lazy::IsOnHost() || Cuda().queryEvent(event); }
+  void synchronizeEvent(void* event) const override {
+    if (!lazy::IsOnHost()) Cuda().synchronizeEvent(event);
+  }
   double elapsedTime(void* begin, void* end, c10::DeviceIndex) const override {
+    if (!lazy::IsOnHost()) return Cuda().elapsedTime(begin, end, lazy::EagerDevice().index());
     TORCH_CHECK(begin != nullptr && end != nullptr, "lazy: elapsed time between events that were not both recorded");
     return std::chrono::duration<double, std::milli>(static_cast<Event*>(end)->time - static_cast<Event*>(begin)->time).count();
   }
@@ -75,6 +93,8 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   c10::DeviceCapability getDeviceCapability(c10::Device) const override { return c10::DeviceCapability(); }
 
  private:
+  static const c10::impl::DeviceGuardImplInterface& Cuda() { return *c10::impl::getDeviceGuardImpl(c10::kCUDA); }
+  static c10::Stream CudaStream() { return Cuda().getStream(lazy::EagerDevice()); }
   static c10::Stream Stream(c10::StreamId id) {
     return c10::Stream(c10::Stream::UNSAFE, c10::Device(c10::kPrivateUse1, 0), id);
   }

@@ -9,6 +9,7 @@
 #include "base/metrics.h"
 #include "device/fork.h"
 #include "device/recorder.h"
+#include "lazy/eager_device.h"
 #include "lazy/explain.h"
 #include "lazy/history.h"
 #include "lazy/python_line.h"
@@ -44,6 +45,7 @@ TORCH_LIBRARY(torch_lazy, m) {
   m.def("metrics() -> str", &Metrics);
   m.def("explain() -> str", &lazy::Explain);
   m.def("operators() -> str", &OperatorClasses);
+  m.def("eager_device() -> str", [] { return c10::DeviceTypeName(lazy::EagerDevice().type(), /*lower_case=*/true); });
   m.def("reset_metrics() -> ()", &ResetMetrics);
   m.def("set_option(str name, str value) -> ()", &SetOption);
   m.def("_name_python_lines(str[] others) -> ()", [](std::vector<std::string> others) { lazy::NamePythonLines(std::move(others)); });

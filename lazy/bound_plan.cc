@@ -17,6 +17,7 @@
 #include "backends/registry.h"
 #include "base/check.h"
 #include "base/metrics.h"
+#include "lazy/eager_device.h"
 #include "lazy/interpreter.h"
 #include "lazy/memory.h"
 #include "lazy/product_threads.h"
@@ -72,7 +73,7 @@ class BoundPlan::Memory {
     ForEachParam([](c10::Storage* slot, c10::Storage* content) { *content = std::move(*slot); });
   }
   ~Memory() {
-    for (const auto& [buffer, saved] : saved_) std::memcpy(Address(buffer), saved.data(), saved.nbytes());
+    for (const auto& [buffer, saved] : saved_) CopyContent(Content(buffer), saved, saved.nbytes());
     ForEachParam([](c10::Storage* slot, c10::Storage* content) {
       if (!*slot) *slot = std::move(*content);
     });
@@ -90,7 +91,7 @@ class BoundPlan::Memory {
   void Free(int32_t buffer) { contents_[buffer] = c10::Storage(); }
   void Save(int32_t buffer) {
     c10::Storage saved = NewContent(Content(buffer).nbytes());
-    std::memcpy(saved.mutable_data(), Address(buffer), saved.nbytes());
+    CopyContent(saved, Content(buffer), saved.nbytes());
     saved_.emplace_back(buffer, std::move(saved));
   }
   void Keep() { saved_.clear(); }  // what has been written is right
@@ -146,8 +147,8 @@ BoundPlan::BoundPlan(const Entry& entry, const LoweredTrace& lowered, const Plan
   }
   FindSaves();
   FindLastReads();
-  runs_ahead_ = IsShort() && CanLimitProductThreads() && planned.dump_folder().empty() && backends::Get().computes();
-  if (!runs_ahead_ && backends::Get().computes()) TuneProducts();
+  runs_ahead_ = IsOnHost() && IsShort() && CanLimitProductThreads() && planned.dump_folder().empty() && backends::Get().computes();
+  if (!runs_ahead_ && IsOnHost() && backends::Get().computes()) TuneProducts();
   if (!planned.dump_folder().empty()) {
     page_ = std::make_unique<StepPage>(planned.dump_folder(), graph_, plan_, size_bytes_);
   }

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "lazy/eager_device.h"
 #include "lazy/interpreter.h"
 #include "lazy/memory.h"
 
@@ -34,7 +35,7 @@ Tolerance ToleranceOf(at::ScalarType dtype) {
 c10::Storage Copy(const c10::Storage& content) {
   if (!content) return content;
   c10::Storage copy = NewContent(content.nbytes());
-  std::memcpy(copy.mutable_data(), content.data(), content.nbytes());
+  CopyContent(copy, content, content.nbytes());
   return copy;
 }
 

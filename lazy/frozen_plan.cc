@@ -9,6 +9,7 @@
 #include "backends/registry.h"
 #include "base/flags.h"
 #include "base/log.h"
+#include "lazy/eager_device.h"
 
 namespace torch_lazy::lazy {
 
@@ -51,7 +52,7 @@ class FrozenPlan::Newest {
 };
 
 std::unique_ptr<FrozenPlan> FrozenPlan::For(const Entry& entry, const Trace& trace) {
-  if (base::IsDisabled("freeze") || !backends::Get().computes() || !CanPackConvolutions()) return nullptr;
+  if (base::IsDisabled("freeze") || !IsOnHost() || !backends::Get().computes() || !CanPackConvolutions()) return nullptr;
   std::vector<int32_t> slots = ConstantSlots(entry, trace);
   return slots.empty() ? nullptr : std::unique_ptr<FrozenPlan>(new FrozenPlan(entry, std::move(slots)));
 }

@@ -2,7 +2,10 @@
 #include "lazy/generator.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
 #include <c10/core/GeneratorImpl.h>
+
+#include "lazy/eager_device.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -10,53 +13,59 @@ namespace {
 // Nothing is cut when the state is read: random calls draw when they are recorded, so the engine is never behind.
 class LazyGenerator final : public c10::GeneratorImpl {
  public:
-  explicit LazyGenerator(at::Generator cpu)
+  explicit LazyGenerator(at::Generator eager)
       : GeneratorImpl(c10::Device(c10::kPrivateUse1, 0), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1)),
-        cpu_(std::move(cpu)) {}
+        eager_(std::move(eager)) {}
 
-  const at::Generator& cpu() const { return cpu_; }
+  const at::Generator& eager() const { return eager_; }
 
   void set_current_seed(uint64_t seed) override {
-    const std::lock_guard<std::mutex> lock(cpu_.mutex());
-    cpu_.set_current_seed(seed);
+    const std::lock_guard<std::mutex> lock(eager_.mutex());
+    eager_.set_current_seed(seed);
   }
-  uint64_t current_seed() const override { return cpu_.current_seed(); }
+  uint64_t current_seed() const override { return eager_.current_seed(); }
   uint64_t seed() override {
-    const std::lock_guard<std::mutex> lock(cpu_.mutex());
-    return cpu_.unsafeGetGeneratorImpl()->seed();
+    const std::lock_guard<std::mutex> lock(eager_.mutex());
+    return eager_.unsafeGetGeneratorImpl()->seed();
   }
   // The CPU's engine has none. A copy by pickle asks for it, and sets it before the state.
-  void set_offset(uint64_t offset) override { TORCH_CHECK(offset == 0, "lazy: the generator does not use an offset"); }
-  uint64_t get_offset() const override { return 0; }
+  void set_offset(uint64_t offset) override {
+    if (!IsOnHost()) return eager_.unsafeGetGeneratorImpl()->set_offset(offset);
+    TORCH_CHECK(offset == 0, "lazy: the generator does not use an offset");
+  }
+  uint64_t get_offset() const override { return IsOnHost() ? 0 : eager_.unsafeGetGeneratorImpl()->get_offset(); }
   void set_state(const c10::TensorImpl& state) override {
-    const std::lock_guard<std::mutex> lock(cpu_.mutex());
-    cpu_.unsafeGetGeneratorImpl()->set_state(state);
+    const std::lock_guard<std::mutex> lock(eager_.mutex());
+    eager_.unsafeGetGeneratorImpl()->set_state(state);
   }
   c10::intrusive_ptr<c10::TensorImpl> get_state() const override {
-    return cpu_.unsafeGetGeneratorImpl()->get_state();
+    return eager_.unsafeGetGeneratorImpl()->get_state();
   }
 
  private:
-  LazyGenerator* clone_impl() const override { return new LazyGenerator(cpu_.clone()); }
+  LazyGenerator* clone_impl() const override { return new LazyGenerator(eager_.clone()); }
 
-  at::Generator cpu_;
+  at::Generator eager_;
 };
 
 }  // namespace
 
 const at::Generator& DefaultGenerator() {
   static const at::Generator* const generator =
-      new at::Generator(at::make_generator<LazyGenerator>(at::detail::getDefaultCPUGenerator()));
+      new at::Generator(at::make_generator<LazyGenerator>(at::globalContext().defaultGenerator(EagerDevice())));
   return *generator;
 }
 
-at::Generator NewGenerator() { return at::make_generator<LazyGenerator>(at::detail::createCPUGenerator()); }
+at::Generator NewGenerator() {
+  return at::make_generator<LazyGenerator>(IsOnHost() ? at::detail::createCPUGenerator()
+                                                      : at::detail::getCUDAHooks().getNewGenerator(EagerDevice().index()));
+}
 
-at::Generator CpuGeneratorOf(const at::Generator& generator) {
+at::Generator EagerGeneratorOf(const at::Generator& generator) {
   if (!generator.defined()) return generator;
   TORCH_CHECK(generator.device().type() == c10::kPrivateUse1, "Expected a 'lazy' device type for generator but found '",
               generator.device().type(), "'");
-  return static_cast<LazyGenerator*>(generator.unsafeGetGeneratorImpl())->cpu();
+  return static_cast<LazyGenerator*>(generator.unsafeGetGeneratorImpl())->eager();
 }
 
 }  // namespace torch_lazy::lazy

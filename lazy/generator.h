@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device's random number generators.
 //
-// Each is a CPU generator under the device's name, so that the same seed gives the numbers that eager CPU gives. The
-// default one *is* the CPU's default: eager CPU draws all numbers of a program from one engine, and so do we.
+// Each is a generator of the eager device under our device's name, so that the same seed gives the numbers that eager gives.
+// The default one *is* the eager device's default: eager CPU draws all numbers of a program from one engine, and so do we.
 #pragma once
 
 #include <ATen/core/Generator.h>
@@ -12,7 +12,7 @@ namespace torch_lazy::lazy {
 const at::Generator& DefaultGenerator();
 at::Generator NewGenerator();
 
-// The generator that draws for `generator` when a call is run on the CPU. Throws for another device's.
-at::Generator CpuGeneratorOf(const at::Generator& generator);
+// The generator that draws for `generator` when a call is run on aliases. Throws for another device's.
+at::Generator EagerGeneratorOf(const at::Generator& generator);
 
 }  // namespace torch_lazy::lazy

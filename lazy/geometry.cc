@@ -4,6 +4,8 @@
 #include <c10/core/Allocator.h>
 #include <c10/core/TensorImpl.h>
 
+#include "lazy/eager_device.h"
+
 namespace torch_lazy::lazy {
 
 Geometry GeometryOf(const at::TensorBase& tensor) { return GeometryOf(*tensor.unsafeGetTensorImpl()); }
@@ -20,7 +22,7 @@ Geometry GeometryOf(const c10::TensorImpl& tensor) {
 }
 
 at::Tensor Alias(const c10::Storage& content, const Geometry& geometry) {
-  at::Tensor alias = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(content), c10::DispatchKeySet(c10::DispatchKey::CPU),
+  at::Tensor alias = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(content), c10::DispatchKeySet(IsOnHost() ? c10::DispatchKey::CPU : c10::DispatchKey::CUDA),
                                                               c10::scalarTypeToTypeMeta(geometry.dtype));
   c10::TensorImpl* impl = alias.unsafeGetTensorImpl();
   impl->set_sizes_and_strides(geometry.sizes, geometry.strides, geometry.offset);

@@ -25,7 +25,7 @@ struct Geometry {
 Geometry GeometryOf(const at::TensorBase& tensor);
 Geometry GeometryOf(const c10::TensorImpl& tensor);
 
-// A CPU tensor of this geometry on `content`.
+// A tensor of the eager device, of this geometry on `content`.
 at::Tensor Alias(const c10::Storage& content, const Geometry& geometry);
 
 // A tensor of this geometry without memory.

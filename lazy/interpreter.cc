@@ -55,7 +55,7 @@ void InterpretCall(const TrieNode& call, Trace* trace) {
     stack.push_back(value.isList() && call.op->args[arg].kind <= ArgKind::kOptionalTensorList ? CopyOfList(value) : value);
   }
   PutOperands(call, trace, &stack);
-  RunOnCpu(*call.op, &stack);
+  RunOnAliases(*call.op, &stack);
   int32_t slot = call.first_result_slot;
   for (const ResultShape& result : call.shape->results) {
     if (!result.defined || result.arg >= 0) continue;

@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "backends/registry.h"
+#include "lazy/eager_device.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -96,6 +97,10 @@ bool IsPooled(const c10::Storage& content) {
 }
 
 c10::Storage NewContent(size_t size_bytes) {
+  if (!IsOnHost()) {
+    c10::Allocator* const allocator = c10::GetAllocator(EagerDevice().type());
+    return c10::Storage(c10::Storage::use_byte_size_t(), size_bytes, allocator->allocate(size_bytes), allocator, /*resizable=*/true);
+  }
   static PoolAllocator* const allocator = new PoolAllocator;
   return c10::Storage(c10::Storage::use_byte_size_t(), size_bytes, allocator->allocate(size_bytes), allocator,
                       /*resizable=*/true);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Content of storages: CPU memory from the backend's pool.
+// Content of storages: memory from the backend's pool, or from PyTorch's allocator for the GPU.
 #pragma once
 
 #include <c10/core/Storage.h>
 
 namespace torch_lazy::lazy {
 
-// An uninitialised CPU storage whose memory comes from, and returns to, the pool.
+// An uninitialised storage of the eager device.
 c10::Storage NewContent(size_t size_bytes);
 
 // True if any thread may drop it: memory from the pool, or from PyTorch's allocator for the CPU.

@@ -76,6 +76,7 @@ bool PlannedGraph::IsReady(std::unique_lock<std::mutex>* lock, bool wait) {
 
 void PlannedGraph::Compile(const std::vector<int64_t>& numbers, bool wait) {
   codegen::CompileOptions options;
+  options.target = backends::Get().target();
   options.typical_extents = numbers;
   options.verify = base::Number(base::Option::kVerify) != 0;
   options.dump_folder = base::MakeDumpFolder("trace");

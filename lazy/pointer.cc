@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/pointer.h"
 
-#include <cstring>
 #include <memory>
 
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/impl/COWDeleter.h>
 
+#include "lazy/eager_device.h"
 #include "lazy/storage.h"
 
 namespace torch_lazy::lazy {
@@ -41,7 +41,7 @@ c10::DataPtr StorageAllocator::allocate(size_t size_bytes) {
   LazyStorageImpl* storage = static_cast<LazyStorageImpl*>(this);
   const c10::Device device = storage->device();
   if (!IsArmed(storage->_mutable_data_ptr_no_checks()) || size_bytes != storage->nbytes()) {
-    c10::DataPtr memory = c10::GetCPUAllocator()->allocate(size_bytes);  // a request for memory that has nothing to do with ours
+    c10::DataPtr memory = c10::GetAllocator(EagerDevice().type())->allocate(size_bytes);  // a request for memory that has nothing to do with ours
     memory.unsafe_set_device(device);
     return memory;
   }
@@ -54,7 +54,7 @@ c10::DataPtr StorageAllocator::allocate(size_t size_bytes) {
 
 void StorageAllocator::copy_data(void* to, const void* from, size_t size_bytes) const {
   if (reinterpret_cast<uintptr_t>(from) >= kUnmapped) return;
-  std::memcpy(to, from, size_bytes);
+  c10::GetAllocator(EagerDevice().type())->copy_data(to, from, size_bytes);
 }
 
 c10::DataPtr Placeholder(const LazyStorageImpl* storage, c10::Device device) {

@@ -4,6 +4,7 @@
 #include "base/metrics.h"
 #include "lazy/advance.h"
 #include "lazy/call.h"
+#include "lazy/eager_device.h"
 #include "lazy/new_slots.h"
 #include "lazy/op.h"
 #include "lazy/run_call.h"
@@ -35,7 +36,7 @@ void AssignSlots(const CallDescription& call, const Trace& trace, c10::SmallVect
 c10::IValue Structure(const c10::IValue& value, const Arg& arg) {
   if (value.isNone() || arg.kind == ArgKind::kNumber || arg.kind == ArgKind::kNumberList) return c10::IValue();
   if (arg.kind == ArgKind::kTensor) return value.toTensor().defined() ? c10::IValue() : value;
-  if (value.isDevice() && value.toDevice().is_privateuseone()) return c10::Device(c10::kCPU);  // where the call will run
+  if (value.isDevice() && value.toDevice().is_privateuseone()) return EagerDevice();  // where the call will run
   if (arg.kind != ArgKind::kTensorList && arg.kind != ArgKind::kOptionalTensorList) return value;
   c10::List<c10::IValue> list(value.toList().elementType());
   for (const c10::IValue& item : value.toListRef()) list.push_back(item.isTensor() ? at::Tensor() : item);

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/faults.h"
 #include "base/metrics.h"
+#include "lazy/eager_device.h"
 #include "lazy/generator.h"
 #include "lazy/geometry.h"
 #include "lazy/members.h"
@@ -32,11 +33,11 @@ bool TakesNumberOfAnyDevice(const Op& op) {
   return op.name == "aten::fill_.Tensor" || op.name == "aten::index_fill_.int_Tensor";
 }
 
-// The arguments of one call replaced by CPU tensors on the same memory, one alias per tensor and one alias storage per
+// The arguments of one call replaced by eager tensors on the same memory, one alias per tensor and one alias storage per
 // lazy storage, so that identity and aliasing among arguments survive; and the way back.
-class CpuCall {
+class AliasCall {
  public:
-  CpuCall(const Op& op, torch::jit::Stack* stack, const char* reason) : op_(op), stack_(*stack), reason_(reason) {
+  AliasCall(const Op& op, torch::jit::Stack* stack, const char* reason) : op_(op), stack_(*stack), reason_(reason) {
     const size_t first = stack->size() - op.args.size();
     originals_.assign(stack->begin() + static_cast<ptrdiff_t>(first), stack->end());
     for (const bool written : {true, false}) {  // in this order, since a tensor's one alias is written if any use is
@@ -79,9 +80,13 @@ class CpuCall {
 
   const c10::IValue& original(int arg) const { return originals_[arg]; }
 
-  // A lazy tensor for a CPU result; `*fresh` is cleared if it is not a dense one with memory of its own.
+  // A lazy tensor for an eager result; `*fresh` is cleared if it is not a dense one with memory of its own.
   at::Tensor Wrap(const at::Tensor& result, bool* fresh) {
-    if (!result.defined() || !result.device().is_cpu()) return result;
+    if (!result.defined()) return result;
+    if (result.device() != EagerDevice()) {  // a number for the host, beside results on a GPU
+      *fresh = false;
+      return result;
+    }
     TORCH_CHECK_NOT_IMPLEMENTED(!result.is_quantized(), op_.name, ": quantized tensors are not supported on device lazy");
     if (!IsDense(result)) {
       *fresh = false;
@@ -114,11 +119,11 @@ class CpuCall {
 
   c10::IValue Convert(const c10::IValue& value, bool written) {
     if (value.isTensor()) return Alias(value.toTensor(), written);
-    if (value.isDevice() && value.toDevice().is_privateuseone()) return c10::Device(c10::kCPU);
+    if (value.isDevice() && value.toDevice().is_privateuseone()) return EagerDevice();
     if (value.isGenerator()) {
       // A call on the host's tensors comes here if its generator is the device's.
       TORCH_CHECK(!AllOnHost(), "Expected a 'cpu' device type for generator but found 'lazy'");
-      return CpuGeneratorOf(value.toGenerator());
+      return EagerGeneratorOf(value.toGenerator());
     }
     if (value.isTensorList()) {
       c10::List<at::Tensor> list;
@@ -150,7 +155,7 @@ class CpuCall {
   }
 
   at::Tensor DenseAlias(const at::Tensor& tensor, bool written) {
-    at::Tensor alias = SyncToCpuAlias(tensor, reason_, written);
+    at::Tensor alias = SyncToAlias(tensor, reason_, written);
     at::namedinference::propagate_names(alias, tensor);
     if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) alias.unsafeGetTensorImpl()->set_wrapped_number(true);
     storages_.emplace_back(alias.storage().unsafeGetStorageImpl(), tensor.storage());
@@ -159,7 +164,7 @@ class CpuCall {
 
   // Members may be tensors made for the moment, so they are not looked up by their identity.
   at::Tensor AliasOfMembers(const at::Tensor& tensor, bool written) {
-    return MakeOfMembers(tensor, at::kCPU, [&](const at::Tensor& member) {
+    return MakeOfMembers(tensor, EagerDevice(), [&](const at::Tensor& member) {
       const at::Tensor alias = DenseAlias(member, written);
       if (written) written_.emplace_back(member, alias);
       return alias;
@@ -199,7 +204,7 @@ ResultShape ShapeOf(const at::Tensor& tensor, size_t ret, int item) {
 
 }  // namespace
 
-void RunOnCpu(const Op& op, torch::jit::Stack* stack) {
+void RunOnAliases(const Op& op, torch::jit::Stack* stack) {
   TORCH_CHECK(!base::MustFail(), op.name, ": a fault that was asked for");
   PooledResults pooled;
   at::AutoDispatchBelowADInplaceOrView below_autograd;
@@ -218,8 +223,8 @@ void RunOnCpu(const Op& op, torch::jit::Stack* stack) {
 std::shared_ptr<const CallShape> RunNow(const Op& op, torch::jit::Stack* stack, const char* reason) {
   const NoteDraw draw(op, *stack);
   if (CurrentNoting() != nullptr) BreakNoting(absl::StrCat("it does at once: ", op.name));
-  CpuCall call(op, stack, reason);
-  RunOnCpu(op, stack);
+  AliasCall call(op, stack, reason);
+  RunOnAliases(op, stack);
   bool learnable = !call.TakeBackGeometry();
   auto shape = std::make_shared<CallShape>();
   const size_t first = stack->size() - op.return_alias.size();

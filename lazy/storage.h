@@ -46,7 +46,7 @@ class LazyStorageImpl final : public c10::StorageImpl, public StorageAllocator {
     std::shared_ptr<Trace> trace;
     int32_t slot;
   };
-  c10::Storage content;                     // CPU; null if nothing was ever stored
+  c10::Storage content;                     // of the eager device; null if nothing was ever stored
   c10::SmallVector<Touch, 1> touches;       // traces that read or write this storage
   Trace* writer = nullptr;                  // the one of them whose pending calls write it
 
@@ -70,7 +70,7 @@ class LazyStorageImpl final : public c10::StorageImpl, public StorageAllocator {
 at::Tensor MakeTensor(c10::Storage storage, at::ScalarType dtype, c10::IntArrayRef sizes, c10::IntArrayRef strides,
                       int64_t offset = 0);
 
-// A new storage without content, or over an existing CPU storage (no copy).
+// A new storage without content, or over an existing storage of the eager device (no copy).
 c10::Storage MakeStorage(size_t size_bytes, int device_index = 0);
 c10::Storage MakeStorage(c10::Storage content, int device_index = 0);
 
@@ -78,8 +78,8 @@ c10::Storage MakeStorage(c10::Storage content, int device_index = 0);
 // `writes`: the caller is going to write, so pending readers are run first as well.
 c10::Storage Sync(LazyStorageImpl* storage, const char* reason, bool writes = false);
 
-// A CPU tensor on the same memory: pending work is run, nothing is copied.
-at::Tensor SyncToCpuAlias(const at::Tensor& tensor, const char* reason, bool writes = false);
+// An eager tensor on the same memory: pending work is run, nothing is copied.
+at::Tensor SyncToAlias(const at::Tensor& tensor, const char* reason, bool writes = false);
 
 // The same, because the host waits for the value: runs all that the thread has recorded, so that a loop that waits once a
 // step is cut at the same place of every step, whether the value was pending or not.

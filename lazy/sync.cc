@@ -2,6 +2,7 @@
 // Where the host waits for values.
 #include "absl/strings/str_cat.h"
 #include "base/metrics.h"
+#include "lazy/eager_device.h"
 #include "lazy/geometry.h"
 #include "lazy/memory.h"
 #include "lazy/noting.h"
@@ -35,21 +36,21 @@ c10::Storage Sync(LazyStorageImpl* storage, const char* reason, bool writes) {
   }
 }
 
-at::Tensor SyncToCpuAlias(const at::Tensor& tensor, const char* reason, bool writes) {
+at::Tensor SyncToAlias(const at::Tensor& tensor, const char* reason, bool writes) {
   LazyStorageImpl* storage = LazyStorageImpl::Of(tensor);
   if (storage != nullptr) return Alias(Sync(storage, reason, writes), GeometryOf(tensor));
   // Memory that others made for this device (from_blob, DLPack): already there.
   TORCH_CHECK(tensor.is_privateuseone() && tensor.has_storage(), "lazy: a tensor without memory on device lazy");
   c10::StorageImpl* foreign = tensor.storage().unsafeGetStorageImpl();
   c10::Storage content(c10::Storage::use_byte_size_t(), foreign->nbytes(),
-                       c10::DataPtr(foreign->mutable_data(), c10::Device(c10::kCPU)), nullptr, /*resizable=*/false);
+                       c10::DataPtr(foreign->mutable_data(), EagerDevice()), nullptr, /*resizable=*/false);
   return Alias(content, GeometryOf(tensor));
 }
 
 at::Tensor SyncForHost(const at::Tensor& tensor, const char* reason) {
   base::Count(base::Tally::kSyncs, reason);
   CutThreadTrace(reason);
-  return SyncToCpuAlias(tensor, reason);
+  return SyncToAlias(tensor, reason);
 }
 
 void SyncAll(const char* reason) {

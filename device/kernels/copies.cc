@@ -7,9 +7,11 @@
 
 #include <ATen/ops/_local_scalar_dense.h>
 #include <ATen/ops/clone.h>
+#include <ATen/ops/empty.h>
 
 #include "device/fork.h"
 #include "device/kernels/kernels.h"
+#include "lazy/eager_device.h"
 #include "lazy/lock.h"
 #include "lazy/op.h"
 #include "lazy/storage.h"
@@ -36,10 +38,10 @@ bool HasPendingWork(const at::Tensor& tensor) {
 // storage of its own for its turn.
 void CopyFromHost(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
   if (!HasPendingWork(to)) {
-    lazy::SyncToCpuAlias(to, "copy from host", /*writes=*/true).copy_(from);
+    lazy::SyncToAlias(to, "copy from host", /*writes=*/true).copy_(from);
     return;
   }
-  const at::Tensor snapshot = at::clone(from.cpu(), c10::MemoryFormat::Contiguous);
+  const at::Tensor snapshot = at::empty(from.sizes(), from.options().device(lazy::EagerDevice()).pinned_memory(false)).copy_(from);
   RecordCopy(lazy::MakeTensor(lazy::MakeStorage(snapshot.storage()), snapshot.scalar_type(), snapshot.sizes(),
                               snapshot.strides()),
              to, non_blocking);

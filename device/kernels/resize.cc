@@ -12,6 +12,7 @@
 
 #include "device/fork.h"
 #include "device/kernels/kernels.h"
+#include "lazy/eager_device.h"
 #include "lazy/lock.h"
 #include "lazy/memory.h"
 #include "lazy/pointer.h"
@@ -65,7 +66,7 @@ void ResizeStorage(c10::StorageImpl* storage, size_t size_bytes) {
   const c10::Storage old = lazy::Sync(lazy_storage, "resize", /*writes=*/true);
   c10::Storage content = lazy::NewContent(size_bytes);
   if (size_bytes != 0 && old.nbytes() != 0) {
-    std::memcpy(content.mutable_data(), old.data(), std::min(size_bytes, old.nbytes()));
+    lazy::CopyContent(content, old, std::min(size_bytes, old.nbytes()));
   }
   const lazy::Locked lock(lazy::DeviceLock());
   lazy_storage->content = std::move(content);

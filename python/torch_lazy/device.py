@@ -5,15 +5,21 @@ from typing import NamedTuple
 
 import torch
 
-from . import _utils
+from . import _utils, random
 from .control import explain, metrics, reset_metrics, set_option, sync  # noqa: F401
-from .random import (default_generators, get_rng_state, get_rng_state_all, initial_seed,  # noqa: F401
-                     manual_seed, manual_seed_all, seed, seed_all, set_rng_state, set_rng_state_all)
+from .random import (get_rng_state, get_rng_state_all, initial_seed, manual_seed, manual_seed_all, seed,  # noqa: F401
+                     seed_all, set_rng_state, set_rng_state_all)
 
 Stream = torch.Stream
 Event = torch.Event
 
 _initialized = True  # checkpoint() saves the device's random state only where this is set
+
+
+def __getattr__(name):
+    if name == "default_generators":
+        return random.default_generators
+    raise AttributeError(f"module 'torch.lazy' has no attribute {name!r}")
 
 
 def _is_in_bad_fork():
@@ -23,6 +29,8 @@ def _is_in_bad_fork():
 def _lazy_init():
     if _is_in_bad_fork():
         raise RuntimeError("lazy: the device cannot be used in a child forked after its use; use the start method 'spawn'")
+    if random.on_gpu():
+        torch.cuda.init()  # hands over the seeds that were set before
 
 
 def init():
@@ -77,6 +85,9 @@ def get_device_properties(device=None):
     index = _utils._get_device_index(device, optional=True)
     if not 0 <= index < device_count():
         raise RuntimeError(f"lazy: device {index} is out of range for {device_count()} devices")
+    if random.on_gpu():
+        gpu = torch.cuda.get_device_properties(index)
+        return DeviceProperties(f"lazy on {gpu.name}", gpu.total_memory, gpu.multi_processor_count)
     return DeviceProperties("lazy on CPU", os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
                             os.cpu_count())
 

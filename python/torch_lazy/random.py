@@ -1,17 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random state of the device.
+"""Random state of the device: that of the default generator of the eager device it stands on, the CPU or CUDA, so that the
+same seed gives eager's numbers.
 
-The CPU backend draws from PyTorch's default CPU generator, as eager does, so that the same seed gives the same numbers.
-torch.manual_seed therefore sets one state, twice.
+A seed is set for both, since CUDA takes it when it is used for the first time, and is not woken up for it.
 """
 import torch
 
-_generator = torch.default_generator
-default_generators = (_generator,)
+
+def on_gpu():
+    """Whether the device stands on CUDA; decided when first asked for."""
+    return torch.ops.torch_lazy.eager_device() == "cuda"
+
+
+def _generator():
+    return torch.cuda.default_generators[0] if on_gpu() else torch.default_generator
+
+
+def __getattr__(name):
+    if name == "default_generators":
+        return (_generator(),)
+    raise AttributeError(name)
 
 
 def manual_seed(seed):
-    _generator.manual_seed(int(seed))
+    torch.default_generator.manual_seed(int(seed))
+    torch.cuda.manual_seed_all(int(seed))
 
 
 def manual_seed_all(seed):
@@ -19,7 +32,7 @@ def manual_seed_all(seed):
 
 
 def seed():
-    _generator.seed()
+    _generator().seed()
 
 
 def seed_all():
@@ -27,11 +40,11 @@ def seed_all():
 
 
 def initial_seed():
-    return _generator.initial_seed()
+    return _generator().initial_seed()
 
 
 def get_rng_state(device="lazy"):
-    return _generator.get_state()
+    return _generator().get_state()
 
 
 def get_rng_state_all():
@@ -39,7 +52,7 @@ def get_rng_state_all():
 
 
 def set_rng_state(new_state, device="lazy"):
-    _generator.set_state(new_state)
+    _generator().set_state(new_state)
 
 
 def set_rng_state_all(new_states):

@@ -20,13 +20,13 @@ at::Tensor Watched(std::vector<Number>* memory, bool* ended) {
   return at::from_blob(memory->data(), {size}, [ended](void*) { *ended = true; }, c10::CppTypeToScalarType<Number>::value);
 }
 
-TEST(RunOnCpu, OutputsOutliveTheCall) {
+TEST(RunOnAliases, OutputsOutliveTheCall) {
   std::vector<float> values(2);
   std::vector<int64_t> indices(2);
   bool values_ended = false, indices_ended = false;
   torch::jit::Stack stack = {at::arange(8, at::kFloat), 2, -1, true, true, Watched(&values, &values_ended),
                              Watched(&indices, &indices_ended)};
-  RunOnCpu(OpNamed("aten::topk", "values"), &stack);
+  RunOnAliases(OpNamed("aten::topk", "values"), &stack);
   EXPECT_FALSE(values_ended);
   EXPECT_FALSE(indices_ended);
   ASSERT_EQ(stack.size(), 2);

@@ -15,7 +15,7 @@ from replicate import Replica, names_device
 FORMS = ["function", "inplace", "out"]
 
 
-def check(op, *, dtype, device, mode, forms, inputs, max_samples):
+def check(op, *, dtype, device, mode, forms, inputs, max_samples, eager="cpu"):
     """The number of calls compared, and for "forward" and, where calls have gradients, "backward" the first Mismatch or
     None."""
     torch.manual_seed(0)
@@ -26,13 +26,13 @@ def check(op, *, dtype, device, mode, forms, inputs, max_samples):
         sample = INPUTS[inputs](sample)
         for form in forms:
             if _has_form(op, sample, form):
-                expected = _outcome(op, sample, form, "cpu")
+                expected = _outcome(op, sample, form, eager)
                 if form == "function" or not isinstance(expected["forward"], Exception):
                     cases.append((index, sample, form, expected))
     actual = _run_all(op, cases, device, mode)
     first = dict.fromkeys(phase for *_, expected in cases for phase in expected)
     for (index, sample, form, expected), outcome in zip(cases, actual, strict=True):
-        settings = {"device": _device_of_results(sample, device), "tolerance": Tolerance(op, dtype)}
+        settings = {"device": _device_of_results(sample, device), "eager": eager, "tolerance": Tolerance(op, dtype)}
         for phase in expected:
             try:
                 compare(outcome.get(phase), expected[phase], values=compares_values(op), **settings)
@@ -42,14 +42,14 @@ def check(op, *, dtype, device, mode, forms, inputs, max_samples):
     return {"calls": len(cases), **first}
 
 
-def _is_precise(outcome, expected, op, sample, form, *, device, tolerance):
+def _is_precise(outcome, expected, op, sample, form, *, device, eager, tolerance):
     """Whether the outcome differs from eager's in numbers only, and these are right.
 
     Where large terms cancel, eager's error is above the tolerance; double precision tells how large it is.
     """
-    precise = _outcome(op, sample.transform(lambda leaf: to_double(leaf, tolerance.dtype)), form, "cpu")
+    precise = _outcome(op, sample.transform(lambda leaf: to_double(leaf, tolerance.dtype)), form, eager)
     try:
-        compare(outcome, expected, device=device, tolerance=tolerance, values=False)
+        compare(outcome, expected, device=device, eager=eager, tolerance=tolerance, values=False)
     except Mismatch:
         return False
     return is_as_precise(outcome, expected, precise, tolerance)

@@ -19,7 +19,7 @@ class Tolerance:
         self.arguments = _tolerance(entry, dtype, tests)
 
 
-def compare(actual, expected, *, device, tolerance, values=True):
+def compare(actual, expected, *, device, tolerance, values=True, eager="cpu"):
     """Raises Mismatch unless both are alike. `values=False` compares all but the numbers."""
     if isinstance(expected, Exception) or isinstance(actual, Exception):
         return _compare_errors(actual, expected)
@@ -29,12 +29,12 @@ def compare(actual, expected, *, device, tolerance, values=True):
         raise Mismatch(f"structure: {actual_spec} instead of {expected_spec}")
     for a, e in zip(actual_leaves, expected_leaves, strict=True):
         if isinstance(e, torch.Tensor):
-            _compare_metadata(a, e, device)
+            _compare_metadata(a, e, device, eager)
         if not values:
             continue
         try:
             is_tested = isinstance(e, torch.Tensor) and e.dtype == tolerance.dtype
-            a = a.cpu() if isinstance(a, torch.Tensor) else a
+            a, e = (leaf.cpu() if isinstance(leaf, torch.Tensor) else leaf for leaf in (a, e))
             torch.testing.assert_close(a, e, equal_nan=True, **(tolerance.arguments if is_tested else {}))
         except AssertionError as error:
             raise Mismatch("values: " + " ".join(str(error).split())) from None
@@ -58,7 +58,7 @@ def is_as_precise(actual, expected, precise, tolerance, neighbours=()):
 def _leaf_is_as_precise(actual, expected, precise, scale, tolerance, near):
     if not isinstance(actual, torch.Tensor):
         return actual == precise
-    actual, expected, precise = actual.detach().cpu(), expected.detach(), precise.detach()
+    actual, expected, precise = actual.detach().cpu(), expected.detach().cpu(), precise.detach().cpu()
     if actual.dtype != tolerance.dtype:
         return torch.equal(actual, precise)
     actual, expected = actual.to(precise.dtype), expected.to(precise.dtype)
@@ -89,10 +89,10 @@ def _describe(outcome):
     return "a result"
 
 
-def _compare_metadata(actual, expected, device):
+def _compare_metadata(actual, expected, device, eager):
     if not isinstance(actual, torch.Tensor):
         raise Mismatch(f"a {type(actual).__name__} instead of a tensor")
-    if actual.device.type != (device if expected.device.type == "cpu" else expected.device.type):
+    if actual.device.type != (device if expected.device.type == eager else expected.device.type):
         raise Mismatch(f"device: {actual.device}")
     properties = ["dtype", "shape", "layout", "requires_grad"]
     if expected.layout == torch.strided:

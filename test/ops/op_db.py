@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's own op database on device lazy, against eager execution on the CPU.
+"""PyTorch's own op database on device lazy, against eager execution on the CPU or a GPU.
 
     op_db.py [--mode interpreted|compiled] [--ops add,nn.functional.*] [--dtype float32] [--jobs 2]
              [--inputs plain|noncontiguous|conjugate|negative] [--samples N] [--forms function,inplace,out]
-             [--limit SECONDS] [--json FILE] [--device lazy]
+             [--limit SECONDS] [--json FILE] [--device lazy] [--eager cpu]
 
 Prints the failures and, of forward and backward, "N of M ops passed"; exits with 1 unless all have passed. A crash or a hang fails its op only.
 """
@@ -38,13 +38,14 @@ def parse_arguments():
     parser.add_argument("--limit", type=float, default=300, help="seconds an op may take")
     parser.add_argument("--json", type=pathlib.Path, help="where to write all results")
     parser.add_argument("--device", default="lazy")
+    parser.add_argument("--eager", choices=["cpu", "cuda"], default="cpu", help="what to compare with")
     return parser.parse_args()
 
 
 def run_op(op, arguments):
     try:
         result = check(op, dtype=arguments.dtype, device=arguments.device, mode=arguments.mode, forms=arguments.forms,
-                       inputs=arguments.inputs, max_samples=arguments.samples)
+                       inputs=arguments.inputs, max_samples=arguments.samples, eager=arguments.eager)
         return {key: str(value) if isinstance(value, Exception) else value for key, value in result.items()}
     except Exception as error:
         return {"forward": f"{type(error).__name__}: {' '.join(str(error).split())}"}
@@ -53,7 +54,7 @@ def run_op(op, arguments):
 def main():
     arguments = parse_arguments()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that workers are stopped
-    ops = {full_name(op): op for op in op_db if arguments.dtype in op.supported_dtypes("cpu")}
+    ops = {full_name(op): op for op in op_db if arguments.dtype in op.supported_dtypes(arguments.eager)}
     names = [name for name in ops if any(fnmatch.fnmatchcase(name, pattern) for pattern in arguments.ops)]
     excluded = [name for name in names if reason_to_exclude(ops[name])]
     names = [name for name in names if name not in excluded]

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole trainings: losses equal eager's, and nothing is compiled after three steps.
 
-LAZY_TEST_DEVICE=cpu compares the programs with themselves, without the library.
+LAZY_TEST_DEVICE=cpu compares the programs with themselves, without the library; LAZY_TEST_EAGER=cuda compares with eager CUDA,
+whose drift is taken to be its distance from the CPU.
 """
 
 import importlib
@@ -14,6 +15,7 @@ import torch
 from programs import Options
 
 DEVICE = os.environ.get("LAZY_TEST_DEVICE", "lazy")
+EAGER = os.environ.get("LAZY_TEST_EAGER", "cpu")
 PROGRAMS = ["mlp", "resnet", "gpt", "gru", "lstm", "dropout", "branch"]
 
 if DEVICE == "lazy":
@@ -37,10 +39,10 @@ class Losses(unittest.TestCase):
 
     def equal_eager_within_its_own_drift(self, program):
         losses = {}
-        for device, threads in ("cpu", 1), ("cpu", 2), (DEVICE, 2):
+        for device, threads in ("cpu", 1), (EAGER, 2), (DEVICE, 2):
             torch.set_num_threads(threads)
             losses[device, threads] = train(program, device=device)
-        eager, lazy = losses["cpu", 2], losses[DEVICE, 2]
+        eager, lazy = losses[EAGER, 2], losses[DEVICE, 2]
         drift = error(losses["cpu", 1][self.LAST], eager[self.LAST])
         end = error(lazy[self.LAST], eager[self.LAST])
         start = error(lazy[:5], eager[:5])

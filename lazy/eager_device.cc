@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lazy/eager_device.h"
+
+#include <cstring>
+
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/Tensor.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+
+#include "backends/registry.h"
+#include "lazy/geometry.h"
+
+namespace torch_lazy::lazy {
+
+bool IsOnHost() {
+  static const bool on_host = backends::Get().on_host();
+  return on_host;
+}
+
+c10::Device EagerDevice() { return IsOnHost() ? c10::Device(c10::kCPU) : c10::Device(c10::kCUDA, 0); }
+
+void CopyContent(const c10::Storage& to, const c10::Storage& from, size_t size_bytes) {
+  if (size_bytes == 0) return;
+  if (IsOnHost()) {
+    std::memcpy(to.mutable_data(), from.data(), size_bytes);
+    return;
+  }
+  const at::AutoDispatchBelowADInplaceOrView below_autograd;
+  const int64_t size = static_cast<int64_t>(size_bytes);
+  const Geometry bytes{.dtype = at::kByte, .sizes = {size}, .strides = {1}};
+  Alias(to, bytes).copy_(Alias(from, bytes));
+}
+
+void WaitForEagerDevice() {
+  if (!IsOnHost()) c10::impl::getDeviceGuardImpl(c10::kCUDA)->synchronizeDevice(EagerDevice().index());
+}
+
+}  // namespace torch_lazy::lazy

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The device of PyTorch's that the lazy device stands on: contents are its memory, and its ATen kernels run calls.
+#pragma once
+
+#include <c10/core/Storage.h>
+
+namespace torch_lazy::lazy {
+
+// The CPU, or a GPU. Decided when first asked for.
+c10::Device EagerDevice();
+
+// True if contents are the host's memory.
+bool IsOnHost();
+
+// Copies the first bytes of one content to another: at once on the host, in the current stream's order on a GPU.
+void CopyContent(const c10::Storage& to, const c10::Storage& from, size_t size_bytes);
+
+// Returns once a GPU has done what was asked of it.
+void WaitForEagerDevice();
+
+}  // namespace torch_lazy::lazy
