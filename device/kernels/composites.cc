@@ -8,12 +8,16 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/empty_strided.h>
 #include <ATen/ops/mul.h>
+#include <ATen/ops/native_dropout.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/DefaultDtype.h>
 
 #include "device/kernels/kernels.h"
+#include "lazy/eager_device.h"
+#include "lazy/storage.h"
 
 namespace torch_lazy::device {
 namespace {
@@ -33,24 +37,38 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> NativeBatchNorm(const at::Tensor&
   return at::_native_batch_norm_legit(input, weight, bias, mean, var, training, momentum, eps);
 }
 
-// As native_dropout on the CPU. The mask is drawn at once, into memory of its own, in the order of the program; the
-// products are recorded.
+// CUDA's kernel draws a mask for a tensor that lies as this one, whatever it holds. It keeps its probability in f32 where it
+// computes in f32.
+at::Tensor MaskOfCuda(const at::Tensor& input, double p) {
+  const at::Tensor like = at::empty_strided(input.sizes(), input.strides(), input.options().device(lazy::EagerDevice()));
+  const at::Tensor mask = std::get<1>(at::native_dropout(like, p, /*train=*/true));
+  return lazy::MakeTensor(lazy::MakeStorage(mask.storage()), mask.scalar_type(), mask.sizes(), mask.strides());
+}
+
+double ScaleOfCuda(const at::Tensor& input, double p) {
+  const double kept = 1 - p;
+  return p == 1 ? 0.0 : 1.0 / (input.scalar_type() == at::kDouble ? kept : static_cast<double>(static_cast<float>(kept)));
+}
+
+// As native_dropout on the CPU, or on CUDA. The mask is drawn at once, into memory of its own, in the order of the program;
+// the products are recorded.
 std::tuple<at::Tensor, at::Tensor> NativeDropout(const at::Tensor& input, double p, std::optional<bool> train) {
   const at::TensorOptions mask_options = input.options().dtype(at::kBool);
   if (input.numel() == 0) return {input, at::empty_like(input, input.options())};
   if (train.has_value() && !*train) return {input.clone(), at::ones_like(input, mask_options)};
-  at::Tensor mask = at::empty_like(input, mask_options);
-  mask.bernoulli_(1 - p);
+  at::Tensor mask = lazy::IsOnHost() ? at::empty_like(input, mask_options).bernoulli_(1 - p) : MaskOfCuda(input, p);
   at::Tensor output = at::mul(input, mask);
-  output.mul_(p == 1 ? 0.0 : 1.0 / (1 - p));
+  output.mul_(!lazy::IsOnHost() ? ScaleOfCuda(input, p) : p == 1 ? 0.0 : 1.0 / (1 - p));
   return {output, mask};
 }
 
-// The products that eager takes on the CPU; of other devices PyTorch asks native_dropout, which rounds otherwise.
+// The products that eager takes on the CPU; of other devices, CUDA among them, PyTorch asks native_dropout, which rounds
+// otherwise.
 at::Tensor Dropout(const at::Tensor& input, double p, bool train) {
   TORCH_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
   if (p == 0 || !train || input.numel() == 0) return input;
   if (p == 1) return input.mul(at::zeros({}, input.options()));
+  if (!lazy::IsOnHost()) return std::get<0>(at::native_dropout(input, p, train));
   return input * at::empty_like(input).bernoulli_(1 - p).div_(1 - p);
 }
 

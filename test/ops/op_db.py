@@ -3,7 +3,7 @@
 
     op_db.py [--mode interpreted|compiled] [--ops add,nn.functional.*] [--dtype float32] [--jobs 2]
              [--inputs plain|noncontiguous|conjugate|negative] [--samples N] [--forms function,inplace,out]
-             [--limit SECONDS] [--json FILE] [--device lazy] [--eager cpu]
+             [--limit SECONDS] [--json FILE] [--device lazy] [--eager cpu] [--shard K/N]
 
 Prints the failures and, of forward and backward, "N of M ops passed"; exits with 1 unless all have passed. A crash or a hang fails its op only.
 """
@@ -32,10 +32,11 @@ def parse_arguments():
     parser.add_argument("--ops", type=lambda text: text.split(","), default=["*"], help="names or patterns")
     parser.add_argument("--dtype", type=lambda name: getattr(torch, name), default=torch.float32)
     parser.add_argument("--inputs", choices=INPUTS, default="plain", help="the form of the samples' tensors")
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--jobs", type=int, default=2, help="0: in this process, as CUDA wants it")
     parser.add_argument("--samples", type=int, default=None, help="at most so many samples an op")
     parser.add_argument("--forms", type=lambda text: text.split(","), default=FORMS)
     parser.add_argument("--limit", type=float, default=300, help="seconds an op may take")
+    parser.add_argument("--shard", type=lambda text: tuple(map(int, text.split("/"))), default=(0, 1), help="every Nth, from K on")
     parser.add_argument("--json", type=pathlib.Path, help="where to write all results")
     parser.add_argument("--device", default="lazy")
     parser.add_argument("--eager", choices=["cpu", "cuda"], default="cpu", help="what to compare with")
@@ -59,6 +60,7 @@ def main():
     excluded = [name for name in names if reason_to_exclude(ops[name])]
     names = [name for name in names if name not in excluded]
     started = time.monotonic()
+    names = names[arguments.shard[0]::arguments.shard[1]]
     results = {}
     for name, result, failure, seconds in pool.run(
         names, start=lambda: start_worker(arguments), work=lambda name: run_op(ops[name], arguments),

@@ -58,8 +58,18 @@ class Worker:
         self.process.join()
 
 
+def _run_here(jobs, start, work):
+    start()
+    for job in jobs:
+        started = time.monotonic()
+        yield job, work(job), None, time.monotonic() - started
+
+
 def run(jobs, *, start, work, num_workers, limit_s):
-    """Yields (job, result, failure, seconds) as jobs end; `start` is called once in each worker."""
+    """Yields (job, result, failure, seconds) as jobs end; `start` is called once in each worker. No workers: in this process."""
+    if num_workers == 0:
+        yield from _run_here(jobs, start, work)
+        return
     jobs = list(jobs)[::-1]
     workers = [Worker(start, work) for _ in range(min(num_workers, len(jobs)))]
     try:
