@@ -39,6 +39,15 @@ class Module {
       int kernel) const = 0;  // in the order given to Compile; only when ready and ok
 };
 
+// Where the arguments of launches lie that were captured, to be replayed.
+class LaunchRecord {
+ public:
+  virtual ~LaunchRecord() = default;
+  // Puts numbers in the place of those that the launches had, in their order, before the next
+  // replay.
+  virtual void Update(absl::Span<const double> scalars) = 0;
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -52,6 +61,12 @@ class Backend {
   virtual std::shared_ptr<Module> Compile(absl::Span<const codegen::Kernel> kernels, bool wait) = 0;
   // Runs independent instances in one parallel region on the calling thread's team.
   virtual void Launch(absl::Span<const BoundInstance> instances) = 0;
+  // The thread's launches from here to EndRecord() are captured by a graph: their arguments go into
+  // one memory of so many bytes, the sum of LaunchBytes, which lives as long as what is returned.
+  // Null: there are no graphs.
+  virtual std::unique_ptr<LaunchRecord> BeginRecord(size_t /*size_bytes*/) { return nullptr; }
+  virtual void EndRecord() {}
+  virtual size_t LaunchBytes(absl::Span<const BoundInstance> /*instances*/) const { return 0; }
   // For a thread of ours, which must have no team: from now on its launches are done by itself and
   // by whoever calls Help(). One that is worth it adds one to `offers` and notifies. One thread
   // only.

@@ -18,6 +18,21 @@ target_link_libraries(torch_lazy PRIVATE ${lazy_libraries} PUBLIC torch::cpu)
 target_include_directories(torch_lazy PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/device/include>)
 target_link_options(torch_lazy INTERFACE -Wl,--no-as-needed)
 
+# libtorch_lazy_cuda.so: what needs PyTorch's CUDA libraries. Ours opens it where CUDA works; it needs headers alone.
+find_path(LAZY_CUDA_INCLUDE cuda_runtime_api.h
+  HINTS ${LAZY_TORCH_DIR}/../nvidia/cu13/include ${LAZY_TORCH_DIR}/../nvidia/cuda_runtime/include /usr/local/cuda/include)
+if(LAZY_CUDA_INCLUDE AND EXISTS ${LAZY_TORCH_DIR}/lib/libtorch_cuda.so)
+  file(GLOB cuda_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/lazy/*_cuda.cc)
+  add_library(torch_lazy_cuda SHARED ${cuda_sources})
+  target_include_directories(torch_lazy_cuda PRIVATE ${PROJECT_SOURCE_DIR})
+  target_include_directories(torch_lazy_cuda SYSTEM PRIVATE ${LAZY_CUDA_INCLUDE})
+  target_link_libraries(torch_lazy_cuda PRIVATE torch::cpu ${LAZY_TORCH_DIR}/lib/libtorch_cuda.so ${LAZY_TORCH_DIR}/lib/libc10_cuda.so)
+  target_link_options(torch_lazy_cuda PRIVATE -Wl,--disable-new-dtags)
+  set_target_properties(torch_lazy_cuda PROPERTIES INSTALL_RPATH "$ORIGIN:$ORIGIN/../../torch/lib")
+  add_dependencies(torch_lazy torch_lazy_cuda)
+  install(TARGETS torch_lazy_cuda LIBRARY DESTINATION lib)
+endif()
+
 # Installed, the library finds Abseil beside itself and PyTorch where pip puts it: site-packages/torch_lazy/lib is two
 # folders away from site-packages/torch. Elsewhere the program that uses the device has loaded PyTorch already.
 # RPATH, not RUNPATH (--disable-new-dtags), since Abseil's libraries need each other.

@@ -18,8 +18,10 @@
 #include "base/check.h"
 #include "base/metrics.h"
 #include "lazy/eager_device.h"
+#include "lazy/graphed_plan.h"
 #include "lazy/interpreter.h"
 #include "lazy/memory.h"
+#include "lazy/plan_memory.h"
 #include "lazy/product_threads.h"
 
 namespace torch_lazy::lazy {
@@ -57,6 +59,8 @@ BoundPlan::Matmul BoundPlan::BindMatmul(const codegen::Step& step, absl::Span<co
   return {bind(step.x, rows, inner), bind(step.y, inner, columns), bind(step.result, rows, columns), nullptr};
 }
 
+BoundPlan::~BoundPlan() = default;
+
 const PackedConvolution* BoundPlan::ConvolutionOf(const ir::Node& call) const {
   if (!IsPacked(call)) return nullptr;
   const auto found = std::find_if(lowered_.convolutions.begin(), lowered_.convolutions.end(),
@@ -64,55 +68,6 @@ const PackedConvolution* BoundPlan::ConvolutionOf(const ir::Node& call) const {
   LAZY_CHECK(found != lowered_.convolutions.end(), "call ", call.attrs.index, " is no packed convolution");
   return &*found;
 }
-
-// The contents of the trace's slots move in, and what is no output moves back at the end, be it an exception, with the bytes
-// that were saved.
-class BoundPlan::Memory {
- public:
-  Memory(const BoundPlan& plan, Trace* trace) : plan_(plan), trace_(*trace), contents_(plan.plan_.buffers.size()) {
-    ForEachParam([](c10::Storage* slot, c10::Storage* content) { *content = std::move(*slot); });
-  }
-  ~Memory() {
-    for (const auto& [buffer, saved] : saved_) CopyContent(Content(buffer), saved, saved.nbytes());
-    ForEachParam([](c10::Storage* slot, c10::Storage* content) {
-      if (!*slot) *slot = std::move(*content);
-    });
-  }
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-
-  c10::Storage& Content(int32_t buffer) {
-    c10::Storage& content = contents_[buffer];
-    if (!content) content = NewContent(plan_.size_bytes_[buffer]);
-    return content;
-  }
-  void* Address(int32_t buffer) { return Content(buffer).unsafeGetStorageImpl()->_mutable_data_ptr_no_checks().get(); }
-  void Set(int32_t buffer, c10::Storage content) { contents_[buffer] = std::move(content); }
-  void Free(int32_t buffer) { contents_[buffer] = c10::Storage(); }
-  void Save(int32_t buffer) {
-    c10::Storage saved = NewContent(Content(buffer).nbytes());
-    CopyContent(saved, Content(buffer), saved.nbytes());
-    saved_.emplace_back(buffer, std::move(saved));
-  }
-  void Keep() { saved_.clear(); }  // what has been written is right
-
-  std::vector<double> numbers;  // per scalar of the graph
-
- private:
-  template <typename Do>
-  void ForEachParam(const Do& run) {
-    const std::vector<codegen::BufferSpec>& buffers = plan_.plan_.buffers;
-    for (size_t b = 0; b < buffers.size(); ++b) {
-      if (buffers[b].kind != codegen::BufferSpec::Kind::kParam) continue;
-      run(&trace_.slots[plan_.lowered_.param_slots[buffers[b].index]].content, &contents_[b]);
-    }
-  }
-
-  const BoundPlan& plan_;
-  Trace& trace_;
-  std::vector<c10::Storage> contents_;  // null until first needed
-  std::vector<std::pair<int32_t, c10::Storage>> saved_;
-};
 
 BoundPlan::BoundPlan(const Entry& entry, const LoweredTrace& lowered, const PlannedGraph& planned)
     : entry_(entry), lowered_(lowered), plan_(planned.plan()), graph_(planned.graph()) {
@@ -152,6 +107,7 @@ BoundPlan::BoundPlan(const Entry& entry, const LoweredTrace& lowered, const Plan
   if (!planned.dump_folder().empty()) {
     page_ = std::make_unique<StepPage>(planned.dump_folder(), graph_, plan_, size_bytes_);
   }
+  graphed_ = GraphedPlan::For(*this);
 }
 
 // The storage may be dead, and its memory wanted. While a call may still fail, all is kept for the interpreter.
@@ -247,7 +203,7 @@ std::vector<double> NumbersOf(const LoweredTrace& lowered, const Trace& trace) {
   return numbers;
 }
 
-void BoundPlan::RunLaunch(const Launch& launch, Memory* memory) const {
+void BoundPlan::RunLaunch(const Launch& launch, PlanMemory* memory) const {
   if (launch.instances.empty()) return;
   std::vector<void*> pointers(launch.buffers.size());
   for (size_t i = 0; i < pointers.size(); ++i) {
@@ -271,7 +227,7 @@ void BoundPlan::RunLaunch(const Launch& launch, Memory* memory) const {
 }
 
 // The library calls that ATen makes for `mm` and `bmm`; a product of no terms is 0.
-void BoundPlan::RunMatmul(size_t step, Memory* memory) const {
+void BoundPlan::RunMatmul(size_t step, PlanMemory* memory) const {
   if (!backends::Get().computes()) return;
   const codegen::Step& plan_step = plan_.steps[step];
   const Matmul& matmul = matmuls_[step];
@@ -296,7 +252,7 @@ void BoundPlan::RunMatmul(size_t step, Memory* memory) const {
   }
 }
 
-void BoundPlan::RunConvolution(size_t step, Memory* memory) const {
+void BoundPlan::RunConvolution(size_t step, PlanMemory* memory) const {
   if (!backends::Get().computes()) return;
   const codegen::Step& plan_step = plan_.steps[step];
   const bool adds = plan_step.operands.size() == 2;
@@ -305,7 +261,7 @@ void BoundPlan::RunConvolution(size_t step, Memory* memory) const {
   if (!adds) memory->Set(plan_step.results[0], std::move(result));
 }
 
-void BoundPlan::RunCall(size_t step, Trace* trace, Memory* memory) const {
+void BoundPlan::RunCall(size_t step, Trace* trace, PlanMemory* memory) const {
   if (!backends::Get().computes()) return;
   const codegen::Step& plan_step = plan_.steps[step];
   const ir::Node& node = graph_.node(plan_step.call);
@@ -335,7 +291,7 @@ void BoundPlan::RunCall(size_t step, Trace* trace, Memory* memory) const {
   }
 }
 
-void BoundPlan::RunStep(size_t step, Trace* trace, Memory* memory) const {
+void BoundPlan::RunStep(size_t step, Trace* trace, PlanMemory* memory) const {
   if (step == failing_end_) memory->Keep();
   for (const int32_t buffer : saves_[step]) memory->Save(buffer);
   if (plan_.steps[step].kind == codegen::Step::Kind::kLaunch) {
@@ -351,9 +307,26 @@ void BoundPlan::RunStep(size_t step, Trace* trace, Memory* memory) const {
   for (const int32_t buffer : last_reads_[step]) memory->Free(buffer);
 }
 
+size_t BoundPlan::LaunchBytes() const {
+  size_t size_bytes = 0;
+  for (const Launch& launch : launches_) {
+    if (!launch.instances.empty()) size_bytes += backends::Get().LaunchBytes(launch.instances);
+  }
+  return size_bytes;
+}
+
+std::vector<double> BoundPlan::ScalarsOfLaunches(absl::Span<const double> numbers) const {
+  std::vector<double> scalars;
+  for (const Launch& launch : launches_) {
+    for (const int32_t scalar : launch.scalars) scalars.push_back(numbers[scalar]);
+  }
+  return scalars;
+}
+
 bool BoundPlan::Run(Trace* trace) const {
+  if (graphed_ != nullptr && graphed_->Run(trace)) return true;
   const OneProductThread one(runs_ahead_);
-  Memory memory(*this, trace);
+  PlanMemory memory(plan_, lowered_, size_bytes_, trace);
   memory.numbers = NumbersOf(lowered_, *trace);
   size_t step = 0;
   StepClock clock(page_.get());

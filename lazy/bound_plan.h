@@ -15,12 +15,16 @@
 
 namespace torch_lazy::lazy {
 
+class GraphedPlan;
+class PlanMemory;
+
 // The numbers of a run, per scalar of the graph; integers bit-cast.
 std::vector<double> NumbersOf(const LoweredTrace& lowered, const Trace& trace);
 
 class BoundPlan {
  public:
   BoundPlan(const Entry& entry, const LoweredTrace& lowered, const PlannedGraph& planned);
+  ~BoundPlan();
 
   // Runs on the trace's slots and leaves the outputs in them. False if a call has failed: then the slots are as they were.
   // Raises what cannot be undone.
@@ -31,6 +35,7 @@ class BoundPlan {
   bool runs_ahead() const { return runs_ahead_; }
 
  private:
+  friend class GraphedPlan;
   // The instances of a launch; their pointers stand one after the other.
   struct Launch {
     std::vector<int32_t> buffers, scalars;
@@ -42,18 +47,19 @@ class BoundPlan {
     Geometry x, y, result;
     TunedProduct* tuned = nullptr;  // null: ATen's own way
   };
-  class Memory;  // what the buffers of one run are
   static Matmul BindMatmul(const codegen::Step& step, absl::Span<const int64_t> symbols);
   const PackedConvolution* ConvolutionOf(const ir::Node& call) const;
   void FindSaves();
   void FindLastReads();
   void TuneProducts();
   bool IsShort() const;
-  void RunStep(size_t step, Trace* trace, Memory* memory) const;
-  void RunLaunch(const Launch& launch, Memory* memory) const;
-  void RunMatmul(size_t step, Memory* memory) const;
-  void RunCall(size_t step, Trace* trace, Memory* memory) const;
-  void RunConvolution(size_t step, Memory* memory) const;
+  size_t LaunchBytes() const;  // of arguments, for Backend::BeginRecord
+  std::vector<double> ScalarsOfLaunches(absl::Span<const double> numbers) const;  // one after the other
+  void RunStep(size_t step, Trace* trace, PlanMemory* memory) const;
+  void RunLaunch(const Launch& launch, PlanMemory* memory) const;
+  void RunMatmul(size_t step, PlanMemory* memory) const;
+  void RunCall(size_t step, Trace* trace, PlanMemory* memory) const;
+  void RunConvolution(size_t step, PlanMemory* memory) const;
 
   const Entry& entry_;
   const LoweredTrace& lowered_;
@@ -70,6 +76,7 @@ class BoundPlan {
   std::vector<std::vector<int32_t>> last_reads_;  // per step: parameters that nothing writes and nothing later reads
   bool runs_ahead_ = false;
   std::unique_ptr<StepPage> page_;                // null without option dump
+  std::unique_ptr<GraphedPlan> graphed_;          // null where there are no graphs
 };
 
 }  // namespace torch_lazy::lazy

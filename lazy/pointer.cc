@@ -7,6 +7,7 @@
 #include <c10/core/impl/COWDeleter.h>
 
 #include "lazy/eager_device.h"
+#include "lazy/graph_home.h"
 #include "lazy/storage.h"
 
 namespace torch_lazy::lazy {
@@ -47,6 +48,7 @@ c10::DataPtr StorageAllocator::allocate(size_t size_bytes) {
   }
   c10::Storage content = Sync(storage, "data_ptr", /*writes=*/true);
   storage->Expose();
+  MoveOut(content.unsafeGetStorageImpl());
   SharedContext().increment_refcount();
   void* const address = content.mutable_data();
   return c10::DataPtr(address, new c10::Storage(std::move(content)), &DeleteStorage, device);

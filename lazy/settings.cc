@@ -5,11 +5,38 @@
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/ScalarTypeToTypeMeta.h>
 
+#include "lazy/eager_device.h"
+
 namespace torch_lazy::lazy {
 namespace {
 
 constexpr uint32_t kDeterministic = 1 << 8;  // above the dtype
 constexpr uint32_t kWarnOnly = 1 << 9;
+// Of calls on a GPU.
+constexpr uint32_t kTf32Products = 1 << 10;
+constexpr uint32_t kTf32Convolutions = 1 << 11;
+constexpr uint32_t kCudnn = 1 << 12;
+constexpr uint32_t kCudnnBenchmark = 1 << 13;
+constexpr uint32_t kCudnnDeterministic = 1 << 14;
+constexpr uint32_t kGpu = kTf32Products | kTf32Convolutions | kCudnn | kCudnnBenchmark | kCudnnDeterministic;
+
+uint32_t GpuSettings(const at::Context& context) {
+  const auto is_tf32 = [&](at::Float32Op op) {
+    return context.float32Precision(at::Float32Backend::CUDA, op) == at::Float32Precision::TF32;
+  };
+  return (is_tf32(at::Float32Op::MATMUL) ? kTf32Products : 0) | (is_tf32(at::Float32Op::CONV) ? kTf32Convolutions : 0) |
+         (context.userEnabledCuDNN() ? kCudnn : 0) | (context.benchmarkCuDNN() ? kCudnnBenchmark : 0) |
+         (context.deterministicCuDNN() ? kCudnnDeterministic : 0);
+}
+
+void SetGpuSettings(uint32_t settings, uint32_t changed) {
+  at::Context& context = at::globalContext();
+  if ((changed & kTf32Products) != 0) context.setAllowTF32CuBLAS((settings & kTf32Products) != 0);
+  if ((changed & kTf32Convolutions) != 0) context.setAllowTF32CuDNN((settings & kTf32Convolutions) != 0);
+  if ((changed & kCudnn) != 0) context.setUserEnabledCuDNN((settings & kCudnn) != 0);
+  if ((changed & kCudnnBenchmark) != 0) context.setBenchmarkCuDNN((settings & kCudnnBenchmark) != 0);
+  if ((changed & kCudnnDeterministic) != 0) context.setDeterministicCuDNN((settings & kCudnnDeterministic) != 0);
+}
 
 void Set(uint32_t settings) {
   const uint32_t changed = settings ^ CurrentSettings();
@@ -17,6 +44,7 @@ void Set(uint32_t settings) {
   if ((changed & (kDeterministic | kWarnOnly)) != 0) {
     at::globalContext().setDeterministicAlgorithms((settings & kDeterministic) != 0, (settings & kWarnOnly) != 0);
   }
+  if ((changed & kGpu) != 0) SetGpuSettings(settings, changed);
 }
 
 }  // namespace
@@ -25,7 +53,8 @@ uint32_t CurrentSettings() {
   const at::Context& context = at::globalContext();
   return static_cast<uint32_t>(c10::get_default_dtype_as_scalartype()) |
          (context.deterministicAlgorithms() ? kDeterministic : 0) |
-         (context.deterministicAlgorithmsWarnOnly() ? kWarnOnly : 0);
+         (context.deterministicAlgorithmsWarnOnly() ? kWarnOnly : 0) |
+         (IsOnHost() ? 0 : GpuSettings(context));
 }
 
 UseSettings::UseSettings(uint32_t settings) : before_(CurrentSettings()) { Set(settings); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Settings of PyTorch that decide what a call does.
 //
-// The default dtype decides that of 1 / 2, determinism what a kernel does or refuses. They belong to the operator in a
+// The default dtype decides that of 1 / 2, determinism what a kernel does or refuses, TF32 and cuDNN's flags what a GPU does. They belong to the operator in a
 // call's first word, so that other settings walk another path. A trace is recorded and run under the same: a change cuts it.
 #pragma once
 

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What libtorch_lazy_cuda.so gives: the one part that needs PyTorch's CUDA libraries, opened where CUDA works.
+#pragma once
+
+namespace torch_lazy::lazy {
+
+// Work captured once, to be asked for again by one call. All graphs share a pool of memory.
+struct CudaGraphs {
+  // From now on the thread's work is captured, on a stream that is the current one until then. Throws.
+  void* (*begin)();
+  // The former stream is current again. Throws if something was done that cannot be captured; the graph is destroyed then.
+  void (*end)(void* graph);
+  void (*replay)(void* graph);  // on the current stream
+  void (*destroy)(void* graph);
+};
+
+// Null where there are none: on the host, or without the library.
+const CudaGraphs* FindCudaGraphs();
+
+}  // namespace torch_lazy::lazy

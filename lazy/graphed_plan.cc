@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lazy/graphed_plan.h"
+
+#include <algorithm>
+
+#include "backends/registry.h"
+#include "base/flags.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "lazy/bound_plan.h"
+#include "lazy/eager_device.h"
+#include "lazy/memory.h"
+
+namespace torch_lazy::lazy {
+namespace {
+
+constexpr size_t kFewestSteps = 3;
+constexpr int kFirstRuns = 2;
+constexpr int kMostCaptures = 6;
+
+// Null: it has no memory yet.
+const void* AddressOf(const c10::Storage& content) {
+  if (!content) return nullptr;
+  return content.nbytes() == 0 ? &kFirstRuns : content.data();
+}
+
+bool IsSame(const c10::IValue& a, const c10::IValue& b) {
+  if (a.isInt() && b.isInt()) return a.toInt() == b.toInt();
+  if (a.isBool() && b.isBool()) return a.toBool() == b.toBool();
+  return a.isDouble() && b.isDouble() && a.toDouble() == b.toDouble();
+}
+
+}  // namespace
+
+std::unique_ptr<GraphedPlan> GraphedPlan::For(const BoundPlan& plan) {
+  const CudaGraphs* graphs = FindCudaGraphs();
+  if (graphs == nullptr || plan.plan_.steps.size() < kFewestSteps || plan.page_ != nullptr) return nullptr;
+  return std::unique_ptr<GraphedPlan>(new GraphedPlan(plan, *graphs));
+}
+
+GraphedPlan::GraphedPlan(const BoundPlan& plan, const CudaGraphs& graphs) : plan_(plan), graphs_(graphs) {
+  std::vector<bool> is_written(plan.plan_.buffers.size());
+  for (const codegen::Step& step : plan.plan_.steps) {
+    for (const int32_t buffer : step.results) {
+      if (buffer >= 0) is_written[buffer] = true;
+    }
+    for (const codegen::Instance& instance : step.instances) {
+      for (const int32_t buffer : instance.written) is_written[buffer] = true;
+    }
+  }
+  for (size_t b = 0; b < plan.plan_.buffers.size(); ++b) {
+    const codegen::BufferSpec& buffer = plan.plan_.buffers[b];
+    if (buffer.kind != codegen::BufferSpec::Kind::kParam) continue;
+    params_.push_back({static_cast<int32_t>(b), plan.lowered_.param_slots[buffer.index], is_written[b]});
+  }
+  for (size_t k = 0; k < plan.plan_.outputs.size(); ++k) {
+    results_.push_back({plan.lowered_.output_slots[k], plan.plan_.outputs[k], nullptr});
+    const codegen::BufferSpec& buffer = plan.plan_.buffers[plan.plan_.outputs[k]];
+    const bool is_param = buffer.kind == codegen::BufferSpec::Kind::kParam;
+    if (is_param && plan.lowered_.param_slots[buffer.index] != results_.back().slot) refused_ = true;  // takes another's memory
+  }
+}
+
+GraphedPlan::~GraphedPlan() { Drop(); }
+
+void GraphedPlan::Drop() {
+  if (graph_ == nullptr) return;
+  graphs_.destroy(std::exchange(graph_, nullptr));
+  record_.reset();
+  for (Result& result : results_) result.home.reset();
+}
+
+void GraphedPlan::Refuse(const char* why) {
+  LAZY_LOG(1, "no graph: ", why);
+  refused_ = true;
+  Drop();
+  for (Param& param : params_) param.home = c10::Storage();
+}
+
+// Which parameters move. False if some have no memory yet.
+bool GraphedPlan::NoteAddresses(const Trace& trace) {
+  for (Param& param : params_) {
+    const void* const address = AddressOf(trace.slots[param.slot].content);
+    if (address == nullptr) return false;
+    if (runs_ > 0 && address != param.address) param.moves = true;
+    param.address = address;
+  }
+  return true;
+}
+
+// Of calls that ATen runs: these become part of a graph.
+std::vector<c10::IValue> GraphedPlan::NumbersOfCalls(const Trace& trace) const {
+  std::vector<c10::IValue> numbers;
+  for (const codegen::Step& step : plan_.plan_.steps) {
+    if (step.kind != codegen::Step::Kind::kCall) continue;
+    const TrieNode& call = *plan_.entry_.calls()[static_cast<size_t>(plan_.graph_.node(step.call).attrs.index)];
+    for (const int16_t arg : call.number_args) numbers.push_back(trace.Argument(call, arg));
+  }
+  return numbers;
+}
+
+bool GraphedPlan::Run(Trace* trace) {
+  const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock() || refused_) return false;
+  if (graph_ != nullptr) {
+    const bool stays = std::all_of(params_.begin(), params_.end(), [&](const Param& param) {
+      const void* const address = AddressOf(trace->slots[param.slot].content);
+      return address != nullptr && (param.moves || address == param.address);
+    });
+    const std::vector<c10::IValue> numbers = NumbersOfCalls(*trace);
+    if (!std::equal(numbers.begin(), numbers.end(), numbers_of_calls_.begin(), &IsSame)) {
+      Refuse("a number among the arguments of a call changes");
+      return false;
+    }
+    if (!stays) Drop();
+  }
+  if (graph_ == nullptr) {
+    if (!NoteAddresses(*trace) || runs_++ < kFirstRuns) return false;
+    if (!Capture(trace)) return false;
+  }
+  Replay(trace);
+  return true;
+}
+
+bool GraphedPlan::Capture(Trace* trace) {
+  if (++captures_ > kMostCaptures) return Refuse("addresses go on changing"), false;
+  numbers_of_calls_ = NumbersOfCalls(*trace);
+  for (const c10::IValue& number : numbers_of_calls_) {
+    if (!IsSame(number, number)) return Refuse("a call takes a number from the host's memory"), false;
+  }
+  for (Param& param : params_) {
+    if (!param.moves) continue;
+    if (param.is_written) return Refuse("a parameter that is written is never twice at one address"), false;
+    if (!param.home) param.home = NewContent(trace->slots[param.slot].content.nbytes());
+  }
+  std::vector<c10::Storage> contents;
+  for (const Param& param : params_) contents.push_back(trace->slots[param.slot].content);
+  PlanMemory memory(plan_.plan_, plan_.lowered_, plan_.size_bytes_, trace);
+  memory.numbers = NumbersOf(plan_.lowered_, *trace);
+  for (const Param& param : params_) {
+    if (param.moves) memory.Set(param.buffer, param.home);
+  }
+  const bool captured = CaptureSteps(trace, &memory);
+  for (Result& result : results_) {
+    const bool is_param = plan_.plan_.buffers[result.buffer].kind == codegen::BufferSpec::Kind::kParam;
+    if (captured && !is_param) result.home = std::make_unique<GraphHome>(memory.Content(result.buffer));
+  }
+  for (size_t k = 0; k < params_.size(); ++k) memory.Set(params_[k].buffer, std::move(contents[k]));
+  return captured;
+}
+
+bool GraphedPlan::CaptureSteps(Trace* trace, PlanMemory* memory) {
+  backends::Backend& backend = backends::Get();
+  record_ = backend.BeginRecord(plan_.LaunchBytes());
+  std::string failure;
+  void* const graph = graphs_.begin();
+  try {
+    for (size_t step = 0; step < plan_.plan_.steps.size(); ++step) plan_.RunStep(step, trace, memory);
+    memory->Keep();
+  } catch (const std::exception& error) {
+    failure = error.what();
+  }
+  backend.EndRecord();
+  try {
+    graphs_.end(graph);
+    graph_ = graph;
+  } catch (const std::exception& error) {
+    failure += error.what();
+  }
+  if (!failure.empty()) Refuse(failure.c_str());
+  return graph_ != nullptr;
+}
+
+void GraphedPlan::Replay(Trace* trace) {
+  record_->Update(plan_.ScalarsOfLaunches(NumbersOf(plan_.lowered_, *trace)));
+  for (const Param& param : params_) {
+    if (param.moves) CopyContent(param.home, trace->slots[param.slot].content, param.home.nbytes());
+  }
+  for (Result& result : results_) {
+    if (result.home != nullptr) result.home->Vacate();
+  }
+  graphs_.replay(graph_);
+  base::Count(base::Counter::kGraphReplays);
+  for (Result& result : results_) {
+    c10::Storage& content = trace->slots[result.slot].content;
+    if (result.home != nullptr) content = result.home->Lend();
+  }
+}
+
+}  // namespace torch_lazy::lazy

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// A bound plan as one CUDA graph.
+//
+// Note [Graphs]
+// A plan runs twice by single launches. The third run is captured, and it and all later ones are one call. A graph reads and
+// writes fixed addresses:
+// - a parameter that was at one address in two runs (weights, an optimizer's state) is read and written there, and is asked
+//   for its address at each replay. One that was not, or is not, is copied to a home that the graph keeps, and captured anew;
+// - a result lies in a home (graph_home.h);
+// - numbers, and the tables of launches of many kernels, lie in memory that the graph's kernels read.
+// What cannot be captured (a call that waits, numbers among the arguments of ATen's calls that change, parameters that are
+// written and never twice at one address) goes on by single launches.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "backends/backend.h"
+#include "lazy/cuda_graphs.h"
+#include "lazy/graph_home.h"
+#include "lazy/plan_memory.h"
+#include "lazy/trace.h"
+
+namespace torch_lazy::lazy {
+
+class BoundPlan;
+
+class GraphedPlan {
+ public:
+  // Null where there are no graphs, or the plan is too short for one.
+  static std::unique_ptr<GraphedPlan> For(const BoundPlan& plan);
+  ~GraphedPlan();
+
+  // True if the trace has run, as by the plan. False: let the plan run it.
+  bool Run(Trace* trace);
+
+ private:
+  struct Param {
+    int32_t buffer, slot;
+    bool is_written;
+    const void* address = nullptr;  // in the run before, or as captured
+    bool moves = false;             // its address changes
+    c10::Storage home = {};         // where the graph reads one that moves
+  };
+  struct Result {
+    int32_t slot, buffer;
+    std::unique_ptr<GraphHome> home;  // null: a parameter written in place
+  };
+
+  GraphedPlan(const BoundPlan& plan, const CudaGraphs& graphs);
+  bool NoteAddresses(const Trace& trace);
+  bool Capture(Trace* trace);
+  bool CaptureSteps(Trace* trace, PlanMemory* memory);
+  void Replay(Trace* trace);
+  void Drop();
+  void Refuse(const char* why);
+  std::vector<c10::IValue> NumbersOfCalls(const Trace& trace) const;
+
+  const BoundPlan& plan_;
+  const CudaGraphs& graphs_;
+  std::mutex mutex_;  // over what follows, for a whole run
+  std::vector<Param> params_;
+  std::vector<Result> results_;
+  int runs_ = 0;
+  int captures_ = 0;
+  bool refused_ = false;
+  void* graph_ = nullptr;
+  std::unique_ptr<backends::LaunchRecord> record_;
+  std::vector<c10::IValue> numbers_of_calls_;  // as captured
+};
+
+}  // namespace torch_lazy::lazy
