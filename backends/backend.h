@@ -44,6 +44,8 @@ class Backend {
   virtual ~Backend() = default;
   // What kernels' text must be written for.
   virtual codegen::Target target() const { return codegen::Target::kCpu; }
+  // Contents of its memory are the host's to read and write.
+  virtual bool on_host() const { return true; }
   // Starts compiling the kernels that are not known by name yet (memory, then disk), all in one or
   // two processes. Returns at once; with `wait` the compiler runs at normal priority and the call
   // returns when it is done.

@@ -3,14 +3,24 @@
 
 #include "backends/cpu/cpu_backend.h"
 #include "backends/null/null_backend.h"
+#include "backends/stand_in/stand_in_backend.h"
 #include "base/flags.h"
 
 namespace torch_lazy::backends {
 
 Backend& Get() {
-  static Backend* const backend = [] {
-    return base::Backend() == base::BackendChoice::kNull ? static_cast<Backend*>(new NullBackend)
-                                                         : new CpuBackend;
+  static Backend* const backend = []() -> Backend* {
+    switch (base::Backend()) {
+      case base::BackendChoice::kNull:
+        return new NullBackend;
+      case base::BackendChoice::kStandIn:
+        return new StandInBackend;
+      case base::BackendChoice::kAuto:
+      case base::BackendChoice::kCpu:
+      case base::BackendChoice::kCuda:
+        return new CpuBackend;
+    }
+    return nullptr;
   }();
   return *backend;
 }

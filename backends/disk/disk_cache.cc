@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cpu/disk_cache.h"
+#include "backends/disk/disk_cache.h"
 
 #include <unistd.h>
 
@@ -13,7 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
-#include "backends/cpu/files.h"
+#include "backends/disk/files.h"
 #include "base/fingerprint.h"
 #include "base/flags.h"
 #include "base/log.h"
