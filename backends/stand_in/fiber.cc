@@ -17,7 +17,8 @@ thread_local Fiber* starting = nullptr;
 #if defined(__x86_64__)
 
 // swapcontext asks the system for the signal mask, which takes a hundred times as long. What a
-// called function must keep is all there is to keep.
+// called function must keep is all there is to keep. It jumps, since a processor predicts a return
+// to go where the last call came from.
 extern "C" void lazy_switch_stack(void** from, void* to);
 asm(R"(
 .text
@@ -39,7 +40,8 @@ lazy_switch_stack:
   popq %r12
   popq %rbx
   popq %rbp
-  ret
+  popq %rcx
+  jmp *%rcx
 .size lazy_switch_stack, .-lazy_switch_stack
 )");
 

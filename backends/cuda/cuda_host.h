@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the CUDA backend needs of PyTorch, as a table: it knows no header of LibTorch.
+#pragma once
+
+#include <cstddef>
+
+namespace torch_lazy::backends {
+
+struct CudaHost {
+  int device;
+  // PyTorch's caching allocator, on the calling thread's current stream. Null: there is no memory.
+  void* (*allocate)(size_t size_bytes);
+  void (*free)(void* memory, size_t size_bytes);
+  void* (*stream)();  // CUstream of the calling thread's current stream
+};
+
+}  // namespace torch_lazy::backends
