@@ -51,7 +51,7 @@ class LaunchRecord {
 class Backend {
  public:
   virtual ~Backend() = default;
-  // Contents are the host's memory.
+  // Contents are the host's memory, to read and write.
   virtual bool on_host() const { return true; }
   // What kernels' text must be written for.
   virtual codegen::Target target() const { return codegen::Target::kCpu; }

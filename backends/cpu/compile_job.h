@@ -14,7 +14,7 @@
 #include "absl/time/time.h"
 #include "backends/cpu/child.h"
 #include "backends/cpu/compiler.h"
-#include "backends/cpu/files.h"
+#include "backends/disk/files.h"
 #include "codegen/plan.h"
 
 namespace torch_lazy::backends {

@@ -86,7 +86,7 @@ DiskCache* KernelTable::Cache() {
   if (!compiler.ok()) return nullptr;  // then nothing can be said about what the disk holds either
   const std::string root = CacheRoot();
   if (!cache_.has_value() || cache_->root() != root || cache_->key() != compiler->key) {
-    cache_.emplace(root, compiler->key);
+    cache_.emplace(root, kLibraries, compiler->key);
   }
   return &*cache_;
 }
@@ -201,7 +201,7 @@ void KernelTable::Run(const Jobs& jobs, bool idle) {
 
 void KernelTable::Store(const CompileJob& job, const std::string& library) {
   absl::MutexLock lock(&mutex_);
-  if (DiskCache* cache = Cache()) cache->Store(job.kernels(), library);
+  if (DiskCache* cache = Cache()) cache->Store(job.kernels(), ReadFile(library));
 }
 
 void KernelTable::Enter(const CompileJob& job,

@@ -18,8 +18,8 @@
 #include "absl/types/span.h"
 #include "backends/backend.h"
 #include "backends/cpu/compile_job.h"
-#include "backends/cpu/disk_cache.h"
-#include "backends/cpu/files.h"
+#include "backends/disk/disk_cache.h"
+#include "backends/disk/files.h"
 
 namespace torch_lazy::backends {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the CUDA backend needs of PyTorch, which it does not know.
+// What the CUDA backend needs of PyTorch, as a table: it knows no header of LibTorch.
 #pragma once
 
 #include <cstddef>
@@ -7,10 +7,11 @@
 namespace torch_lazy::backends {
 
 struct CudaHost {
-  int device;                           // index
-  void* (*allocate)(size_t size_bytes);  // from PyTorch's caching allocator; throws without memory
+  int device;
+  // PyTorch's caching allocator, on the calling thread's current stream. Null: there is no memory.
+  void* (*allocate)(size_t size_bytes);
   void (*free)(void* memory, size_t size_bytes);
-  void* (*stream)();  // CUstream: the calling thread's current one
+  void* (*stream)();  // CUstream of the calling thread's current stream
 };
 
 }  // namespace torch_lazy::backends

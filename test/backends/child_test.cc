@@ -13,7 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/compile_job.h"
-#include "backends/cpu/files.h"
+#include "backends/disk/files.h"
 #include "base/flags.h"
 #include "test/backends/kernel.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cpu/disk_cache.h"
+#include "backends/disk/disk_cache.h"
 
 #include <unistd.h>
 
@@ -13,7 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
-#include "backends/cpu/files.h"
+#include "backends/disk/files.h"
 #include "base/fingerprint.h"
 #include "base/flags.h"
 #include "base/log.h"
@@ -25,7 +25,6 @@ namespace {
 constexpr int64_t kMostBytes = int64_t{512}
                                << 20;  // of one key's folder; the batches longest unused go first
 constexpr char kIndex[] = ".index";
-constexpr char kLibrary[] = ".so";
 constexpr char kLocks[] = "/locks";
 constexpr char kWords[] = "/words";
 
@@ -42,28 +41,28 @@ std::string IndexText(const std::string& key, absl::Span<const codegen::Kernel> 
 
 // Removes what killed processes have left, and the batches longest unused until the folder is small
 // enough.
-void Trim(const std::string& folder) {
+void Trim(const std::string& folder, const char* ending) {
   const int64_t long_ago = absl::ToUnixNanos(absl::Now() - absl::Hours(1));
   for (const FileInfo& file : ListFiles(absl::StrCat(folder, kLocks))) {
     if (file.changed_at < long_ago) unlink(file.path.c_str());
   }
   int64_t total = 0;
-  std::vector<FileInfo> libraries;
+  std::vector<FileInfo> batches;
   for (const FileInfo& file : ListFiles(folder)) {
     if (absl::EndsWith(file.path, kUnfinished) && file.changed_at < long_ago) {
       unlink(file.path.c_str());
       continue;
     }
     total += file.size_bytes;
-    if (absl::EndsWith(file.path, kLibrary)) libraries.push_back(file);
+    if (absl::EndsWith(file.path, ending)) batches.push_back(file);
   }
-  std::sort(libraries.begin(), libraries.end(),
+  std::sort(batches.begin(), batches.end(),
             [](const FileInfo& a, const FileInfo& b) { return a.changed_at < b.changed_at; });
-  for (const FileInfo& library : libraries) {
+  for (const FileInfo& batch : batches) {
     if (total <= kMostBytes) return;
-    unlink(absl::StrCat(absl::StripSuffix(library.path, kLibrary), kIndex).c_str());
-    unlink(library.path.c_str());
-    total -= library.size_bytes;
+    unlink(absl::StrCat(absl::StripSuffix(batch.path, ending), kIndex).c_str());
+    unlink(batch.path.c_str());
+    total -= batch.size_bytes;
   }
 }
 
@@ -78,10 +77,11 @@ std::string CacheRoot() {
   return home.empty() ? "" : absl::StrCat(home, "/.cache/torch_lazy");
 }
 
-DiskCache::DiskCache(std::string root, std::string key)
-    : root_(std::move(root)), key_(std::move(key)) {
+DiskCache::DiskCache(std::string root, const CodeFiles& files, std::string key)
+    : root_(std::move(root)), files_(files), key_(std::move(key)) {
   if (root_.empty()) return;
-  const std::string folder = absl::StrCat(root_, "/cpu-", base::FingerprintOf(key_).ToString());
+  const std::string folder =
+      absl::StrCat(root_, "/", files_.target, "-", base::FingerprintOf(key_).ToString());
   absl::Status made = MakePrivateFolder(root_);
   if (made.ok()) made = MakePrivateFolder(folder);
   if (made.ok()) made = MakePrivateFolder(absl::StrCat(folder, kLocks));
@@ -101,7 +101,7 @@ std::string DiskCache::Find(const codegen::Kernel& kernel) {
   if (found == places_.end()) return "";
   if (found->second.source_fingerprint != base::FingerprintOf(kernel.source).ToString()) return "";
   const std::string batch = found->second.batch;
-  if (Check(batch)) return absl::StrCat(batch, kLibrary);
+  if (Check(batch)) return absl::StrCat(batch, files_.ending);
   Drop(batch);
   return "";
 }
@@ -138,11 +138,11 @@ bool DiskCache::Check(const std::string& batch) {
   const auto known = checked_.find(batch);
   if (known != checked_.end()) return known->second;
   const std::vector<std::string> lines = absl::StrSplit(ReadFile(batch + kIndex), '\n');
-  const std::string bytes = ReadFile(batch + kLibrary);
+  const std::string bytes = ReadFile(batch + files_.ending);
   const std::string expected =
       absl::StrCat(bytes.size(), " ", base::FingerprintOf(bytes).ToString());
   const bool whole = lines.size() > 1 && lines[1] == expected;
-  if (whole) TouchFile(batch + kLibrary);
+  if (whole) TouchFile(batch + files_.ending);
   checked_[batch] = whole;
   return whole;
 }
@@ -150,14 +150,14 @@ bool DiskCache::Check(const std::string& batch) {
 void DiskCache::Drop(const std::string& batch) {
   LAZY_LOG(1, "disk cache: dropped ", batch);
   unlink((batch + kIndex).c_str());
-  unlink((batch + kLibrary).c_str());
+  unlink((batch + files_.ending).c_str());
   checked_.erase(batch);
   absl::erase_if(places_, [&](const auto& entry) { return entry.second.batch == batch; });
 }
 
-void DiskCache::Store(absl::Span<const codegen::Kernel> kernels, const std::string& library) {
+void DiskCache::Store(absl::Span<const codegen::Kernel> kernels, const std::string& code) {
   if (folder_.empty()) return;
-  const absl::Status written = Write(kernels, library);
+  const absl::Status written = Write(kernels, code);
   if (!written.ok()) {
     base::WarnOnce("disk cache",
                    absl::StrCat("compiled kernels are not kept on disk: ", written.message()));
@@ -186,14 +186,12 @@ std::string DiskCache::Recall(absl::string_view key) {
   return lines.size() == 3 && lines[0] == key ? lines[1] : "";
 }
 
-absl::Status DiskCache::Write(absl::Span<const codegen::Kernel> kernels,
-                              const std::string& library) {
-  const std::string bytes = ReadFile(library);
-  const std::string index = IndexText(key_, kernels, bytes);
+absl::Status DiskCache::Write(absl::Span<const codegen::Kernel> kernels, const std::string& code) {
+  const std::string index = IndexText(key_, kernels, code);
   const std::string batch = absl::StrCat(folder_, "/", base::FingerprintOf(index).ToString());
-  LAZY_RETURN_IF_ERROR(WriteFileWhole(batch + kLibrary, bytes));
+  LAZY_RETURN_IF_ERROR(WriteFileWhole(batch + files_.ending, code));
   LAZY_RETURN_IF_ERROR(WriteFileWhole(batch + kIndex, index));
-  Trim(folder_);
+  Trim(folder_, files_.ending);
   return absl::OkStatus();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cpu/files.h"
+#include "backends/disk/files.h"
 
 #include <errno.h>
 #include <fcntl.h>

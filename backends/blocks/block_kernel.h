@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// A compiled kernel of blocks of threads, whoever runs it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "codegen/plan.h"
+
+namespace torch_lazy::backends {
+
+// What BoundInstance::function points to where the target is CUDA. Lives as long as the process.
+struct BlockKernel {
+  std::string name;
+  int32_t threads = 0;
+  int64_t iterations_per_block = 1;
+  void* one = nullptr;  // the two entries, as the backend knows them
+  void* many = nullptr;
+};
+
+inline BlockKernel BlockKernelOf(const codegen::Kernel& kernel) {
+  return {kernel.name, kernel.threads, kernel.iterations_per_block, nullptr, nullptr};
+}
+
+// The text for a program of several kernels: each brings types and functions of the same names.
+inline std::string InNamespace(const codegen::Kernel& kernel) {
+  return "namespace lazy_" + kernel.name + " {\n" + kernel.source + "\n}\n";
+}
+
+}  // namespace torch_lazy::backends

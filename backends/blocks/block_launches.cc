@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/blocks/block_launches.h"
+
+#include <cstring>
+#include <limits>
+
+#include "base/check.h"
+
+namespace torch_lazy::backends {
+namespace {
+
+constexpr size_t kWord = 8;  // all of struct Arguments' members have this size
+
+size_t ArgumentsBytes(const BoundInstance& instance) {
+  return kWord * (2 + instance.buffers.size() + instance.extents.size());
+}
+
+int64_t BlocksOf(const BoundInstance& instance, const BlockKernel& kernel) {
+  return (instance.iterations - 1) / kernel.iterations_per_block + 1;
+}
+
+// Writes parts one after the other.
+class Writer {
+ public:
+  explicit Writer(char* to) : to_(to) {}
+  void Put(const void* from, size_t size_bytes) {
+    if (size_bytes != 0) std::memcpy(to_, from, size_bytes);
+    to_ += size_bytes;
+  }
+  void PutWord(uint64_t word) { Put(&word, kWord); }
+
+ private:
+  char* to_;
+};
+
+// As struct Arguments in codegen/plan.h says.
+void WriteArguments(const BoundInstance& instance, uint64_t scalars, Writer* writer) {
+  writer->PutWord(scalars);
+  writer->PutWord(static_cast<uint64_t>(instance.iterations));
+  writer->Put(instance.buffers.data(), instance.buffers.size() * kWord);
+  writer->Put(instance.extents.data(), instance.extents.size() * kWord);
+}
+
+void WriteFirstBlocks(const BlockLaunch& launch, char* to) {
+  Writer writer(to);
+  int32_t first = 0;
+  for (const BoundInstance* instance : launch.instances) {
+    writer.Put(&first, sizeof(first));
+    first += static_cast<int32_t>(BlocksOf(*instance, *launch.kernel));
+  }
+  writer.Put(&first, sizeof(first));
+}
+
+// Where the next launch's scalars begin: behind the table, if there is one.
+size_t AfterScalars(const BlockLaunch& launch, size_t end) {
+  return launch.is_many() ? launch.first_block_at + (launch.instances.size() + 2) / 2 * kWord : end;
+}
+
+}  // namespace
+
+BlockLaunches::BlockLaunches(absl::Span<const BoundInstance> instances) {
+  for (const BoundInstance& instance : instances) {
+    if (instance.iterations <= 0) continue;
+    BlockLaunch& launch = LaunchOf(static_cast<const BlockKernel*>(instance.function));
+    launch.blocks += BlocksOf(instance, *launch.kernel);
+    launch.instances.push_back(&instance);
+    LAZY_CHECK(launch.blocks <= std::numeric_limits<int32_t>::max(), launch.kernel->name, ": ",
+               launch.blocks, " blocks in one launch");
+  }
+  PlaceParts();
+}
+
+// Most launches have one kernel or a few, so a search costs less than a table.
+BlockLaunch& BlockLaunches::LaunchOf(const BlockKernel* kernel) {
+  for (BlockLaunch& launch : launches_) {
+    if (launch.kernel == kernel) return launch;
+  }
+  LAZY_CHECK(kernel != nullptr && kernel->threads > 0, "a kernel without threads is launched");
+  launches_.emplace_back().kernel = kernel;
+  return launches_.back();
+}
+
+void BlockLaunches::PlaceParts() {
+  for (BlockLaunch& launch : launches_) {
+    for (const BoundInstance* instance : launch.instances)
+      device_bytes_ += instance->scalars.size() * kWord;
+    if (!launch.is_many()) continue;
+    launch.arguments_at = device_bytes_;
+    device_bytes_ += launch.instances.size() * ArgumentsBytes(*launch.instances[0]);
+    launch.first_block_at = device_bytes_;
+    const size_t numbers = launch.instances.size() + 1;
+    device_bytes_ += (numbers + 1) / 2 * kWord;
+  }
+  size_bytes_ = device_bytes_;
+  for (BlockLaunch& launch : launches_) {
+    if (launch.is_many()) continue;
+    launch.arguments_at = size_bytes_;
+    size_bytes_ += ArgumentsBytes(*launch.instances[0]);
+  }
+}
+
+std::vector<size_t> BlockLaunches::ScalarPlaces(absl::Span<const BoundInstance> instances) const {
+  std::vector<size_t> places(instances.size());
+  size_t at = 0;
+  for (const BlockLaunch& launch : launches_) {
+    for (const BoundInstance* instance : launch.instances) {
+      places[instance - instances.data()] = at;
+      at += instance->scalars.size() * kWord;
+    }
+    at = AfterScalars(launch, at);
+  }
+  return places;
+}
+
+void BlockLaunches::Write(char* image, uint64_t address) const {
+  size_t scalars_at = 0;
+  for (const BlockLaunch& launch : launches_) {
+    Writer arguments(image + launch.arguments_at);
+    Writer scalars(image + scalars_at);
+    for (const BoundInstance* instance : launch.instances) {
+      LAZY_DCHECK(ArgumentsBytes(*instance) == ArgumentsBytes(*launch.instances[0]),
+                  launch.kernel->name, ": instances differ in their numbers of arguments");
+      WriteArguments(*instance, address + scalars_at, &arguments);
+      scalars.Put(instance->scalars.data(), instance->scalars.size() * kWord);
+      scalars_at += instance->scalars.size() * kWord;
+    }
+    if (launch.is_many()) WriteFirstBlocks(launch, image + launch.first_block_at);
+    scalars_at = AfterScalars(launch, scalars_at);
+  }
+}
+
+}  // namespace torch_lazy::backends

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// A launch's instances as launches of kernels, and the memory these read.
+//
+// Instances of one kernel are one launch: one instance goes by value, several by a table. What the
+// device reads (scalars, tables, where each instance's blocks begin) is one image, so that it takes
+// one copy.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
+#include "backends/backend.h"
+#include "backends/blocks/block_kernel.h"
+
+namespace torch_lazy::backends {
+
+struct BlockLaunch {
+  const BlockKernel* kernel = nullptr;
+  int64_t blocks = 0;
+  absl::InlinedVector<const BoundInstance*, 4> instances;
+  size_t arguments_at = 0;    // bytes from the image's start: struct Arguments of each instance
+  size_t first_block_at = 0;  // of several instances: where their blocks begin
+  bool is_many() const { return instances.size() > 1; }
+};
+
+class BlockLaunches {
+ public:
+  // In the order of their first instances; those without iterations are left out.
+  explicit BlockLaunches(absl::Span<const BoundInstance> instances);
+
+  absl::Span<const BlockLaunch> launches() const { return launches_; }
+  // The image begins with what the device reads; the arguments of single instances follow.
+  size_t size_bytes() const { return size_bytes_; }
+  size_t device_bytes() const { return device_bytes_; }
+  // `image`: memory of the host, 8-byte aligned. `address`: where the device will see it.
+  void Write(char* image, uint64_t address) const;
+  // Where in the image the scalars begin of each of the instances that it was made of.
+  std::vector<size_t> ScalarPlaces(absl::Span<const BoundInstance> instances) const;
+
+ private:
+  BlockLaunch& LaunchOf(const BlockKernel* kernel);
+  void PlaceParts();
+
+  absl::InlinedVector<BlockLaunch, 4> launches_;
+  size_t size_bytes_ = 0;
+  size_t device_bytes_ = 0;
+};
+
+}  // namespace torch_lazy::backends

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/cuda_backend.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/faults.h"
+#include "base/metrics.h"
+#include "base/status.h"
+
+namespace torch_lazy::backends {
+
+// An image of all captured launches, on the host and on the device.
+class CudaRecord final : public LaunchRecord {
+ public:
+  CudaRecord(CudaBackend* backend, size_t size_bytes)
+      : backend_(*backend),
+        image_(size_bytes / sizeof(double)),
+        device_(static_cast<char*>(backend->host_.allocate(std::max<size_t>(size_bytes, 8)))) {}
+  ~CudaRecord() override { backend_.host_.free(device_, image_.size() * sizeof(double)); }
+
+  UploadRing::Place Place(const BlockLaunches& launches,
+                          absl::Span<const BoundInstance> instances) {
+    char* const host = reinterpret_cast<char*>(image_.data()) + used_bytes_;
+    LAZY_CHECK(used_bytes_ + launches.size_bytes() <= image_.size() * sizeof(double),
+               "more arguments are captured than were announced");
+    const UploadRing::Place place{host, reinterpret_cast<uint64_t>(device_ + used_bytes_)};
+    launches.Write(place.host, place.device);
+    const std::vector<size_t> places = launches.ScalarPlaces(instances);
+    for (size_t k = 0; k < instances.size(); ++k) {
+      for (size_t s = 0; s < instances[k].scalars.size(); ++s)
+        scalars_.push_back((used_bytes_ + places[k]) / sizeof(double) + s);
+    }
+    used_bytes_ += launches.size_bytes();
+    return place;
+  }
+
+  void Update(absl::Span<const double> scalars) override {
+    LAZY_CHECK(scalars.size() == scalars_.size(), scalars.size(), " numbers for ", scalars_.size());
+    bool changed = !uploaded_;
+    for (size_t k = 0; k < scalars.size(); ++k) {
+      changed |= std::bit_cast<int64_t>(image_[scalars_[k]]) != std::bit_cast<int64_t>(scalars[k]);
+      image_[scalars_[k]] = scalars[k];
+    }
+    if (!changed || used_bytes_ == 0) return;
+    uploaded_ = true;
+    const cuda::CurrentContext current(backend_.driver_, backend_.context_);
+    const auto stream = static_cast<cuda::Stream>(backend_.host_.stream());
+    absl::MutexLock lock(&backend_.launch_mutex_);
+    const UploadRing::Place place = backend_.ring_.Take(used_bytes_, stream);
+    std::memcpy(place.host, image_.data(), used_bytes_);
+    LAZY_CHECK_CUDA(
+        backend_.driver_,
+        MemcpyHtoDAsync(reinterpret_cast<uint64_t>(device_), place.host, used_bytes_, stream),
+        "cuMemcpyHtoDAsync of ", used_bytes_, " bytes of a graph's arguments");
+  }
+
+  static thread_local CudaRecord* current;  // the thread's, from BeginRecord to EndRecord
+
+ private:
+  CudaBackend& backend_;
+  std::vector<double> image_;
+  char* const device_;
+  size_t used_bytes_ = 0;
+  std::vector<size_t> scalars_;  // where they are in the image
+  bool uploaded_ = false;
+};
+
+thread_local CudaRecord* CudaRecord::current = nullptr;
+
+absl::StatusOr<CudaBackend*> CudaBackend::Make(const CudaHost& host) {
+  LAZY_ASSIGN_OR_RETURN(const cuda::Driver* const driver, cuda::FindDriver());
+  cuda::Device device = 0;
+  LAZY_RETURN_IF_ERROR(StatusOf(*driver, driver->DeviceGet(&device, host.device),
+                                absl::StrCat("cuDeviceGet of ", host.device)));
+  int major = 0, minor = 0;
+  LAZY_RETURN_IF_ERROR(StatusOf(*driver,
+                                driver->DeviceGetAttribute(&major, cuda::kCapabilityMajor, device),
+                                "cuDeviceGetAttribute"));
+  LAZY_RETURN_IF_ERROR(StatusOf(*driver,
+                                driver->DeviceGetAttribute(&minor, cuda::kCapabilityMinor, device),
+                                "cuDeviceGetAttribute"));
+  cuda::Context context = nullptr;  // the one PyTorch uses too
+  LAZY_RETURN_IF_ERROR(StatusOf(*driver, driver->DevicePrimaryCtxRetain(&context, device),
+                                "cuDevicePrimaryCtxRetain"));
+  return new CudaBackend(*driver, host, context, absl::StrCat("sm_", major, minor));
+}
+
+CudaBackend::CudaBackend(const cuda::Driver& driver, const CudaHost& host, cuda::Context context,
+                         std::string arch)
+    : driver_(driver),
+      host_(host),
+      context_(context),
+      kernels_(std::move(arch),
+               [this](const std::string& cubin, absl::Span<BlockKernel* const> kernels) {
+                 return Load(cubin, kernels);
+               }),
+      ring_(driver, host) {}
+
+absl::Status CudaBackend::Load(const std::string& cubin,
+                               absl::Span<BlockKernel* const> kernels) const {
+  const cuda::CurrentContext current(driver_, context_);
+  cuda::Module module = nullptr;  // stays: its functions may be launched at any time
+  LAZY_RETURN_IF_ERROR(
+      StatusOf(driver_, driver_.ModuleLoadData(&module, cubin.data()), "cuModuleLoadData"));
+  const auto find = [&](const std::string& name, void** entry) {
+    cuda::Function function = nullptr;
+    const cuda::Result result = driver_.ModuleGetFunction(&function, module, name.c_str());
+    *entry = function;
+    return StatusOf(driver_, result, absl::StrCat("cuModuleGetFunction of ", name));
+  };
+  for (BlockKernel* const kernel : kernels) {
+    LAZY_RETURN_IF_ERROR(find(kernel->name, &kernel->one));
+    LAZY_RETURN_IF_ERROR(find(absl::StrCat(kernel->name, "_many"), &kernel->many));
+  }
+  return absl::OkStatus();
+}
+
+std::unique_ptr<LaunchRecord> CudaBackend::BeginRecord(size_t size_bytes) {
+  auto record = std::make_unique<CudaRecord>(this, size_bytes);
+  CudaRecord::current = record.get();
+  return record;
+}
+
+void CudaBackend::EndRecord() { CudaRecord::current = nullptr; }
+
+size_t CudaBackend::LaunchBytes(absl::Span<const BoundInstance> instances) const {
+  return BlockLaunches(instances).size_bytes();
+}
+
+void CudaBackend::Launch(absl::Span<const BoundInstance> instances) {
+  const BlockLaunches launches(instances);
+  if (launches.launches().empty()) return;
+  const cuda::CurrentContext current(driver_, context_);
+  const auto stream = static_cast<cuda::Stream>(host_.stream());
+  if (CudaRecord::current != nullptr) {
+    const UploadRing::Place image = CudaRecord::current->Place(launches, instances);
+    for (const BlockLaunch& launch : launches.launches()) Send(launch, image, stream);
+    return;
+  }
+  absl::MutexLock lock(&launch_mutex_);
+  UploadRing::Place image = {};
+  if (launches.device_bytes() != 0) {
+    image = ring_.Take(launches.size_bytes(), stream);
+  } else {
+    arguments_.resize(std::max(arguments_.size(), launches.size_bytes() / sizeof(int64_t)));
+    image.host = reinterpret_cast<char*>(arguments_.data());
+  }
+  launches.Write(image.host, image.device);
+  if (launches.device_bytes() != 0) {
+    LAZY_CHECK_CUDA(driver_,
+                    MemcpyHtoDAsync(image.device, image.host, launches.device_bytes(), stream),
+                    "cuMemcpyHtoDAsync of ", launches.device_bytes(), " bytes of arguments of ",
+                    launches.launches()[0].kernel->name);
+  }
+  for (const BlockLaunch& launch : launches.launches()) Send(launch, image, stream);
+}
+
+// The driver copies what parameters point to before it returns.
+void CudaBackend::Send(const BlockLaunch& launch, const UploadRing::Place& image,
+                       cuda::Stream stream) const {
+  base::Count(base::Counter::kKernelLaunches);
+  const BlockKernel& kernel = *launch.kernel;
+  cuda::DevicePointer table = image.device + launch.arguments_at;
+  cuda::DevicePointer first_block = image.device + launch.first_block_at;
+  int count = static_cast<int>(launch.instances.size());
+  void* many[] = {&table, &first_block, &count};
+  void* one[] = {image.host + launch.arguments_at};
+  const auto function = static_cast<cuda::Function>(launch.is_many() ? kernel.many : kernel.one);
+  LAZY_CHECK_CUDA(driver_,
+                  LaunchKernel(function, static_cast<unsigned>(launch.blocks), 1, 1,
+                               static_cast<unsigned>(kernel.threads), 1, 1, /*shared_bytes=*/0,
+                               stream, launch.is_many() ? many : one, /*extra=*/nullptr),
+                  "cuLaunchKernel of ", kernel.name, ", ", launch.blocks, " blocks of ",
+                  kernel.threads, " threads");
+}
+
+void* CudaBackend::Allocate(size_t size_bytes) {
+  if (base::MustFail()) return nullptr;
+  const auto bytes = static_cast<int64_t>(std::max<size_t>(size_bytes, 1));
+  void* const memory = host_.allocate(static_cast<size_t>(bytes));
+  if (memory == nullptr) return nullptr;
+  base::Count(base::Counter::kBytesLive, bytes);
+  base::RaiseTo(base::Counter::kBytesPeak, live_bytes_.fetch_add(bytes) + bytes);
+  return memory;
+}
+
+void CudaBackend::Free(void* memory, size_t size_bytes) {
+  const auto bytes = static_cast<int64_t>(std::max<size_t>(size_bytes, 1));
+  live_bytes_.fetch_sub(bytes);
+  base::Count(base::Counter::kBytesLive, -bytes);
+  host_.free(memory, static_cast<size_t>(bytes));
+}
+
+}  // namespace torch_lazy::backends

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUDA's driver, found while the program runs.
+//
+// Declares the little of cuda.h that we use, so that the library builds where no toolkit is.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace torch_lazy::backends::cuda {
+
+using Result = int;  // 0: success
+using Device = int;
+using Context = struct CUctx_st*;
+using Module = struct CUmod_st*;
+using Function = struct CUfunc_st*;
+using Stream = struct CUstream_st*;
+using Event = struct CUevent_st*;
+using DevicePointer = unsigned long long;
+
+inline constexpr int kCapabilityMajor = 75;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
+inline constexpr int kCapabilityMinor = 76;
+inline constexpr unsigned kEventDisableTiming = 2;  // CU_EVENT_DISABLE_TIMING
+
+// X(Name, symbol, parameters)
+#define TORCH_LAZY_DRIVER_LIST(X)                                                           \
+  X(Init, "cuInit", (unsigned flags))                                                       \
+  X(GetErrorName, "cuGetErrorName", (Result result, const char** name))                     \
+  X(GetErrorString, "cuGetErrorString", (Result result, const char** text))                 \
+  X(DeviceGet, "cuDeviceGet", (Device * device, int ordinal))                               \
+  X(DeviceGetAttribute, "cuDeviceGetAttribute", (int* value, int attribute, Device device)) \
+  X(DevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (Context * context, Device device)) \
+  X(CtxGetCurrent, "cuCtxGetCurrent", (Context * context))                                  \
+  X(CtxSetCurrent, "cuCtxSetCurrent", (Context context))                                    \
+  X(ModuleLoadData, "cuModuleLoadData", (Module * module, const void* image))               \
+  X(ModuleGetFunction, "cuModuleGetFunction",                                               \
+    (Function * function, Module module, const char* name))                                 \
+  X(LaunchKernel, "cuLaunchKernel",                                                         \
+    (Function function, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z,            \
+     unsigned threads_x, unsigned threads_y, unsigned threads_z, unsigned shared_bytes,     \
+     Stream stream, void** parameters, void** extra))                                       \
+  X(MemHostAlloc, "cuMemHostAlloc", (void** memory, size_t size_bytes, unsigned flags))     \
+  X(MemFreeHost, "cuMemFreeHost", (void* memory))                                           \
+  X(MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2",                                                \
+    (DevicePointer to, const void* from, size_t size_bytes, Stream stream))                 \
+  X(MemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2",                                                \
+    (void* to, DevicePointer from, size_t size_bytes, Stream stream))                       \
+  X(MemAlloc, "cuMemAlloc_v2", (DevicePointer * memory, size_t size_bytes))                 \
+  X(MemFree, "cuMemFree_v2", (DevicePointer memory))                                        \
+  X(StreamCreate, "cuStreamCreate", (Stream * stream, unsigned flags))                      \
+  X(StreamSynchronize, "cuStreamSynchronize", (Stream stream))                              \
+  X(EventCreate, "cuEventCreate", (Event * event, unsigned flags))                          \
+  X(EventRecord, "cuEventRecord", (Event event, Stream stream))                             \
+  X(EventSynchronize, "cuEventSynchronize", (Event event))
+
+struct Driver {
+#define X(Name, symbol, parameters) Result(*Name) parameters;
+  TORCH_LAZY_DRIVER_LIST(X)
+#undef X
+};
+
+// Found once, initialised, and kept; an error says what is missing.
+absl::StatusOr<const Driver*> FindDriver();
+
+// "cuLaunchKernel of sum: CUDA_ERROR_LAUNCH_FAILED: unspecified launch failure"
+std::string ErrorText(const Driver& driver, Result result, const std::string& what);
+absl::Status StatusOf(const Driver& driver, Result result, const std::string& what);
+
+// Makes a context the thread's for as long as it lives.
+class CurrentContext {
+ public:
+  CurrentContext(const Driver& driver, Context context);
+  CurrentContext(const CurrentContext&) = delete;
+  CurrentContext& operator=(const CurrentContext&) = delete;
+  ~CurrentContext();
+
+ private:
+  const Driver& driver_;
+  Context before_ = nullptr;
+  bool changed_ = false;
+};
+
+}  // namespace torch_lazy::backends::cuda
+
+// A fault of the driver that leaves nothing to go on with. The text is built only then.
+#define LAZY_CHECK_CUDA(driver, call, ...)                                               \
+  do {                                                                                   \
+    const ::torch_lazy::backends::cuda::Result lazy_result = (driver).call;              \
+    LAZY_CHECK(lazy_result == 0, ::torch_lazy::backends::cuda::ErrorText(                \
+                                     driver, lazy_result, ::absl::StrCat(__VA_ARGS__))); \
+  } while (false)

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+// Needs a GPU.
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "backends/cuda/cuda_backend.h"
+#include "base/check.h"
+#include "base/flags.h"
+#include "base/metrics.h"
+#include "test/backends/block_kernels.h"
+#include "test/backends/kernel.h"
+#include "test/backends/nvrtc.h"
+
+namespace torch_lazy::backends {
+namespace {
+
+const cuda::Driver& TheDriver() {
+  const auto driver = cuda::FindDriver();
+  LAZY_CHECK(driver.ok(), driver.status().message());
+  return **driver;
+}
+
+// Stands for PyTorch: plain memory, one stream, or another where a test says so.
+thread_local cuda::Stream current_stream = nullptr;
+
+void* AllocatePlainly(size_t size_bytes) {
+  cuda::DevicePointer memory = 0;
+  if (TheDriver().MemAlloc(&memory, size_bytes) != 0) return nullptr;
+  return reinterpret_cast<void*>(memory);
+}
+
+void FreePlainly(void* memory, size_t) {
+  LAZY_CHECK_CUDA(TheDriver(), MemFree(reinterpret_cast<uint64_t>(memory)), "cuMemFree");
+}
+
+const CudaHost kHost = {0, AllocatePlainly, FreePlainly, []() -> void* { return current_stream; }};
+
+class Cuda : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    OpenTorch();
+    ASSERT_TRUE(base::SetOption("cache_dir", NewFolder()).ok());
+    const absl::StatusOr<CudaBackend*> made = CudaBackend::Make(kHost);
+    ASSERT_TRUE(made.ok()) << made.status();
+    backend_ = *made;
+    const cuda::Driver& driver = TheDriver();
+    cuda::Device device = 0;
+    cuda::Context context = nullptr;
+    ASSERT_EQ(driver.DeviceGet(&device, 0), 0);
+    ASSERT_EQ(driver.DevicePrimaryCtxRetain(&context, device), 0);
+    ASSERT_EQ(driver.CtxSetCurrent(context), 0);
+    context_ = context;
+    // 1: CU_STREAM_NON_BLOCKING. Nothing but its own order holds its work back.
+    for (cuda::Stream& stream : streams_) ASSERT_EQ(driver.StreamCreate(&stream, 1), 0);
+  }
+  void SetUp() override {
+    ASSERT_NE(backend_, nullptr);
+    current_stream = streams_[0];
+  }
+  static void Wait() {
+    LAZY_CHECK_CUDA(TheDriver(), StreamSynchronize(current_stream), "cuStreamSynchronize");
+  }
+  static BlockMemory Memory() {
+    return {*backend_,
+            [](void* to, const void* from, size_t size_bytes) {
+              if (size_bytes == 0) return;
+              LAZY_CHECK_CUDA(
+                  TheDriver(),
+                  MemcpyHtoDAsync(reinterpret_cast<uint64_t>(to), from, size_bytes, current_stream),
+                  "cuMemcpyHtoDAsync");
+              Wait();
+            },
+            [](void* to, const void* from, size_t size_bytes) {
+              if (size_bytes == 0) return;
+              LAZY_CHECK_CUDA(
+                  TheDriver(),
+                  MemcpyDtoHAsync(to, reinterpret_cast<uint64_t>(from), size_bytes, current_stream),
+                  "cuMemcpyDtoHAsync");
+              Wait();
+            }};
+  }
+
+  inline static CudaBackend* backend_ = nullptr;
+  inline static cuda::Context context_ = nullptr;
+  inline static cuda::Stream streams_[2] = {};
+};
+
+// x = scalar 0 * x + scalar 1.
+codegen::Kernel StepKernel() {
+  return BlockKernelText("step", 32, 32, "void* buffers[1];", R"(
+  const long i = block * 32 + threadIdx.x;
+  float* x = (float*)a.buffers[0];
+  if (i < a.iterations) x[i] = (float)a.scalars[0] * x[i] + (float)a.scalars[1];)");
+}
+
+// Takes some milliseconds, so that what is sent after it waits.
+codegen::Kernel SlowKernel() {
+  return BlockKernelText("slow", 32, 32, "void* buffers[1];", R"(
+  const long start = clock64();
+  while (clock64() - start < 20000000) {}
+  if (threadIdx.x == 0) ((float*)a.buffers[0])[0] += 1;)");
+}
+
+TEST_F(Cuda, SaysWhatItIs) {
+  EXPECT_EQ(backend_->target(), codegen::Target::kCuda);
+  EXPECT_FALSE(backend_->on_host());
+}
+
+TEST_F(Cuda, RunsAnInstanceByValue) {
+  for (const int64_t size : {1, 127, 128, 129, 1000000}) CheckScale(Memory(), {size});
+}
+
+TEST_F(Cuda, RunsManyInstancesInOneLaunch) {
+  const int64_t before = base::Get(base::Counter::kKernelLaunches);
+  CheckScale(Memory(), {5, 0, 1000, 128, 1, 0, 4097});
+  EXPECT_EQ(base::Get(base::Counter::kKernelLaunches), before + 1);
+}
+
+TEST_F(Cuda, NoIterationsAreNoLaunch) {
+  const int64_t before = base::Get(base::Counter::kKernelLaunches);
+  CheckScale(Memory(), {0, 0});
+  EXPECT_EQ(base::Get(base::Counter::kKernelLaunches), before);
+}
+
+TEST_F(Cuda, ReducesThroughShufflesAndSharedMemory) {
+  for (const int64_t columns : {1, 31, 256, 5000}) {
+    CheckRowSums(Memory(), 1000, columns, /*many=*/false);
+    CheckRowSums(Memory(), 300, columns, /*many=*/true);
+  }
+}
+
+TEST_F(Cuda, ExchangesWithinWarps) {
+  for (const int64_t size : {32, 1000, 100000}) CheckWarps(Memory(), size);
+}
+
+TEST_F(Cuda, ATableLargerThanThePartsOfTheRingFits) {
+  CheckScale(Memory(), std::vector<int64_t>(9000, 3));
+  CheckScale(Memory(), {1000});
+}
+
+// Each launch reads its own scalars, though thousands are sent before the first has run, so that
+// the ring goes round several times: 3000 tables of 5 KB are seven rings.
+TEST_F(Cuda, LaunchesThatAreSentAheadKeepTheirArguments) {
+  constexpr int kLaunches = 3000, kInstances = 64;
+  BlockMemory memory = Memory();
+  const auto module = CompileBlockKernels(memory.backend, {StepKernel(), SlowKernel()});
+  ASSERT_TRUE(module->status().ok());
+  DeviceArray<float> x(memory, std::vector<float>(32 * kInstances, 1.0f)), slow(memory, {0.0f});
+  void* const slow_pointer = slow.data();
+  BoundInstance hold;
+  hold.function = module->Function(1);
+  hold.buffers = absl::MakeConstSpan(&slow_pointer, 1);
+  hold.iterations = 1;
+  backend_->Launch(absl::MakeConstSpan(&hold, 1));
+  std::vector<void*> pointers;
+  for (int k = 0; k < kInstances; ++k) pointers.push_back(static_cast<float*>(x.data()) + 32 * k);
+  std::vector<float> expected(kInstances, 1.0f);
+  for (int n = 0; n < kLaunches; ++n) {
+    std::vector<std::vector<double>> scalars;  // gone before the launch has run
+    std::vector<BoundInstance> instances(kInstances);
+    for (int k = 0; k < kInstances; ++k)
+      scalars.push_back({0.5, static_cast<double>((n * 7 + k) % 64)});
+    for (int k = 0; k < kInstances; ++k) {
+      instances[k].function = module->Function(0);
+      instances[k].buffers = absl::MakeConstSpan(&pointers[k], 1);
+      instances[k].scalars = scalars[k];
+      instances[k].iterations = 32;
+      expected[k] = 0.5f * expected[k] + static_cast<float>(scalars[k][1]);
+    }
+    backend_->Launch(instances);
+  }
+  const std::vector<float> values = x.values();
+  for (int k = 0; k < 32 * kInstances; ++k) ASSERT_EQ(values[k], expected[k / 32]) << k;
+}
+
+TEST_F(Cuda, ALaunchDoesNotWaitForTheDevice) {
+  BlockMemory memory = Memory();
+  const auto module = CompileBlockKernels(memory.backend, {SlowKernel(), StepKernel()});
+  DeviceArray<float> x(memory, {0.0f});
+  void* const pointer = x.data();
+  const double scalars[] = {1.0, 0.0};
+  BoundInstance slow, step;
+  slow.function = module->Function(0);
+  step.function = module->Function(1);
+  slow.buffers = step.buffers = absl::MakeConstSpan(&pointer, 1);
+  slow.iterations = step.iterations = 1;
+  step.scalars = scalars;
+  backend_->Launch({&slow, 1});  // its first launch loads it
+  backend_->Launch({&step, 1});
+  Wait();
+  const auto start = std::chrono::steady_clock::now();
+  for (int n = 0; n < 10; ++n) {
+    backend_->Launch({&slow, 1});
+    backend_->Launch({&step, 1});
+  }
+  const auto sent = std::chrono::steady_clock::now() - start;
+  Wait();
+  const auto done = std::chrono::steady_clock::now() - start;
+  EXPECT_LT(sent, done / 4);
+  EXPECT_EQ(x.values(), std::vector<float>{11.0f});
+}
+
+TEST_F(Cuda, WorksFromAThreadWithoutAContextAndOnAnotherStream) {
+  std::thread([&] {
+    const cuda::Driver& driver = TheDriver();
+    cuda::Context context = nullptr;
+    ASSERT_EQ(driver.CtxSetCurrent(context_), 0);
+    current_stream = streams_[1];
+    CheckScale(Memory(), {1000, 7});
+    BlockMemory memory = Memory();
+    const auto module = CompileBlockKernels(memory.backend, {StepKernel()});
+    DeviceArray<float> x(memory, {3.0f});
+    void* const pointer = x.data();
+    const double scalars[] = {2.0, 1.0};
+    BoundInstance step;
+    step.function = module->Function(0);
+    step.buffers = absl::MakeConstSpan(&pointer, 1);
+    step.iterations = 1;
+    step.scalars = scalars;
+    ASSERT_EQ(driver.CtxSetCurrent(nullptr), 0);
+    backend_->Launch({&step, 1});
+    ASSERT_EQ(driver.CtxGetCurrent(&context), 0);
+    EXPECT_EQ(context, nullptr);  // as it was
+    ASSERT_EQ(driver.CtxSetCurrent(context_), 0);
+    EXPECT_EQ(x.values(), std::vector<float>{7.0f});
+  }).join();
+}
+
+TEST_F(Cuda, TurnsOfTwoStreamsKeepTheirArguments) {
+  for (int n = 0; n < 50; ++n) {
+    current_stream = streams_[n % 2];
+    CheckScale(Memory(), {100 + n, 3});
+  }
+}
+
+TEST_F(Cuda, ANewProcessFindsKernelsOnDisk) {
+  base::ResetMetrics();
+  const std::vector<codegen::Kernel> kernels = {
+      BlockKernelText("nothing", 64, 128, "void* buffers[1];", "")};
+  CompileBlockKernels(*backend_, kernels);
+  const absl::StatusOr<CudaBackend*> second = CudaBackend::Make(kHost);
+  ASSERT_TRUE(second.ok()) << second.status();
+  CompileBlockKernels(**second, kernels);
+  EXPECT_EQ(base::Get(base::Counter::kKernelsCompiled), 1);
+  EXPECT_EQ(base::Get(base::Counter::kKernelsFromDisk), 1);
+}
+
+TEST_F(Cuda, MemoryIsCounted) {
+  const int64_t before = base::Get(base::Counter::kBytesLive);
+  void* const memory = backend_->Allocate(1000);
+  ASSERT_NE(memory, nullptr);
+  EXPECT_EQ(base::Get(base::Counter::kBytesLive), before + 1000);
+  EXPECT_GE(base::Get(base::Counter::kBytesPeak), before + 1000);
+  backend_->Free(memory, 1000);
+  EXPECT_EQ(base::Get(base::Counter::kBytesLive), before);
+  void* const nothing = backend_->Allocate(0);
+  EXPECT_NE(nothing, nullptr);
+  backend_->Free(nothing, 0);
+}
+
+using CudaDeath = Cuda;
+
+TEST_F(CudaDeath, AFailedLaunchNamesTheErrorAndTheKernel) {
+  const auto module = CompileBlockKernels(*backend_, {StepKernel()});
+  BlockKernel kernel = *static_cast<const BlockKernel*>(module->Function(0));
+  kernel.threads = 4096;  // more than a block may have
+  void* pointer = nullptr;
+  BoundInstance instance;
+  instance.function = &kernel;
+  instance.buffers = absl::MakeConstSpan(&pointer, 1);
+  instance.iterations = 1;
+  // A context does not survive a fork alone.
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(backend_->Launch({&instance, 1}),
+               "cuLaunchKernel of step.*CUDA_ERROR_INVALID_VALUE");
+}
+
+// Prints what a launch costs the host; no check.
+TEST_F(Cuda, CostOfALaunch) {
+  BlockMemory memory = Memory();
+  const auto module = CompileBlockKernels(memory.backend, {StepKernel()});
+  DeviceArray<float> x(memory, std::vector<float>(32));
+  void* const pointer = x.data();
+  const double scalars[] = {1.0, 0.0};
+  for (const size_t instances : {1, 2, 100}) {
+    BoundInstance step;
+    step.function = module->Function(0);
+    step.buffers = absl::MakeConstSpan(&pointer, 1);
+    step.iterations = 32;
+    step.scalars = scalars;
+    const std::vector<BoundInstance> all(instances, step);
+    constexpr int kTimes = 2000;
+    const auto start = std::chrono::steady_clock::now();
+    for (int n = 0; n < kTimes; ++n) backend_->Launch(all);
+    const auto sent = std::chrono::steady_clock::now() - start;
+    Wait();
+    const auto done = std::chrono::steady_clock::now() - start;
+    std::printf("%zu instances: %.2f us sent, %.2f us done\n", instances,
+                std::chrono::duration<double, std::micro>(sent).count() / kTimes,
+                std::chrono::duration<double, std::micro>(done).count() / kTimes);
+  }
+}
+
+}  // namespace
+}  // namespace torch_lazy::backends
