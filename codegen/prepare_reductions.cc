@@ -12,6 +12,9 @@ namespace {
 constexpr double kManyResults = 16;  // enough for the threads
 constexpr double kMuchWork = 65536;  // elements
 
+// Enough for the threads, and few enough for their sums to be little.
+int64_t SharesFor(Target target) { return target == Target::kCuda ? 256 : 64; }
+
 bool IsReduced(const ir::Node& node, int dim) {
   return std::find(node.attrs.dims.begin(), node.attrs.dims.end(), dim) != node.attrs.dims.end();
 }
@@ -88,7 +91,7 @@ class Rewriter {
     shares.op = ir::Op::kShareSum;
     shares.inputs = node.inputs;
     shares.attrs.index = static_cast<int64_t>(outer);
-    shares.type = {ir::DType::kF64, {ir::Extent::Constant(ir::kShares)}};
+    shares.type = {ir::DType::kF64, {ir::Extent::Constant(SharesFor(options_.target))}};
     shares.type.dims.insert(shares.type.dims.end(), dims.begin() + outer, dims.end());
     ir::Node sum = node;
     sum.type.dtype = ir::DType::kF64;
