@@ -26,7 +26,11 @@ struct WrittenKernel {
 class KernelText {
  public:
   KernelText(const ir::Graph& graph, const Body& body, Target target = Target::kCpu)
-      : graph_(graph), body_(body), target_(target), names_(body.expressions.size()) {}
+      : graph_(graph),
+        body_(body),
+        target_(target),
+        depth_(target == Target::kCpu ? 1 : 0),
+        names_(body.expressions.size()) {}
 
   void Open(const std::string& line);   // a line, then deeper
   void Close(const std::string& line);  // less deep, then a line
@@ -81,7 +85,7 @@ class KernelText {
   const Body& body_;
   const Target target_;
   std::string lines_;
-  int depth_ = 1;
+  int depth_;
   int next_name_ = 0;
   std::vector<std::string> names_;  // of expressions
   std::string declarations_;        // of products and sums

@@ -17,6 +17,7 @@ namespace {
 
 constexpr int kColumns = 32;
 constexpr double kLongColumn = 256;
+constexpr int64_t kMostSharedBytes = 48 << 10;
 
 class ColumnEmitter {
  public:
@@ -31,6 +32,10 @@ class ColumnEmitter {
       length_ = length_ * loop.extent;
     }
     warps_ = rows >= kLongColumn ? 32 : 8;
+    int64_t bytes = 0;  // of a thread, in shared memory
+    for (const RowStage& stage : stages_.stages)
+      bytes += 2 * sizeof(double) * stage.reductions.size();
+    while (kColumns * warps_ * bytes > kMostSharedBytes && warps_ > 1) warps_ /= 2;
   }
 
   WrittenKernel Emit() {

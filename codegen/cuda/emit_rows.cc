@@ -12,6 +12,7 @@
 #include "codegen/cuda/emit.h"
 #include "codegen/cuda/frame.h"
 #include "codegen/cuda/places.h"
+#include "codegen/cuda/row_shares.h"
 #include "codegen/cuda/row_size.h"
 #include "codegen/cuda/vector_access.h"
 #include "codegen/op_text.h"
@@ -19,8 +20,6 @@
 
 namespace torch_lazy::codegen::cuda {
 namespace {
-
-constexpr int kRowsInFloat = 64;  // of a share, before they are added up in double
 
 class RowEmitter {
  public:
@@ -31,7 +30,8 @@ class RowEmitter {
         rows_(MakeRowStages(graph, body, Keep::kLoads)),
         text_(graph, body, Target::kCuda),
         access_(body, loops_.inner.empty() ? nullptr : &loops_.inner.back(), body.inner, &text_),
-        size_(RowSizeOf(body, loops_, rows_, access_.width(), options)) {}
+        size_(RowSizeOf(body, loops_, rows_, access_.width(), options)),
+        is_wide_(!loops_.inner.empty() && access_.IsTypical(options)) {}
 
   WrittenKernel Emit() {
     if (size_.items > 0) EmitFunction(/*is_kept=*/true);
@@ -40,28 +40,36 @@ class RowEmitter {
     EmitBlock();
     const ir::Dims range =
         has_shares() ? ir::Dims{ir::Extent::Constant(body_.shares)} : RangeOf(loops_);
-    return Finish(text_, "rows", range, size_.threads * size_.rows_per_block, size_.rows_per_block);
+    return Finish(text_, "rows", range, block_threads(), has_shares() ? 1 : size_.rows_per_block);
   }
 
  private:
   bool has_shares() const { return body_.shares > 0; }
-  bool is_warp() const { return size_.threads == 32; }
+  int block_threads() const { return size_.threads * size_.rows_per_block; }
+
+  // A share's rows are dealt to groups where these keep them in registers.
+  RowWay WayOf(bool is_kept) const {
+    const bool is_whole = has_shares() && !is_kept;
+    return {is_kept, is_whole ? block_threads() : size_.threads, block_threads()};
+  }
 
   void EmitFunction(bool is_kept) {
-    is_kept_ = is_kept;
+    way_ = WayOf(is_kept);
+    RowShares shares(body_, loops_, way_, &text_);
+    shares_ = &shares;
     available_.clear();
     for (size_t e = 0; e < body_.expressions.size(); ++e) text_.Forget(static_cast<int>(e));
     OpenFunction(
         is_kept ? "template <int V, int kItems> " : "", is_kept ? "KERNEL_kept" : "KERNEL_walked",
-        has_shares() ? "const long share, const int t" : "const long r, const int t", &text_);
+        has_shares() ? "const long share, const int thread" : "const long r, const int t", &text_);
     text_.Line(absl::StrCat("const long length = ", Length(), ";"));
-    if (has_shares()) OpenShares();
+    if (has_shares()) shares.Open();
     PlaceAddresses(PlaceLoops(loops_.outer, 'i', "r", &text_), &text_);
     for (size_t stage = 0; stage < rows_.stages.size(); ++stage) {
       DefineRowNumbers(static_cast<int>(stage));
       EmitStage(rows_.stages[stage]);
     }
-    if (has_shares()) CloseShares();
+    if (has_shares()) shares.Close();
     CloseFunction(&text_);
   }
 
@@ -69,58 +77,6 @@ class RowEmitter {
     Monomial length;
     for (const Loop& loop : loops_.inner) length = length * loop.extent;
     return text_.Number(length);
-  }
-
-  // Each thread owns the columns that it walks over: in registers for some rows, or in memory.
-  void OpenShares() {
-    Monomial rows;
-    for (const Loop& loop : loops_.outer) rows = rows * loop.extent;
-    text_.Line(absl::StrCat("const long rows = ", text_.Number(rows), ";"));
-    text_.Line(absl::StrCat("const long first = rows * share / ", body_.shares,
-                            ", last = rows * (share + 1) / ", body_.shares, ";"));
-    for (const Store& store : body_.stores) {
-      if (!IsShareSum(body_, store)) continue;
-      text_.Line(absl::StrCat("double* const ", SumsOf(store), " = ",
-                              text_.PointerTo(body_.addresses[store.address].slot),
-                              " + share * length;"));
-      if (is_kept_) text_.Line(absl::StrCat("float x", store.expression, "[kItems][V] = {};"));
-    }
-    ForEachOwned([&](const Store& store) { return SumsOf(store) + "[j] = 0;"; });
-    text_.Open("for (long r = first; r < last; ++r) {");
-  }
-
-  void CloseShares() {
-    if (is_kept_) {
-      text_.Open(absl::StrCat("if ((r + 1 - first) % ", kRowsInFloat, " == 0 || r + 1 == last) {"));
-      ForEachOwned([&](const Store& store) {
-        const std::string sum = absl::StrCat("x", store.expression, "[item][k]");
-        return absl::StrCat(SumsOf(store), "[j] += ", sum, ", ", sum, " = 0;");
-      });
-      text_.Close("}");
-    }
-    text_.Line("__syncthreads();  // before the next row takes the shared memory");
-    text_.Close("}");
-  }
-
-  static std::string SumsOf(const Store& store) { return absl::StrCat("sums", store.expression); }
-
-  template <typename StatementOf>
-  void ForEachOwned(StatementOf statement_of) {
-    if (is_kept_) {
-      text_.Line("#pragma unroll");
-      text_.Open("for (int item = 0; item < kItems; ++item) {");
-      text_.Line("#pragma unroll");
-      text_.Open("for (int k = 0; k < V; ++k) {");
-      text_.Line(absl::StrCat("const int j = (item * ", size_.threads, " + t) * V + k;"));
-      text_.Line("if (j >= length) continue;");
-    } else {
-      text_.Open(absl::StrCat("for (long j = t; j < length; j += ", size_.threads, ") {"));
-    }
-    for (const Store& store : body_.stores) {
-      if (IsShareSum(body_, store)) text_.Line(statement_of(store));
-    }
-    text_.Close("}");
-    if (is_kept_) text_.Close("}");
   }
 
   // What is the same for the whole row and known before the stage's walk; one thread stores it.
@@ -134,7 +90,8 @@ class RowEmitter {
     for (const Store& store : body_.stores) {
       if (body_.expressions[store.expression].depth != stage || StoresAlongRow(body_, store))
         continue;
-      if (MayReplaceRowNumber(store)) text_.Line(is_warp() ? "__syncwarp();" : "__syncthreads();");
+      if (MayReplaceRowNumber(store))
+        text_.Line(way_.is_warp() ? "__syncwarp();" : "__syncthreads();");
       text_.Line(absl::StrCat("if (t == 0) ", PlaceText(store.address, {}, &text_), " = ",
                               StoredText(store), ";"));
     }
@@ -160,7 +117,7 @@ class RowEmitter {
     std::vector<Accumulator> folds;
     for (const int reduction : stage.reductions) folds.emplace_back(reduction, &text_);
     for (Accumulator& fold : folds) fold.Declare();
-    if (is_kept_) {
+    if (way_.is_kept) {
       for (const int kept : stage.kept) {
         text_.Line(
             absl::StrCat(ComputeType(body_.expressions[kept].dtype), " x", kept, "[kItems][V];"));
@@ -180,7 +137,7 @@ class RowEmitter {
   void EmitKeptWalk(const RowStage& stage, std::vector<Accumulator>& folds) {
     text_.Line("#pragma unroll");
     text_.Open("for (int item = 0; item < kItems; ++item) {");
-    text_.Line(absl::StrCat("const int j = (item * ", size_.threads, " + t) * V;"));
+    text_.Line(absl::StrCat("const int j = (item * ", way_.threads, " + t) * V;"));
     text_.Line("const bool in = j < length;");
     std::vector<KernelText::Along> along = PlaceLoops(loops_.inner, 'j', "j", &text_);
     for (const int number : stage.numbers) {
@@ -224,19 +181,20 @@ class RowEmitter {
 
   bool IsVector(int number) const {
     const Expression& e = body_.expressions[number];
-    return is_kept_ && e.kind == Expression::Kind::kLoad && !available_.contains(number) &&
+    return way_.is_kept && e.kind == Expression::Kind::kLoad && !available_.contains(number) &&
            access_.IsContiguous(e.address);
   }
 
   // Element by element, in blocks if a sum wants them.
   void EmitWalk(const RowStage& stage, std::vector<Accumulator>& folds) {
-    const int block = kBlockSteps * size_.threads;
+    const int block = kBlockSteps * way_.threads;
     text_.Open(absl::StrCat("for (long first_j = t; first_j < length; first_j += ", block, ") {"));
     text_.Line(absl::StrCat("const long end_j = length - first_j < ", block,
                             " ? length : first_j + ", block, ";"));
     for (Accumulator& fold : folds) fold.BeginBlock();
-    text_.Line("#pragma unroll 4");
-    text_.Open(absl::StrCat("for (long j = first_j; j < end_j; j += ", size_.threads, ") {"));
+    // Where it is but the other way, it is kept short.
+    text_.Line(size_.items > 0 ? "#pragma unroll 1" : "#pragma unroll 4");
+    text_.Open(absl::StrCat("for (long j = first_j; j < end_j; j += ", way_.threads, ") {"));
     const std::vector<KernelText::Along> along = PlaceLoops(loops_.inner, 'j', "j", &text_);
     Step(stage, folds, along);
     for (const Store& store : stage.stores) {
@@ -261,8 +219,8 @@ class RowEmitter {
       text_.Define(number, SourceOf(number, along));
     }
     for (Accumulator& fold : folds)
-      fold.Step(is_kept_ ? "(long)(j + k)" : "j", is_kept_ ? "in" : "");
-    if (!is_kept_) return StepShares(stage);
+      fold.Step(way_.is_kept ? "(long)(j + k)" : "j", way_.is_kept ? "in" : "");
+    if (!way_.is_kept) return StepShares(stage);
     for (const int kept : stage.kept)
       text_.Line(absl::StrCat("x", kept, "[item][k] = ", text_.name(kept), ";"));
     StepShares(stage);
@@ -274,11 +232,7 @@ class RowEmitter {
 
   void StepShares(const RowStage& stage) {
     for (const Store& store : stage.stores) {
-      if (!IsShareSum(body_, store)) continue;
-      const std::string sum = is_kept_ ? absl::StrCat("x", store.expression, "[item][k]")
-                                       : absl::StrCat(SumsOf(store), "[j]");
-      text_.Line(absl::StrCat(sum, " = ", sum, " + ",
-                              text_.name(body_.expressions[store.expression].arguments[0]), ";"));
+      if (IsShareSum(body_, store)) shares_->Step(store);
     }
   }
 
@@ -287,7 +241,7 @@ class RowEmitter {
     if (e.address < 0) return "";
     if (IsVector(number)) return absl::StrCat("m", e.address, "[k]");
     const std::string place = PlaceText(e.address, along, &text_);
-    const bool is_guarded = is_kept_ && e.kind == Expression::Kind::kLoad;
+    const bool is_guarded = way_.is_kept && e.kind == Expression::Kind::kLoad;
     return is_guarded ? absl::StrCat("(in ? ", place, " : (", MemoryType(e.dtype), ")0)") : place;
   }
 
@@ -295,8 +249,8 @@ class RowEmitter {
   void Combine(std::vector<Accumulator>& folds) {
     if (folds.empty()) return;
     CombineWarp(folds, 32, &text_);
-    if (!is_warp()) {
-      const int warps = size_.threads / 32;
+    if (!way_.is_warp()) {
+      const int warps = way_.threads / 32;
       for (Accumulator& fold : folds) fold.DeclareShared(absl::StrCat(warps));
       text_.Open("if (t % 32 == 0) {");
       for (Accumulator& fold : folds) fold.Put("t / 32");
@@ -311,7 +265,7 @@ class RowEmitter {
 
   void EmitBlock() {
     OpenFunction("", "KERNEL_block", "const long block", &text_);
-    if (is_warp()) {
+    if (!has_shares() && size_.rows_per_block > 1) {
       text_.Line(
           absl::StrCat("const long r = block * ", size_.rows_per_block, " + threadIdx.x / 32;"));
       text_.Line("if (r >= arguments.iterations) return;");
@@ -320,21 +274,22 @@ class RowEmitter {
       text_.Line("const long r = block;");
       text_.Line("const int t = threadIdx.x;");
     }
-    if (size_.items > 0) {
-      const int width = access_.width();
-      text_.Open(
-          absl::StrCat("if (", Length(), " <= ", size_.threads * width * size_.items, ") {"));
-      if (!loops_.inner.empty()) {
-        text_.Line(absl::StrCat("const bool wide = ", access_.Condition(/*is_flat=*/false), ";"));
-        text_.Line(absl::StrCat("if (wide) return KERNEL_kept<", width, ", ", size_.items,
-                                ">(arguments, r, t);"));
-      }
-      text_.Line(
-          absl::StrCat("return KERNEL_kept<1, ", width * size_.items, ">(arguments, r, t);"));
-      text_.Close("}");
-    }
+    if (size_.items > 0) CallKept();
     text_.Line("KERNEL_walked(arguments, r, t);");
     CloseFunction(&text_);
+  }
+
+  // With vectors if the rows seen first allow them: the other way would be for few, and compilers
+  // take long.
+  void CallKept() {
+    const int width = is_wide_ ? access_.width() : 1;
+    const int items = access_.width() / width * size_.items;
+    text_.Line(
+        absl::StrCat("const bool fits = ", Length(), " <= ", size_.threads * width * items, ";"));
+    if (is_wide_)
+      text_.Line(absl::StrCat("const bool wide = ", access_.Condition(/*is_flat=*/false), ";"));
+    text_.Line(absl::StrCat("if (fits", is_wide_ ? " && wide" : "", ") return KERNEL_kept<", width,
+                            ", ", items, ">(arguments, r, t);"));
   }
 
   const ir::Graph& graph_;
@@ -344,7 +299,10 @@ class RowEmitter {
   KernelText text_;
   VectorAccess access_;
   const RowSize size_;
-  bool is_kept_ = false;                // in the function being written
+  const bool is_wide_;
+  // In the function being written:
+  RowWay way_;
+  RowShares* shares_ = nullptr;
   absl::flat_hash_set<int> available_;  // what its earlier stages have kept
 };
 

@@ -9,13 +9,13 @@
 namespace torch_lazy::codegen::cuda {
 namespace {
 
-constexpr int kWarpsPerBlock = 4;
+constexpr int kWarpsPerBlock = 4, kWarpsOfShare = 8;
 constexpr double kShortRow = 256, kMostOfWarp = 1024;
 constexpr double kManyRows = 4096;  // enough warps for the machine
 constexpr int kMostThreads = 1024;
-constexpr int kNumbersOfThread = 16;                   // before a row gets more threads
-constexpr int kMostNumbers = 32;                       // of a thread, for each array
-constexpr int kRegisters = 72, kRegistersOf1024 = 40;  // for all arrays
+constexpr int kNumbersOfThread = 16;  // before a row gets more threads
+constexpr int kMostNumbers = 32;      // of a thread, for each array
+constexpr int kRegisters = 72, kRegistersOf1024 = 40, kRegistersOfWarp = 128;  // for all arrays
 
 double TypicalProduct(const std::vector<Loop>& loops, const CompileOptions& options) {
   double product = 1;
@@ -54,13 +54,17 @@ RowSize RowSizeOf(const Body& body, const Loops& loops, const RowStages& rows, i
   const double count = TypicalProduct(loops.outer, options);
   const int arrays = LiveArrays(body, rows);
   const auto most = [&](int threads) {
-    const int registers = threads >= kMostThreads ? kRegistersOf1024 : kRegisters;
+    const int registers = threads >= kMostThreads ? kRegistersOf1024
+                          : threads == 32         ? kRegistersOfWarp
+                                                  : kRegisters;
     return std::clamp(registers / arrays, width, kMostNumbers);
   };
   RowSize size;
-  const bool is_short = length <= kShortRow || (length <= kMostOfWarp && count >= kManyRows);
-  if (body.shares == 0 && is_short && length <= size.threads * most(size.threads)) {
-    size.rows_per_block = kWarpsPerBlock;
+  const bool has_shares = body.shares > 0;
+  const bool is_short =
+      length <= kShortRow || (length <= kMostOfWarp && (has_shares || count >= kManyRows));
+  if (is_short && length <= size.threads * most(size.threads)) {
+    size.rows_per_block = has_shares ? kWarpsOfShare : kWarpsPerBlock;
   } else {
     size.threads = 128;
     while (size.threads < kMostThreads &&

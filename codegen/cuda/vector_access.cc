@@ -2,9 +2,11 @@
 #include "codegen/cuda/vector_access.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "codegen/typical.h"
 
 namespace torch_lazy::codegen::cuda {
 namespace {
@@ -39,30 +41,57 @@ VectorAccess::VectorAccess(const Body& body, const Loop* innermost, uint64_t wal
   width_ = static_cast<int>(std::clamp<int64_t>(kAccess / widest, 4, 8));
 }
 
+std::vector<Polynomial> VectorAccess::Steps() const {
+  std::vector<Polynomial> steps;
+  for (size_t a = 0; a < is_contiguous_.size(); ++a) {
+    if (!is_contiguous_[a]) continue;
+    for (const Affine::Term& term : body_.addresses[a].index.terms) {
+      const bool is_innermost = term.variable < 64 && (innermost_->bits >> term.variable & 1) != 0;
+      if (!is_innermost) steps.push_back(term.coefficient);
+    }
+  }
+  return steps;
+}
+
 std::string VectorAccess::Condition(bool is_flat) {
   std::vector<std::string> numbers, places;
-  const auto add = [&](const Polynomial& number) {
-    if (!IsMultiple(number, width_)) AddOnce(text_.Number(number), &numbers);
-  };
-  if (!is_flat) add(innermost_->extent);
+  std::vector<Polynomial> steps = Steps();
+  if (!is_flat) steps.push_back(innermost_->extent);
+  for (const Polynomial& step : steps) {
+    if (!IsMultiple(step, width_)) AddOnce(text_.Number(step), &numbers);
+  }
   for (size_t a = 0; a < is_contiguous_.size(); ++a) {
     if (!is_contiguous_[a]) continue;
     const Address& address = body_.addresses[a];
-    for (const Affine::Term& term : address.index.terms) {
-      const bool is_innermost = term.variable < 64 && (innermost_->bits >> term.variable & 1) != 0;
-      if (!is_innermost) add(term.coefficient);
-    }
     const int64_t bytes = std::min(kAccess, width_ * ir::SizeBytes(text_.SlotType(address.slot)));
     const std::string offset = text_.Number(address.index.offset);
-    AddOnce(absl::StrCat("(unsigned long)(", text_.PointerTo(address.slot),
-                         offset == "0" ? "" : absl::StrCat(" + ", offset), ") % ", bytes),
-            &places);
+    const std::string pointer = text_.PointerTo(address.slot);
+    const std::string place =
+        offset == "0" ? pointer : absl::StrCat("(", pointer, " + ", offset, ")");
+    AddOnce(absl::StrCat("(unsigned long)", place, " % ", bytes), &places);
   }
   std::vector<std::string> conditions;
   if (!numbers.empty())
-    conditions.push_back(absl::StrCat("(", absl::StrJoin(numbers, " | "), ") % ", width_, " == 0"));
+    conditions.push_back(absl::StrCat(
+        numbers.size() == 1 ? numbers[0] : absl::StrCat("(", absl::StrJoin(numbers, " | "), ")"),
+        " % ", width_, " == 0"));
   for (const std::string& place : places) conditions.push_back(absl::StrCat(place, " == 0"));
   return conditions.empty() ? "true" : absl::StrJoin(conditions, " && ");
+}
+
+bool VectorAccess::IsTypical(const CompileOptions& options) const {
+  std::vector<Polynomial> numbers = Steps();
+  numbers.push_back(innermost_->extent);
+  for (size_t a = 0; a < is_contiguous_.size(); ++a) {
+    const Address& address = body_.addresses[a];
+    if (is_contiguous_[a])
+      numbers.push_back(body_.slots[address.slot].offset + address.index.offset);
+  }
+  return std::all_of(numbers.begin(), numbers.end(), [&](const Polynomial& number) {
+    double typical = 0;
+    for (const Monomial& term : number.terms()) typical += TypicalSize(term, options);
+    return std::fmod(typical, width_) == 0;
+  });
 }
 
 }  // namespace torch_lazy::codegen::cuda

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/compile.h"
 #include "codegen/kernel_text.h"
 
 namespace torch_lazy::codegen::cuda {
@@ -29,7 +30,13 @@ class VectorAccess {
   // aligned. `is_flat`: there is no other loop, so that only the last ones may cross it.
   std::string Condition(bool is_flat);
 
+  // Is it true for the sizes seen first, if there are other loops?
+  bool IsTypical(const CompileOptions& options) const;
+
  private:
+  // The numbers that V must divide.
+  std::vector<Polynomial> Steps() const;
+
   const Body& body_;
   const Loop* const innermost_;
   KernelText& text_;
