@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/pace.h"
 #include "codegen/cost.h"
+#include "codegen/cuda/emit.h"
 #include "codegen/emit.h"
 #include "codegen/lifetime.h"
 #include "codegen/matrix.h"
@@ -34,7 +35,10 @@ class Assembler {
       const KernelCost cost = CostOf(graph_, bodies[g], options);
       costs[g] = {cost.nanoseconds_per_iteration * cost.iterations,
                   BytesFreed(units_.units[g], options)};
-      AddInstance(EmitKernel(graph_, partition_.groups[g].shape, bodies[g]),
+      const Group::Shape shape = partition_.groups[g].shape;
+      AddInstance(options.target == Target::kCuda
+                      ? cuda::EmitKernel(graph_, shape, bodies[g], options)
+                      : EmitKernel(graph_, shape, bodies[g]),
                   cost.nanoseconds_per_iteration);
       if (!options.dump_folder.empty()) instances_.back().nodes = NodesOf(partition_.groups[g]);
     }

@@ -138,7 +138,7 @@ class BodyMaker {
   }
 
   int ShareSum(ir::Value v, int map) {
-    body_.has_shares = true;
+    body_.shares = graph_.type(v).dims[0].constant();
     Expression e{Expression::Kind::kShareSum, v, graph_.type(v).dtype};
     const std::optional<IndexMap> operand = InputMap(graph_, factors_, group_, v, 0, map);
     e.arguments.push_back(Get(graph_.node(v).inputs[0], group_.Intern(*operand)));

@@ -51,7 +51,7 @@ struct Body {
   std::vector<Expression> expressions;
   std::vector<Store> stores;
   uint64_t inner = 0;       // the inner variables, as bits
-  bool has_shares = false;  // some store adds up: the range is ir::kShares shares of the rows
+  int64_t shares = 0;  // not 0 if some store adds up: the range is so many shares of the rows
 
   bool uses_inner(int expression) const { return (expressions[expression].uses & inner) != 0; }
 };

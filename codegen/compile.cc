@@ -53,13 +53,13 @@ absl::StatusOr<Plan> Compile(const ir::Graph& graph, const CompileOptions& optio
     Units units = MakeUnits(work.graph, factors, partition, bodies);
     const StoragePlan storage = PlanStorage(work.graph, partition, bodies, &units);
     if (storage.missing_copies.empty()) {
-      MarkStreams(work.graph, partition, units, options, &bodies);
+      if (options.target == Target::kCpu) MarkStreams(work.graph, partition, units, options, &bodies);
       Plan plan = Assemble(graph, work.graph, factors, partition, bodies, units, storage, options);
       base::WriteDump(options.dump_folder, "80-plan.txt",
                       absl::StrCat(plan.ToString(), "\nsizes seen first: s0, s1, ... = ",
                                    absl::StrJoin(options.typical_extents, ", "), "\n"));
       for (size_t k = 0; k < plan.kernels.size(); ++k) {
-        base::WriteDump(options.dump_folder, absl::StrCat("90-k", k, ".cc"),
+        base::WriteDump(options.dump_folder, absl::StrCat("90-k", k, options.target == Target::kCpu ? ".cc" : ".cu"),
                         plan.kernels[k].source);
       }
       return plan;

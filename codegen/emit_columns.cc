@@ -214,7 +214,7 @@ class ColumnEmitter {
       text_.Line(absl::StrCat(each, c, "_at[l] = -1;"));
       return accumulator;
     }
-    const Fold fold = FoldOf(node.op, node.type.dtype);
+    const Fold fold = FoldOf(Target::kCpu, node.op, node.type.dtype);
     text_.Line(absl::StrCat(fold.type, " ", c, "[", kTile, "];"));
     text_.Line(absl::StrCat(each, c, "[l] = ", fold.identity, ";"));
     return accumulator;
@@ -227,7 +227,7 @@ class ColumnEmitter {
     const std::string lane = absl::StrCat(accumulator.name, "[l]");
     if (!accumulator.is_index) {
       text_.Line(absl::StrCat(
-          lane, " = ", Substitute(FoldOf(node.op, node.type.dtype).step, {lane, operand}), ";"));
+          lane, " = ", Substitute(FoldOf(Target::kCpu, node.op, node.type.dtype).step, {lane, operand}), ";"));
       return;
     }
     std::string flat;

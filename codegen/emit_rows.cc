@@ -31,27 +31,27 @@ class RowEmitter {
         scratch_(body, rows_, loops_, &text_) {}
 
   WrittenKernel Emit() {
-    if (body_.has_shares) OpenShares();
+    if (body_.shares > 0) OpenShares();
     if (prefetch_.stage >= 0) {
       text_.Line(absl::StrCat("const bool nearby = ", text_.Number(loops_.inner[0].extent),
                               " <= ", kNearby, ";"));
     }
-    text_.Open(body_.has_shares ? "for (long r = first; r < last; ++r) {"
+    text_.Open(body_.shares > 0 ? "for (long r = first; r < last; ++r) {"
                                 : "for (long r = begin; r < end; ++r) {");
     PlaceBases();
     for (size_t stage = 0; stage < rows_.stages.size(); ++stage) {
       DefineRowNumbers(static_cast<int>(stage));
       EmitStage(static_cast<int>(stage));
     }
-    if (body_.has_shares)
+    if (body_.shares > 0)
       AddUpShares("(r + 1 - first) % " + std::to_string(kRowsInFloat) + " == 0 || r + 1 == last");
     text_.Close("}");
-    if (body_.has_shares) text_.Close("}");
+    if (body_.shares > 0) text_.Close("}");
     if (std::any_of(body_.stores.begin(), body_.stores.end(),
                     [](const Store& store) { return store.streams; }))
       text_.Line("lazy_streamed();");
     WrittenKernel written = text_.Finish(
-        "rows", body_.has_shares ? ir::Dims{ir::Extent::Constant(ir::kShares)} : RangeOf(loops_));
+        "rows", body_.shares > 0 ? ir::Dims{ir::Extent::Constant(body_.shares)} : RangeOf(loops_));
     scratch_.Note(loops_, &written.instance);
     return written;
   }
@@ -64,8 +64,8 @@ class RowEmitter {
     for (const Loop& loop : loops_.outer) absl::StrAppend(&rows, " * ", text_.Number(loop.extent));
     text_.Open("for (long share = begin; share < end; ++share) {");
     text_.Line(absl::StrCat("const long rows = ", rows, ";"));
-    text_.Line(absl::StrCat("const long first = rows * share / ", ir::kShares,
-                            ", last = rows * (share + 1) / ", ir::kShares, ";"));
+    text_.Line(absl::StrCat("const long first = rows * share / ", body_.shares,
+                            ", last = rows * (share + 1) / ", body_.shares, ";"));
     text_.Line(absl::StrCat("const long columns = ", Columns(), ";"));
     for (const Store& store : body_.stores) {
       if (!IsShareSum(body_, store)) continue;

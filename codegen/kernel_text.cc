@@ -12,6 +12,11 @@
 #include "codegen/op_text.h"
 
 namespace torch_lazy::codegen {
+namespace {
+
+constexpr char kHead[] = "@head\n";
+
+}  // namespace
 
 void KernelText::Line(const std::string& line) {
   absl::StrAppend(&lines_, std::string(2 * depth_, ' '), line, "\n");
@@ -98,7 +103,7 @@ void KernelText::Define(int expression, const std::string& place) {
       break;
     case Expression::Kind::kNumber:
       if (node.op == ir::Op::kConst) {
-        text = ir::IsFloat(e.dtype) ? FloatLiteral(e.dtype, node.attrs.f)
+        text = ir::IsFloat(e.dtype) ? FloatLiteral(target_, e.dtype, node.attrs.f)
                                     : IntegerLiteral(e.dtype, node.attrs.i);
       } else {
         text = node.op == ir::Op::kScalar ? ScalarText(e.node) : NumberOf(node.attrs.extent);
@@ -109,7 +114,9 @@ void KernelText::Define(int expression, const std::string& place) {
       for (const int argument : e.arguments) arguments.push_back(name(argument));
       const bool is_fold_of_one = ir::Info(node.op).kind == ir::Kind::kReduce;
       const bool is_index = node.op == ir::Op::kArgMax || node.op == ir::Op::kArgMin;
-      text = !is_fold_of_one ? OpText(graph_, node, arguments) : is_index ? "0" : arguments[0];
+      text = !is_fold_of_one ? OpText(target_, graph_, node, arguments)
+             : is_index      ? "0"
+                             : arguments[0];
       break;
     }
     case Expression::Kind::kReduce:
@@ -128,24 +135,40 @@ void KernelText::DefineAs(int expression, const std::string& text) {
   SetName(expression, name);
 }
 
-WrittenKernel KernelText::Finish(const std::string& prefix, const ir::Dims& range) {
+void KernelText::Head() { absl::StrAppend(&lines_, kHead); }
+
+std::string KernelText::HeadText(const Arrays& arrays) const {
   std::string head;
+  if (arrays.scalars != "s" && !scalars_.empty())
+    absl::StrAppend(&head, "  const double* const s = ", arrays.scalars, ";\n");
   for (size_t k = 0; k < body_.slots.size(); ++k) {
     const std::string type = absl::StrCat(body_.slots[k].written ? "" : "const ",
                                           MemoryType(SlotType(static_cast<int>(k))), "*");
-    absl::StrAppend(&head, "  ", type, " const p", k, " = (", type, ")b[", k, "];\n");
+    absl::StrAppend(&head, "  ", type, " const p", k, " = (", type, ")", arrays.buffers, "[", k, "];\n");
   }
   if (!extents_.empty()) {
-    std::vector<std::string> numbers;
+    std::vector<std::string> texts;
     for (size_t k = 0; k < extents_.size(); ++k)
-      numbers.push_back(absl::StrCat("n", k, " = n[", k, "]"));
-    absl::StrAppend(&head, "  const long ", absl::StrJoin(numbers, ", "), ";\n");
+      texts.push_back(absl::StrCat("n", k, " = ", arrays.numbers, "[", k, "]"));
+    absl::StrAppend(&head, "  const long ", absl::StrJoin(texts, ", "), ";\n");
   }
+  return head + declarations_;
+}
+
+std::string KernelText::Lines(const Arrays& arrays) const {
+  return absl::StrReplaceAll(lines_, {{kHead, HeadText(arrays)}});
+}
+
+WrittenKernel KernelText::Finish(const std::string& prefix, const ir::Dims& range) {
   const std::string body = absl::StrCat(
       "extern \"C\" void KERNEL(void* const* b, const long* n, const double* s, long begin, long "
       "end, void* scratch) {\n",
-      head, declarations_, lines_, "}\n");
-  const std::string text = MathFunctionsFor(body) + body;
+      HeadText({"b", "n", "s"}), lines_, "}\n");
+  return Written(prefix, range, MathFunctionsFor(body) + body);
+}
+
+WrittenKernel KernelText::Written(const std::string& prefix, const ir::Dims& range,
+                                  const std::string& text) const {
   WrittenKernel written;
   written.kernel.name = absl::StrCat(prefix, "_", base::FingerprintOf(text).ToString());
   written.kernel.source = absl::StrReplaceAll(text, {{"KERNEL", written.kernel.name}});

@@ -13,6 +13,7 @@
 #include "codegen/body.h"
 #include "codegen/loops.h"
 #include "codegen/plan.h"
+#include "codegen/target.h"
 
 namespace torch_lazy::codegen {
 
@@ -24,12 +25,17 @@ struct WrittenKernel {
 
 class KernelText {
  public:
-  KernelText(const ir::Graph& graph, const Body& body)
-      : graph_(graph), body_(body), names_(body.expressions.size()) {}
+  KernelText(const ir::Graph& graph, const Body& body, Target target = Target::kCpu)
+      : graph_(graph),
+        body_(body),
+        target_(target),
+        depth_(target == Target::kCpu ? 1 : 0),
+        names_(body.expressions.size()) {}
 
   void Open(const std::string& line);   // a line, then deeper
   void Close(const std::string& line);  // less deep, then a line
   void Line(const std::string& line);
+  void Head();  // stands for the pointers and numbers, which are all known only in the end
 
   std::string Number(const Polynomial& polynomial);  // "1", "n0", or the name of a sum of products
   std::string PointerTo(int slot);                   // the slot's pointer, "p0"
@@ -56,18 +62,30 @@ class KernelText {
   // The kernel around the lines written so far.
   WrittenKernel Finish(const std::string& prefix, const ir::Dims& range);
 
+  // The same of several functions, whose Head() reads the pointers and numbers from these arrays.
+  struct Arrays {
+    std::string buffers, numbers, scalars;
+  };
+  std::string Lines(const Arrays& arrays) const;
+  size_t num_extents() const { return extents_.size(); }
+  // Of `text`, in which the kernel's name is KERNEL.
+  WrittenKernel Written(const std::string& prefix, const ir::Dims& range,
+                        const std::string& text) const;
+
   const ir::Graph& graph() const { return graph_; }
   const Body& body() const { return body_; }
   ir::DType SlotType(int slot) const { return graph_.type(body_.slots[slot].value).dtype; }
 
  private:
   std::string NumberOf(ir::Extent extent);
+  std::string HeadText(const Arrays& arrays) const;
   std::string ScalarText(ir::Value scalar);
 
   const ir::Graph& graph_;
   const Body& body_;
+  const Target target_;
   std::string lines_;
-  int depth_ = 1;
+  int depth_;
   int next_name_ = 0;
   std::vector<std::string> names_;  // of expressions
   std::string declarations_;        // of products and sums

@@ -4,10 +4,22 @@
 
 #include <string>
 
+#include "absl/types/span.h"
+
 namespace torch_lazy::codegen {
 
-// The definitions that `code` needs, those they need themselves first. Each is guarded, so that
-// several kernels can stand in one file.
+struct NamedFunction {
+  const char* name;
+  const char* text;
+  bool for_cpu_alone = false;
+};
+
+// The definitions that `code` needs, of functions in an order in which each uses only earlier ones.
+// Each is guarded, so that several kernels can stand in one file.
+std::string FunctionsFor(absl::Span<const NamedFunction> functions, const std::string& code);
+
+// Those that stand in math_text.cc.
+absl::Span<const NamedFunction> MathFunctions();
 std::string MathFunctionsFor(const std::string& code);
 
 }  // namespace torch_lazy::codegen

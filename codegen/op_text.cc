@@ -16,9 +16,9 @@ namespace {
 using ir::DType;
 using ir::Op;
 
-// $0, $1, $2: arguments. $T: the type. $f: the suffix of builtins for it. lazy_ functions stand in
-// math_text.cc. Bool takes the text for integers unless it has its own; the result is narrowed by
-// the register's type.
+// $0, $1, $2: arguments. $T: the type. @: before a name of C's library, whose suffix for the type
+// is $f. lazy_ functions stand in math_text.cc and cuda/math_text.cc. Bool takes the text for
+// integers unless it has its own; the result is narrowed by the register's type.
 struct OpRow {
   Op op;
   const char* of_floats;
@@ -28,37 +28,37 @@ struct OpRow {
 
 constexpr OpRow kOpRows[] = {
     {Op::kNeg, "-$0", "-$0"},
-    {Op::kAbs, "__builtin_fabs$f($0)", "$0 < 0 ? -$0 : $0"},
-    {Op::kSqrt, "__builtin_sqrt$f($0)", nullptr},
-    {Op::kRsqrt, "($T)1 / __builtin_sqrt$f($0)", nullptr},
+    {Op::kAbs, "@fabs$f($0)", "$0 < 0 ? -$0 : $0"},
+    {Op::kSqrt, "@sqrt$f($0)", nullptr},
+    {Op::kRsqrt, "($T)1 / @sqrt$f($0)", nullptr},
     {Op::kRecip, "($T)1 / $0", nullptr},
     {Op::kExp, "lazy_exp($0)", nullptr},
     {Op::kExp2, "lazy_exp2($0)", nullptr},
     {Op::kExpm1, "lazy_expm1($0)", nullptr},
     {Op::kLog, "lazy_log($0)", nullptr},
-    {Op::kLog2, "__builtin_log2$f($0)", nullptr},
-    {Op::kLog10, "__builtin_log10$f($0)", nullptr},
+    {Op::kLog2, "@log2$f($0)", nullptr},
+    {Op::kLog10, "@log10$f($0)", nullptr},
     {Op::kLog1p, "lazy_log1p($0)", nullptr},
-    {Op::kSin, "__builtin_sin$f($0)", nullptr},
-    {Op::kCos, "__builtin_cos$f($0)", nullptr},
-    {Op::kTan, "__builtin_tan$f($0)", nullptr},
+    {Op::kSin, "@sin$f($0)", nullptr},
+    {Op::kCos, "@cos$f($0)", nullptr},
+    {Op::kTan, "@tan$f($0)", nullptr},
     {Op::kTanh, "lazy_tanh($0)", nullptr},
     {Op::kErf, "lazy_erf($0)", nullptr},
-    {Op::kFloor, "__builtin_floor$f($0)", "$0"},
-    {Op::kCeil, "__builtin_ceil$f($0)", "$0"},
-    {Op::kTrunc, "__builtin_trunc$f($0)", "$0"},
-    {Op::kRound, "__builtin_rint$f($0)", "$0"},
+    {Op::kFloor, "@floor$f($0)", "$0"},
+    {Op::kCeil, "@ceil$f($0)", "$0"},
+    {Op::kTrunc, "@trunc$f($0)", "$0"},
+    {Op::kRound, "@rint$f($0)", "$0"},
     {Op::kNot, nullptr, "~$0", "!$0"},
     {Op::kAdd, "$0 + $1", "$0 + $1", "$0 | $1"},
     {Op::kSub, "$0 - $1", "$0 - $1"},
     {Op::kMul, "$0 * $1", "$0 * $1", "$0 & $1"},
     {Op::kDiv, "$0 / $1", nullptr},
     {Op::kFloorDiv, "lazy_floor_div($0, $1)", "lazy_floor_div($0, $1)"},
-    {Op::kTruncDiv, "__builtin_trunc$f($0 / $1)", "lazy_trunc_div($0, $1)"},
-    {Op::kFmod, "__builtin_fmod$f($0, $1)", "lazy_fmod($0, $1)"},
+    {Op::kTruncDiv, "@trunc$f($0 / $1)", "lazy_trunc_div($0, $1)"},
+    {Op::kFmod, "@fmod$f($0, $1)", "lazy_fmod($0, $1)"},
     {Op::kRemainder, "lazy_remainder($0, $1)", "lazy_remainder($0, $1)"},
-    {Op::kPow, "__builtin_pow$f($0, $1)", "lazy_pow($0, $1)"},
-    {Op::kAtan2, "__builtin_atan2$f($0, $1)", nullptr},
+    {Op::kPow, "@pow$f($0, $1)", "lazy_pow($0, $1)"},
+    {Op::kAtan2, "@atan2$f($0, $1)", nullptr},
     {Op::kMax, "lazy_max($0, $1)", "$0 > $1 ? $0 : $1"},
     {Op::kMin, "lazy_min($0, $1)", "$0 < $1 ? $0 : $1"},
     {Op::kAnd, nullptr, "$0 & $1"},
@@ -70,7 +70,7 @@ constexpr OpRow kOpRows[] = {
     {Op::kLe, "$0 <= $1", "$0 <= $1"},
     {Op::kGt, "$0 > $1", "$0 > $1"},
     {Op::kGe, "$0 >= $1", "$0 >= $1"},
-    {Op::kFma, "__builtin_fma$f($0, $1, $2)", "$0 * $1 + $2"},
+    {Op::kFma, "@fma$f($0, $1, $2)", "$0 * $1 + $2"},
     {Op::kWhere, "$0 ? $1 : $2", "$0 ? $1 : $2"},
 };
 
@@ -86,9 +86,9 @@ struct FoldRow {
 constexpr FoldRow kFoldRows[] = {
     {Op::kSum, "0", "0", "$0 + $1"},
     {Op::kProd, "1", "1", "$0 * $1"},
-    {Op::kReduceMax, "-__builtin_inf()", "lazy_lowest<$T>()", "$1 > $0 || $1 != $1 ? $1 : $0"},
-    {Op::kReduceMaxNumber, "-__builtin_inf()", "", "$1 > $0 ? $1 : $0"},
-    {Op::kReduceMin, "__builtin_inf()", "lazy_highest<$T>()", "$1 < $0 || $1 != $1 ? $1 : $0"},
+    {Op::kReduceMax, "-@inf()", "lazy_lowest<$T>()", "$1 > $0 || $1 != $1 ? $1 : $0"},
+    {Op::kReduceMaxNumber, "-@inf()", "", "$1 > $0 ? $1 : $0"},
+    {Op::kReduceMin, "@inf()", "lazy_highest<$T>()", "$1 < $0 || $1 != $1 ? $1 : $0"},
     {Op::kAny, "0", "0", "$0 | $1"},
     {Op::kAll, "1", "1", "$0 & $1"},
 };
@@ -98,6 +98,16 @@ void ReplaceAll(std::string* text, const std::string& what, const std::string& w
        at = text->find(what, at + with.size())) {
     text->replace(at, what.size(), with);
   }
+}
+
+// What the names of C's library are called where there are no headers.
+std::string NamedFor(Target target, std::string text) {
+  if (target == Target::kCuda) {
+    ReplaceAll(&text, "@inf(", "lazy_inf(");
+    ReplaceAll(&text, "@nan(", "lazy_nan(");
+  }
+  ReplaceAll(&text, "@", target == Target::kCuda ? "" : "__builtin_");
+  return text;
 }
 
 std::string CastText(DType from, DType to, const std::string& x) {
@@ -176,10 +186,12 @@ std::string StoreText(DType dtype, const std::string& value) {
   return value;
 }
 
-std::string FloatLiteral(DType dtype, double value) {
-  if (std::isnan(value)) return absl::StrCat("((", ComputeType(dtype), ")__builtin_nan(\"\"))");
+std::string FloatLiteral(Target target, DType dtype, double value) {
+  if (std::isnan(value))
+    return NamedFor(target, absl::StrCat("((", ComputeType(dtype), ")@nan(\"\"))"));
   if (std::isinf(value))
-    return absl::StrCat("((", ComputeType(dtype), ")", value < 0 ? "-" : "", "__builtin_inf())");
+    return NamedFor(target,
+                    absl::StrCat("((", ComputeType(dtype), ")", value < 0 ? "-" : "", "@inf())"));
   std::string digits = absl::StrFormat("%.17g", value);
   if (dtype != DType::kF64) digits = absl::StrFormat("%.9g", static_cast<float>(value));
   if (digits.find_first_of(".e") == std::string::npos) digits += ".0";
@@ -235,7 +247,7 @@ bool IsNonPositive(const ir::Graph& graph, ir::Value v) {
 
 }  // namespace
 
-std::string OpText(const ir::Graph& graph, const ir::Node& node,
+std::string OpText(Target target, const ir::Graph& graph, const ir::Node& node,
                    const std::vector<std::string>& arguments) {
   const DType in =
       graph.type(node.inputs.back()).dtype;  // of a where the last: the first is its condition
@@ -248,7 +260,7 @@ std::string OpText(const ir::Graph& graph, const ir::Node& node,
     const char* pattern = ir::IsFloat(in) ? row.of_floats : row.of_integers;
     if (in == DType::kBool && row.of_bool != nullptr) pattern = row.of_bool;
     LAZY_CHECK(pattern != nullptr, ir::Info(node.op).text, " of ", ir::Name(in));
-    std::string text = pattern;
+    std::string text = NamedFor(target, pattern);
     ReplaceAll(&text, "$T", ComputeType(in));
     ReplaceAll(&text, "$f", in == DType::kF64 ? "" : "f");
     return Rounded(node, Substitute(text, arguments));
@@ -257,14 +269,15 @@ std::string OpText(const ir::Graph& graph, const ir::Node& node,
   return "";
 }
 
-Fold FoldOf(Op op, DType dtype) {
+Fold FoldOf(Target target, Op op, DType dtype) {
   for (const FoldRow& row : kFoldRows) {
     if (row.op != op) continue;
     const bool widens = ir::IsFloat(dtype) && (op == Op::kSum || op == Op::kProd);
     Fold fold;
     fold.type = widens ? "double" : ComputeType(dtype);
     fold.block_type = op == Op::kSum ? ComputeType(dtype) : fold.type;
-    fold.identity = ir::IsFloat(dtype) ? row.identity_of_floats : row.identity_of_integers;
+    fold.identity =
+        NamedFor(target, ir::IsFloat(dtype) ? row.identity_of_floats : row.identity_of_integers);
     ReplaceAll(&fold.identity, "$T", fold.type);
     fold.step = row.step;
     fold.combine = row.step;

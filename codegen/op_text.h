@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/target.h"
 #include "ir/graph.h"
 
 namespace torch_lazy::codegen {
@@ -18,11 +19,11 @@ std::string ComputeType(
 std::string LoadText(ir::DType dtype, const std::string& memory);
 std::string StoreText(ir::DType dtype, const std::string& value);
 
-std::string FloatLiteral(ir::DType dtype, double value);
+std::string FloatLiteral(Target target, ir::DType dtype, double value);
 std::string IntegerLiteral(ir::DType dtype, int64_t value);
 
 // An elementwise node applied to registers.
-std::string OpText(const ir::Graph& graph, const ir::Node& node,
+std::string OpText(Target target, const ir::Graph& graph, const ir::Node& node,
                    const std::vector<std::string>& arguments);
 
 // A reduction: its accumulator's type, its first value, and the ops that fold a number and another
@@ -34,7 +35,7 @@ struct Fold {
   std::string step;     // of accumulator $0 and number $1
   std::string combine;  // of accumulators $0 and $1
 };
-Fold FoldOf(ir::Op op, ir::DType dtype);
+Fold FoldOf(Target target, ir::Op op, ir::DType dtype);
 
 // $0, $1, ... replaced.
 std::string Substitute(const std::string& pattern, const std::vector<std::string>& arguments);

@@ -9,8 +9,21 @@
 namespace torch_lazy::codegen {
 namespace {
 
-constexpr double kManyResults = 16;  // enough for the threads
-constexpr double kMuchWork = 65536;  // elements
+constexpr double kMuchWork = 65536;   // elements
+constexpr double kMuchOfResult = 16;  // elements
+
+// What keeps a machine busy.
+struct Machine {
+  double many_results;
+  int64_t shares;          // few enough for their sums to be little
+  double many_rows;        // that are worth shares: each writes a row of double
+  bool takes_few_results;  // are some results better than one?
+};
+const Machine& MachineOf(Target target) {
+  static constexpr Machine kCpu = {16, 64, 512, false};
+  static constexpr Machine kCuda = {128, 256, 2048, true};  // a result takes a block of its own
+  return target == Target::kCuda ? kCuda : kCpu;
+}
 
 bool IsReduced(const ir::Node& node, int dim) {
   return std::find(node.attrs.dims.begin(), node.attrs.dims.end(), dim) != node.attrs.dims.end();
@@ -27,14 +40,18 @@ ir::Ints SecondStep(const ir::Graph& graph, const ir::Node& node, const CompileO
     work *= extent;
     if (!IsReduced(node, k)) results *= extent;
   }
-  if (results >= kManyResults || work < kMuchWork) return {};
+  const Machine& machine = MachineOf(options.target);
+  if (results >= machine.many_results || work < kMuchWork) return {};
   ir::Ints second;
-  for (int k = 0; k < static_cast<int>(dims.size()) && results < kManyResults; ++k) {
+  for (int k = 0; k < static_cast<int>(dims.size()) && results < machine.many_results; ++k) {
     if (!IsReduced(node, k) || dims[k].is_one()) continue;
+    const double extent = TypicalSize(ProductOf({dims[k]}), options);
+    if (machine.takes_few_results && !second.empty() && work / (results * extent) < kMuchOfResult)
+      break;
     second.push_back(k);
-    results *= TypicalSize(ProductOf({dims[k]}), options);
+    results *= extent;
   }
-  const bool splits = second.size() < node.attrs.dims.size() && work / results >= kManyResults;
+  const bool splits = second.size() < node.attrs.dims.size() && work / results >= kMuchOfResult;
   return splits ? second : ir::Ints();
 }
 
@@ -42,7 +59,7 @@ ir::Ints SecondStep(const ir::Graph& graph, const ir::Node& node, const CompileO
 // the rows anyway makes these (a normalisation's gradient), or one that reads memory in order at
 // least.
 bool WantsShares(const ir::Graph& graph, const ir::Node& node, const CompileOptions& options) {
-  constexpr double kManyRows = 512, kFewColumns = 32, kMostColumns = 8192;
+  constexpr double kFewColumns = 32, kMostColumns = 8192;
   if (node.op != ir::Op::kSum || node.type.dtype != ir::DType::kF32) return false;
   const ir::Dims& dims = graph.type(node.inputs[0]).dims;
   double rows = 1, columns = 1;
@@ -52,8 +69,8 @@ bool WantsShares(const ir::Graph& graph, const ir::Node& node, const CompileOpti
     (IsReduced(node, static_cast<int>(k)) ? rows : columns) *=
         TypicalSize(ProductOf({dims[k]}), options);
   }
-  return rows >= kManyRows && columns >= kFewColumns && columns <= kMostColumns &&
-         rows * columns >= kMuchWork;
+  return rows >= MachineOf(options.target).many_rows && columns >= kFewColumns &&
+         columns <= kMostColumns && rows * columns >= kMuchWork;
 }
 
 // Appends nodes to the new graph.
@@ -88,7 +105,7 @@ class Rewriter {
     shares.op = ir::Op::kShareSum;
     shares.inputs = node.inputs;
     shares.attrs.index = static_cast<int64_t>(outer);
-    shares.type = {ir::DType::kF64, {ir::Extent::Constant(ir::kShares)}};
+    shares.type = {ir::DType::kF64, {ir::Extent::Constant(MachineOf(options_.target).shares)}};
     shares.type.dims.insert(shares.type.dims.end(), dims.begin() + outer, dims.end());
     ir::Node sum = node;
     sum.type.dtype = ir::DType::kF64;

@@ -18,7 +18,7 @@ RowFold::RowFold(int expression, KernelText* text)
       name_(text->NewName('c')),
       is_index_(IsIndex(node().op)),
       lanes_(name_) {
-  if (!is_index_) fold_ = FoldOf(node().op, node().type.dtype);
+  if (!is_index_) fold_ = FoldOf(Target::kCpu, node().op, node().type.dtype);
 }
 
 const ir::Node& RowFold::node() const {

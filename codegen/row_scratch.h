@@ -16,11 +16,6 @@
 
 namespace torch_lazy::codegen {
 
-// True for a store that adds up along a share of the rows.
-inline bool IsShareSum(const Body& body, const Store& store) {
-  return body.expressions[store.expression].kind == Expression::Kind::kShareSum;
-}
-
 class RowScratch {
  public:
   // Declares the arrays.

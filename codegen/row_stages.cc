@@ -8,7 +8,7 @@
 namespace torch_lazy::codegen {
 namespace {
 
-constexpr size_t kMostScratch = 4;
+constexpr size_t kMostScratch = 4, kMostInRegisters = 8;
 constexpr double kWorthKeeping = 0.1;  // nanoseconds to compute an element anew
 constexpr double kLoad = 0.02;         // from the cache
 
@@ -68,13 +68,15 @@ void FillNumbers(const Body& body, RowStages* rows) {
 }
 
 // What an element of e costs in a stage that does not find it in scratch memory.
-double CostAnew(const ir::Graph& graph, const Body& body, const RowStages& rows, int e) {
+double CostAnew(const ir::Graph& graph, const Body& body, const RowStages& rows, Keep keep, int e) {
   double cost = 0;
   std::vector<int> seen = {e};
   for (size_t k = 0; k < seen.size(); ++k) {
     const Expression& expression = body.expressions[seen[k]];
+    const double load = keep == Keep::kLoads ? 2 * kWorthKeeping : kLoad;
     cost += expression.kind == Expression::Kind::kOp ? NanosecondsOf(graph.node(expression.node))
-                                                     : kLoad;
+            : expression.kind == Expression::Kind::kLoad ? load
+                                                         : kLoad;
     std::vector<int> inputs;
     AddInputs(body, seen[k], &inputs);
     for (const int input : inputs) {
@@ -86,12 +88,13 @@ double CostAnew(const ir::Graph& graph, const Body& body, const RowStages& rows,
 }
 
 // The costly number nearest to the results that more than one stage computes; -1 if there is none.
-int CostlyTwice(const ir::Graph& graph, const Body& body, const RowStages& rows) {
+int CostlyTwice(const ir::Graph& graph, const Body& body, const RowStages& rows, Keep keep) {
   for (int e = static_cast<int>(body.expressions.size()) - 1; e >= 0; --e) {
     const Expression& expression = body.expressions[e];
-    const bool is_costly = expression.kind == Expression::Kind::kOp && body.uses_inner(e) &&
-                           !Contains(rows.scratch, e) &&
-                           CostAnew(graph, body, rows, e) > kWorthKeeping;
+    const bool may_be_kept = expression.kind == Expression::Kind::kOp ||
+                             (expression.kind == Expression::Kind::kLoad && keep == Keep::kLoads);
+    const bool is_costly = may_be_kept && body.uses_inner(e) && !Contains(rows.scratch, e) &&
+                           CostAnew(graph, body, rows, keep, e) > kWorthKeeping;
     if (!is_costly) continue;
     const auto stages =
         std::count_if(rows.stages.begin(), rows.stages.end(),
@@ -110,12 +113,15 @@ bool StoresAlongRow(const Body& body, const Store& store) {
   });
 }
 
-RowStages MakeRowStages(const ir::Graph& graph, const Body& body) {
+RowStages MakeRowStages(const ir::Graph& graph, const Body& body, Keep keep) {
   RowStages rows;
   rows.stages = Sinks(body);
   FillNumbers(body, &rows);
-  while (rows.scratch.size() < kMostScratch) {
-    const int costly = CostlyTwice(graph, body, rows);
+  const size_t most = keep == Keep::kNothing  ? 0
+                      : keep == Keep::kCostly ? kMostScratch
+                                              : kMostInRegisters;
+  while (rows.scratch.size() < most) {
+    const int costly = CostlyTwice(graph, body, rows, keep);
     if (costly < 0) break;
     rows.scratch.push_back(costly);
     FillNumbers(body, &rows);

@@ -25,7 +25,16 @@ struct RowStages {
   std::vector<int> scratch;  // expressions kept: one number each per element of the row
 };
 
-RowStages MakeRowStages(const ir::Graph& graph, const Body& body);
+// Which numbers of several stages are kept: those that are costly to compute anew, or all that are
+// loaded, too.
+enum class Keep : uint8_t { kNothing, kCostly, kLoads };
+
+RowStages MakeRowStages(const ir::Graph& graph, const Body& body, Keep keep = Keep::kCostly);
+
+// True for a store that adds up along a share of the rows.
+inline bool IsShareSum(const Body& body, const Store& store) {
+  return body.expressions[store.expression].kind == Expression::Kind::kShareSum;
+}
 
 // Is the store's place different along the row? A number of the row as a whole may be stored all
 // along it, too.

@@ -215,10 +215,10 @@ HostValue Reduce(const Node& node, const HostValue& in, Sizes sizes) {
 
 HostValue ShareSum(const Node& node, const HostValue& in, Sizes sizes) {
   HostValue out = MakeHostValue(node.type.dtype, std::move(sizes));
-  const int64_t columns = out.num_elements() / kShares;
+  const int64_t shares = out.sizes[0], columns = out.num_elements() / shares;
   const int64_t rows = columns == 0 ? 0 : in.num_elements() / columns;
-  for (int64_t share = 0; share < kShares; ++share) {
-    for (int64_t r = rows * share / kShares; r < rows * (share + 1) / kShares; ++r) {
+  for (int64_t share = 0; share < shares; ++share) {
+    for (int64_t r = rows * share / shares; r < rows * (share + 1) / shares; ++r) {
       for (int64_t c = 0; c < columns; ++c)
         out.floats[share * columns + c] += in.floats[r * columns + c];
     }

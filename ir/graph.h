@@ -32,7 +32,6 @@ enum class Op : uint8_t {
 };
 
 enum class Kind : uint8_t { kLeaf, kElementwise, kView, kReduce, kPartial, kIndexed, kConcat, kMatmul, kCall };
-constexpr int64_t kShares = 64;  // see share_sum
 
 enum class DTypeRule : uint8_t { kAny, kSame, kCompare, kSelect };
 enum Trait : uint8_t { kNone = 0, kCommutes = 1, kTranscendental = 2 };

@@ -96,7 +96,7 @@
   X(ArgMax, "argmax", kReduce, 1, kAny, kNone)       /* i64 index along the one dim, first of equals; NaN wins */ \
   X(ArgMin, "argmin", kReduce, 1, kAny, kNone)                                                                  \
   /* partial sums: made by codegen alone */                                                                      \
-  X(ShareSum, "share_sum", kPartial, 1, kAny, kNone) /* f64 [kShares, the dims of x but its first attr index]: the elements of \
+  X(ShareSum, "share_sum", kPartial, 1, kAny, kNone) /* f64 [shares, the dims of x but its first attr index]: the elements of \
                                                         those, in order, are cut into so many equal shares, each summed up */ \
   /* indexed */                                                                                                 \
   X(Take, "take", kIndexed, 2, kAny, kNone)          /* (x, index i64): along attr dim d of x, index has the result's dims: \

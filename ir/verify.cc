@@ -199,7 +199,9 @@ absl::Status VerifyShareSum(const Graph& graph, const Node& node) {
   const int64_t outer = node.attrs.index;
   if (outer < 1 || outer >= input.rank())
     return Bad(node, "over ", outer, " dims of ", input.ToString());
-  Type expected{DType::kF64, {Extent::Constant(kShares)}};
+  if (node.type.dims.empty() || !node.type.dims[0].is_constant() || node.type.dims[0].constant() < 1)
+    return Bad(node, "gives ", node.type.ToString(), ", whose first extent is no number of shares");
+  Type expected{DType::kF64, {node.type.dims[0]}};
   expected.dims.insert(expected.dims.end(), input.dims.begin() + outer, input.dims.end());
   if (input.dtype != DType::kF32) return Bad(node, "does not compute in ", Name(input.dtype));
   if (node.type != expected)

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUDA text of a group's kernel, by its shape.
+//
+// As for the CPU, nothing in the text depends on sizes or numbers; how many threads share a row or
+// a column follows from the sizes seen first, and is right for any.
+#pragma once
+
+#include "codegen/compile.h"
+#include "codegen/kernel_text.h"
+
+namespace torch_lazy::codegen::cuda {
+
+// A thread does some neighbouring elements.
+WrittenKernel EmitMap(const ir::Graph& graph, const Body& body);
+
+// A warp or a block does a row, or a block a share of the rows.
+WrittenKernel EmitRows(const ir::Graph& graph, const Body& body, const CompileOptions& options);
+
+// A block does neighbouring columns.
+WrittenKernel EmitColumns(const ir::Graph& graph, const Body& body, const CompileOptions& options);
+
+WrittenKernel EmitKernel(const ir::Graph& graph, Group::Shape shape, const Body& body,
+                         const CompileOptions& options);
+
+}  // namespace torch_lazy::codegen::cuda

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+// A row is walked once per stage (codegen/row_stages.h) by a group of threads: a warp or a block.
+//
+// There are two functions for that. In a row that fits, what several stages need stays in
+// registers, so that memory is read once. One of any length is read and computed again in each
+// stage.
+#include <algorithm>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "codegen/cuda/accumulator.h"
+#include "codegen/cuda/emit.h"
+#include "codegen/cuda/frame.h"
+#include "codegen/cuda/places.h"
+#include "codegen/cuda/row_shares.h"
+#include "codegen/cuda/row_size.h"
+#include "codegen/cuda/vector_access.h"
+#include "codegen/op_text.h"
+#include "codegen/row_stages.h"
+
+namespace torch_lazy::codegen::cuda {
+namespace {
+
+class RowEmitter {
+ public:
+  RowEmitter(const ir::Graph& graph, const Body& body, const CompileOptions& options)
+      : graph_(graph),
+        body_(body),
+        loops_(MakeLoops(body)),
+        rows_(MakeRowStages(graph, body, Keep::kLoads)),
+        text_(graph, body, Target::kCuda),
+        access_(body, loops_.inner.empty() ? nullptr : &loops_.inner.back(), body.inner, &text_),
+        size_(RowSizeOf(body, loops_, rows_, access_.width(), options)),
+        is_wide_(!loops_.inner.empty() && access_.IsTypical(options)) {}
+
+  WrittenKernel Emit() {
+    if (size_.items > 0) EmitFunction(/*is_kept=*/true);
+    rows_ = MakeRowStages(graph_, body_, Keep::kNothing);
+    EmitFunction(/*is_kept=*/false);
+    EmitBlock();
+    const ir::Dims range =
+        has_shares() ? ir::Dims{ir::Extent::Constant(body_.shares)} : RangeOf(loops_);
+    return Finish(text_, "rows", range, block_threads(), has_shares() ? 1 : size_.rows_per_block);
+  }
+
+ private:
+  bool has_shares() const { return body_.shares > 0; }
+  int block_threads() const { return size_.threads * size_.rows_per_block; }
+
+  // A share's rows are dealt to groups where these keep them in registers.
+  RowWay WayOf(bool is_kept) const {
+    const bool is_whole = has_shares() && !is_kept;
+    return {is_kept, is_whole ? block_threads() : size_.threads, block_threads()};
+  }
+
+  void EmitFunction(bool is_kept) {
+    way_ = WayOf(is_kept);
+    RowShares shares(body_, loops_, way_, &text_);
+    shares_ = &shares;
+    available_.clear();
+    for (size_t e = 0; e < body_.expressions.size(); ++e) text_.Forget(static_cast<int>(e));
+    OpenFunction(
+        is_kept ? "template <int V, int kItems> " : "", is_kept ? "KERNEL_kept" : "KERNEL_walked",
+        has_shares() ? "const long share, const int thread" : "const long r, const int t", &text_);
+    text_.Line(absl::StrCat("const long length = ", Length(), ";"));
+    if (has_shares()) shares.Open();
+    PlaceAddresses(PlaceLoops(loops_.outer, 'i', "r", &text_), &text_);
+    for (size_t stage = 0; stage < rows_.stages.size(); ++stage) {
+      DefineRowNumbers(static_cast<int>(stage));
+      EmitStage(rows_.stages[stage]);
+    }
+    if (has_shares()) shares.Close();
+    CloseFunction(&text_);
+  }
+
+  std::string Length() {
+    Monomial length;
+    for (const Loop& loop : loops_.inner) length = length * loop.extent;
+    return text_.Number(length);
+  }
+
+  // What is the same for the whole row and known before the stage's walk; one thread stores it.
+  void DefineRowNumbers(int stage) {
+    for (size_t e = 0; e < body_.expressions.size(); ++e) {
+      const Expression& expression = body_.expressions[e];
+      const int number = static_cast<int>(e);
+      if (expression.depth != stage || body_.uses_inner(number) || text_.defined(number)) continue;
+      text_.Define(number, expression.address < 0 ? "" : PlaceText(expression.address, {}, &text_));
+    }
+    for (const Store& store : body_.stores) {
+      if (body_.expressions[store.expression].depth != stage || StoresAlongRow(body_, store))
+        continue;
+      if (MayReplaceRowNumber(store))
+        text_.Line(way_.is_warp() ? "__syncwarp();" : "__syncthreads();");
+      text_.Line(absl::StrCat("if (t == 0) ", PlaceText(store.address, {}, &text_), " = ",
+                              StoredText(store), ";"));
+    }
+  }
+
+  // A number may be stored where one is read that every thread of the group needs.
+  bool MayReplaceRowNumber(const Store& store) const {
+    const Address& place = body_.addresses[store.address];
+    return std::any_of(body_.expressions.begin(), body_.expressions.end(),
+                       [&](const Expression& e) {
+                         return e.kind == Expression::Kind::kLoad &&
+                                body_.addresses[e.address].index == place.index;
+                       });
+  }
+
+  std::string StoredText(const Store& store) {
+    return StoreText(text_.SlotType(body_.addresses[store.address].slot),
+                     text_.name(store.expression));
+  }
+
+  void EmitStage(const RowStage& stage) {
+    if (stage.reductions.empty() && stage.stores.empty()) return;
+    std::vector<Accumulator> folds;
+    for (const int reduction : stage.reductions) folds.emplace_back(reduction, &text_);
+    for (Accumulator& fold : folds) fold.Declare();
+    if (way_.is_kept) {
+      for (const int kept : stage.kept) {
+        text_.Line(
+            absl::StrCat(ComputeType(body_.expressions[kept].dtype), " x", kept, "[kItems][V];"));
+      }
+      for (Accumulator& fold : folds) fold.BeginBlock();
+      EmitKeptWalk(stage, folds);
+      for (Accumulator& fold : folds) fold.EndBlock();
+    } else {
+      EmitWalk(stage, folds);
+    }
+    for (const int number : stage.numbers) text_.Forget(number);
+    available_.insert(stage.kept.begin(), stage.kept.end());
+    Combine(folds);
+  }
+
+  // All of the row at once: each thread has kItems vectors of V.
+  void EmitKeptWalk(const RowStage& stage, std::vector<Accumulator>& folds) {
+    text_.Line("#pragma unroll");
+    text_.Open("for (int item = 0; item < kItems; ++item) {");
+    text_.Line(absl::StrCat("const int j = (item * ", way_.threads, " + t) * V;"));
+    text_.Line("const bool in = j < length;");
+    std::vector<KernelText::Along> along = PlaceLoops(loops_.inner, 'j', "j", &text_);
+    for (const int number : stage.numbers) {
+      if (!IsVector(number)) continue;
+      const int address = body_.expressions[number].address;
+      Declare(address);
+      text_.Line(absl::StrCat("lazy_read(m", address, ", ", PointerText(address, along, &text_),
+                              ", in);"));
+    }
+    for (const Store& store : stage.stores) {
+      if (!IsShareSum(body_, store)) Declare(store.address);
+    }
+    const std::vector<KernelText::Along> at = along;
+    if (!along.empty()) along.back().index = absl::StrCat("(", along.back().index, " + k)");
+    text_.Line("#pragma unroll");
+    text_.Open("for (int k = 0; k < V; ++k) {");
+    Step(stage, folds, along);
+    text_.Close("}");
+    for (const Store& store : stage.stores) {
+      if (!IsShareSum(body_, store)) Write(store, at, along);
+    }
+    text_.Close("}");
+  }
+
+  void Write(const Store& store, absl::Span<const KernelText::Along> at,
+             absl::Span<const KernelText::Along> along) {
+    if (access_.IsContiguous(store.address)) {
+      return text_.Line(absl::StrCat("if (in) lazy_write(", PointerText(store.address, at, &text_),
+                                     ", m", store.address, ");"));
+    }
+    text_.Line("#pragma unroll");
+    text_.Line(absl::StrCat("for (int k = 0; in && k < V; ++k) ",
+                            PlaceText(store.address, along, &text_), " = m", store.address,
+                            "[k];"));
+  }
+
+  void Declare(int address) {
+    text_.Line(absl::StrCat(MemoryType(text_.SlotType(body_.addresses[address].slot)), " m",
+                            address, "[V];"));
+  }
+
+  bool IsVector(int number) const {
+    const Expression& e = body_.expressions[number];
+    return way_.is_kept && e.kind == Expression::Kind::kLoad && !available_.contains(number) &&
+           access_.IsContiguous(e.address);
+  }
+
+  // Element by element, in blocks if a sum wants them.
+  void EmitWalk(const RowStage& stage, std::vector<Accumulator>& folds) {
+    const int block = kBlockSteps * way_.threads;
+    text_.Open(absl::StrCat("for (long first_j = t; first_j < length; first_j += ", block, ") {"));
+    text_.Line(absl::StrCat("const long end_j = length - first_j < ", block,
+                            " ? length : first_j + ", block, ";"));
+    for (Accumulator& fold : folds) fold.BeginBlock();
+    // Where it is but the other way, it is kept short.
+    text_.Line(size_.items > 0 ? "#pragma unroll 1" : "#pragma unroll 4");
+    text_.Open(absl::StrCat("for (long j = first_j; j < end_j; j += ", way_.threads, ") {"));
+    const std::vector<KernelText::Along> along = PlaceLoops(loops_.inner, 'j', "j", &text_);
+    Step(stage, folds, along);
+    for (const Store& store : stage.stores) {
+      if (IsShareSum(body_, store)) continue;
+      text_.Line(
+          absl::StrCat(PlaceText(store.address, along, &text_), " = ", StoredText(store), ";"));
+    }
+    text_.Close("}");
+    for (Accumulator& fold : folds) fold.EndBlock();
+    text_.Close("}");
+  }
+
+  // One element.
+  void Step(const RowStage& stage, std::vector<Accumulator>& folds,
+            absl::Span<const KernelText::Along> along) {
+    for (const int number : stage.numbers) {
+      if (body_.expressions[number].kind == Expression::Kind::kShareSum) continue;
+      if (available_.contains(number)) {
+        text_.DefineAs(number, absl::StrCat("x", number, "[item][k]"));
+        continue;
+      }
+      text_.Define(number, SourceOf(number, along));
+    }
+    for (Accumulator& fold : folds)
+      fold.Step(way_.is_kept ? "(long)(j + k)" : "j", way_.is_kept ? "in" : "");
+    if (!way_.is_kept) return StepShares(stage);
+    for (const int kept : stage.kept)
+      text_.Line(absl::StrCat("x", kept, "[item][k] = ", text_.name(kept), ";"));
+    StepShares(stage);
+    for (const Store& store : stage.stores) {
+      if (!IsShareSum(body_, store))
+        text_.Line(absl::StrCat("m", store.address, "[k] = ", StoredText(store), ";"));
+    }
+  }
+
+  void StepShares(const RowStage& stage) {
+    for (const Store& store : stage.stores) {
+      if (IsShareSum(body_, store)) shares_->Step(store);
+    }
+  }
+
+  std::string SourceOf(int number, absl::Span<const KernelText::Along> along) {
+    const Expression& e = body_.expressions[number];
+    if (e.address < 0) return "";
+    if (IsVector(number)) return absl::StrCat("m", e.address, "[k]");
+    const std::string place = PlaceText(e.address, along, &text_);
+    const bool is_guarded = way_.is_kept && e.kind == Expression::Kind::kLoad;
+    return is_guarded ? absl::StrCat("(in ? ", place, " : (", MemoryType(e.dtype), ")0)") : place;
+  }
+
+  // The group's accumulators become one number, which all its threads get.
+  void Combine(std::vector<Accumulator>& folds) {
+    if (folds.empty()) return;
+    CombineWarp(folds, 32, &text_);
+    if (!way_.is_warp()) {
+      const int warps = way_.threads / 32;
+      for (Accumulator& fold : folds) fold.DeclareShared(absl::StrCat(warps));
+      text_.Open("if (t % 32 == 0) {");
+      for (Accumulator& fold : folds) fold.Put("t / 32");
+      text_.Close("}");
+      text_.Line("__syncthreads();");
+      for (Accumulator& fold : folds) fold.Take(absl::StrCat("t % ", warps));
+      CombineWarp(folds, warps, &text_);
+    }
+    for (Accumulator& fold : folds) fold.TakeLane0();
+    for (Accumulator& fold : folds) fold.DefineResult();
+  }
+
+  void EmitBlock() {
+    OpenFunction("", "KERNEL_block", "const long block", &text_);
+    if (!has_shares() && size_.rows_per_block > 1) {
+      text_.Line(
+          absl::StrCat("const long r = block * ", size_.rows_per_block, " + threadIdx.x / 32;"));
+      text_.Line("if (r >= arguments.iterations) return;");
+      text_.Line("const int t = threadIdx.x % 32;");
+    } else {
+      text_.Line("const long r = block;");
+      text_.Line("const int t = threadIdx.x;");
+    }
+    if (size_.items > 0) CallKept();
+    text_.Line("KERNEL_walked(arguments, r, t);");
+    CloseFunction(&text_);
+  }
+
+  // With vectors if the rows seen first allow them: the other way would be for few, and compilers
+  // take long.
+  void CallKept() {
+    const int width = is_wide_ ? access_.width() : 1;
+    const int items = access_.width() / width * size_.items;
+    text_.Line(
+        absl::StrCat("const bool fits = ", Length(), " <= ", size_.threads * width * items, ";"));
+    if (is_wide_)
+      text_.Line(absl::StrCat("const bool wide = ", access_.Condition(/*is_flat=*/false), ";"));
+    text_.Line(absl::StrCat("if (fits", is_wide_ ? " && wide" : "", ") return KERNEL_kept<", width,
+                            ", ", items, ">(arguments, r, t);"));
+  }
+
+  const ir::Graph& graph_;
+  const Body& body_;
+  const Loops loops_;
+  RowStages rows_;
+  KernelText text_;
+  VectorAccess access_;
+  const RowSize size_;
+  const bool is_wide_;
+  // In the function being written:
+  RowWay way_;
+  RowShares* shares_ = nullptr;
+  absl::flat_hash_set<int> available_;  // what its earlier stages have kept
+};
+
+}  // namespace
+
+WrittenKernel EmitRows(const ir::Graph& graph, const Body& body, const CompileOptions& options) {
+  return RowEmitter(graph, body, options).Emit();
+}
+
+}  // namespace torch_lazy::codegen::cuda

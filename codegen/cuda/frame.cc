@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/cuda/frame.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "codegen/cuda/math_text.h"
+
+namespace torch_lazy::codegen::cuda {
+namespace {
+
+// The instance of a block is the last one that begins at or before it.
+constexpr char kEntries[] = R"(
+extern "C" __global__ void __launch_bounds__(THREADS) KERNEL(const __grid_constant__ KERNEL_arguments one) {
+  KERNEL_block(one, blockIdx.x);
+}
+extern "C" __global__ void __launch_bounds__(THREADS) KERNEL_many(const KERNEL_arguments* many, const int* first_block, int count) {
+  int low = 0, high = count;
+  while (high - low > 1) {
+    const int middle = (low + high) / 2;
+    if (first_block[middle] <= (int)blockIdx.x) low = middle; else high = middle;
+  }
+  KERNEL_block(many[low], (int)blockIdx.x - first_block[low]);
+}
+)";
+
+std::string ArgumentsText(size_t buffers, size_t extents) {
+  std::string text = "struct KERNEL_arguments {\n  const double* scalars;\n  long iterations;\n";
+  if (buffers > 0) absl::StrAppend(&text, "  void* buffers[", buffers, "];\n");
+  if (extents > 0) absl::StrAppend(&text, "  long extents[", extents, "];\n");
+  return text + "};\n";
+}
+
+}  // namespace
+
+void OpenFunction(const std::string& qualifiers, const std::string& name,
+                  const std::string& parameters, KernelText* text) {
+  text->Open(absl::StrCat(qualifiers, "static __device__ __forceinline__ void ", name,
+                          "(const KERNEL_arguments& arguments, ", parameters, ") {"));
+  text->Head();
+}
+
+void CloseFunction(KernelText* text) { text->Close("}"); }
+
+WrittenKernel Finish(const KernelText& text, const std::string& prefix, const ir::Dims& range,
+                     int threads, int64_t iterations_per_block) {
+  const std::string functions =
+      text.Lines({"arguments.buffers", "arguments.extents", "arguments.scalars"});
+  const std::string entries =
+      absl::StrReplaceAll(kEntries + 1, {{"THREADS", absl::StrCat(threads)}});
+  WrittenKernel written =
+      text.Written(prefix, range,
+                   absl::StrCat(MathFunctionsFor(functions),
+                                ArgumentsText(text.body().slots.size(), text.num_extents()),
+                                functions, entries));
+  written.kernel.threads = threads;
+  written.kernel.iterations_per_block = iterations_per_block;
+  return written;
+}
+
+}  // namespace torch_lazy::codegen::cuda

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transcendental functions are those of CUDA's own library, which PyTorch's kernels call, too.
+// Functions that do not depend on the machine are the CPU's, in CUDA's words.
+#include "codegen/cuda/math_text.h"
+
+#include <algorithm>
+#include <deque>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "codegen/math_text.h"
+
+namespace torch_lazy::codegen::cuda {
+namespace {
+
+// In an order in which each uses only earlier ones.
+constexpr NamedFunction kFunctions[] = {
+    {"lazy_inf", R"(
+inline double lazy_inf() { return __builtin_bit_cast(double, 0x7ff0000000000000ul); }
+)"},
+    {"lazy_nan", R"(
+inline double lazy_nan(const char*) { return __builtin_bit_cast(double, 0x7ff8000000000000ul); }
+)"},
+    {"lazy_index", R"(
+// rest % extent, and rest becomes rest / extent. 64-bit division is slow.
+inline long lazy_index(long& rest, long extent) {
+  if ((unsigned long)(rest | extent) >> 32 == 0) {
+    const unsigned n = (unsigned)rest, d = (unsigned)extent, q = n / d;
+    rest = q;
+    return n - q * d;
+  }
+  const long q = rest / extent, index = rest - q * extent;
+  rest = q;
+  return index;
+}
+)"},
+    {"lazy_pack", R"(
+// What is read and written at once.
+template <typename T, int N> struct alignas(N * sizeof(T)) lazy_pack { T x[N]; };
+)"},
+    {"lazy_read", R"(
+// Numbers side by side, aligned to all of their bytes or to 16; with `in`, zeros where that is false.
+template <typename T, int V> inline void lazy_read(T (&to)[V], const T* from) {
+  constexpr int kPack = V * sizeof(T) <= 16 ? V : 16 / sizeof(T);
+#pragma unroll
+  for (int k = 0; k < V; k += kPack) {
+    const lazy_pack<T, kPack> pack = *(const lazy_pack<T, kPack>*)(from + k);
+#pragma unroll
+    for (int i = 0; i < kPack; ++i) to[k + i] = pack.x[i];
+  }
+}
+template <typename T, int V> inline void lazy_read(T (&to)[V], const T* from, bool in) {
+#pragma unroll
+  for (int k = 0; k < V; ++k) to[k] = 0;
+  if (in) lazy_read(to, from);
+}
+)"},
+    {"lazy_write", R"(
+template <typename T, int V> inline void lazy_write(T* to, const T (&from)[V]) {
+  constexpr int kPack = V * sizeof(T) <= 16 ? V : 16 / sizeof(T);
+#pragma unroll
+  for (int k = 0; k < V; k += kPack) {
+    lazy_pack<T, kPack> pack;
+#pragma unroll
+    for (int i = 0; i < kPack; ++i) pack.x[i] = from[k + i];
+    *(lazy_pack<T, kPack>*)(to + k) = pack;
+  }
+}
+)"},
+    {"lazy_exp", R"(
+inline float lazy_exp(float x) { return expf(x); }
+inline double lazy_exp(double x) { return exp(x); }
+)"},
+    {"lazy_exp_nonpositive", R"(
+inline float lazy_exp_nonpositive(float x) { return expf(x); }
+inline double lazy_exp_nonpositive(double x) { return exp(x); }
+)"},
+    {"lazy_exp2", R"(
+inline float lazy_exp2(float x) { return exp2f(x); }
+inline double lazy_exp2(double x) { return exp2(x); }
+)"},
+    {"lazy_expm1", R"(
+inline float lazy_expm1(float x) { return expm1f(x); }
+inline double lazy_expm1(double x) { return expm1(x); }
+)"},
+    {"lazy_log", R"(
+inline float lazy_log(float x) { return logf(x); }
+inline double lazy_log(double x) { return log(x); }
+)"},
+    {"lazy_log1p", R"(
+inline float lazy_log1p(float x) { return log1pf(x); }
+inline double lazy_log1p(double x) { return log1p(x); }
+)"},
+    {"lazy_tanh", R"(
+inline float lazy_tanh(float x) { return tanhf(x); }
+inline double lazy_tanh(double x) { return tanh(x); }
+)"},
+    {"lazy_erf", R"(
+inline float lazy_erf(float x) { return erff(x); }
+inline double lazy_erf(double x) { return erf(x); }
+)"},
+};
+
+// One instruction where the CPU's text takes several; that one still serves whoever compiles the
+// text for another machine.
+constexpr NamedFunction kNative[] = {
+    {"lazy_bf16_bits", R"(
+inline unsigned lazy_bf16_bits(float x) {
+  unsigned short y;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
+  return y;
+}
+)"},
+    {"lazy_from_f16", R"(
+inline float lazy_from_f16(unsigned short x) {
+  float y;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
+  return y;
+}
+)"},
+    {"lazy_to_f16", R"(
+inline unsigned short lazy_to_f16(float x) {
+  unsigned short y;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
+  return y;
+}
+)"},
+};
+
+std::string InCudasWords(absl::string_view text) {
+  return absl::StrReplaceAll(text, {{"inline ", "static __device__ __forceinline__ "},
+                                    {"__builtin_bit_cast", "__builtin_bit_cast"},
+                                    {"__builtin_", ""}});
+}
+
+// All of them, made once.
+class Functions {
+ public:
+  Functions() {
+    for (const NamedFunction& function : kFunctions) Add(function.name, function.text);
+    for (const NamedFunction& function : MathFunctions()) {
+      if (!function.for_cpu_alone) Add(function.name, WithNative(function));
+    }
+  }
+  absl::Span<const NamedFunction> all() const { return all_; }
+
+ private:
+  void Add(const char* name, absl::string_view text) {
+    texts_.push_back(InCudasWords(text));
+    all_.push_back({name, texts_.back().c_str()});
+  }
+
+  static std::string WithNative(const NamedFunction& function) {
+    for (const NamedFunction& native : kNative) {
+      if (native.name == absl::string_view(function.name))
+        return absl::StrCat("\n#ifdef __CUDA_ARCH__", native.text, "#else", function.text,
+                            "#endif\n");
+    }
+    return function.text;
+  }
+
+  std::deque<std::string> texts_;  // whose characters stay where they are
+  std::vector<NamedFunction> all_;
+};
+
+}  // namespace
+
+std::string MathFunctionsFor(const std::string& code) {
+  static const Functions* const functions = new Functions;
+  return FunctionsFor(functions->all(), code);
+}
+
+}  // namespace torch_lazy::codegen::cuda

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/cuda/row_shares.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace torch_lazy::codegen::cuda {
+namespace {
+
+constexpr int kRowsInFloat = 64;  // before they are added up in double
+
+// The share's row of the result; what the groups add up in shared memory; what a thread adds up.
+std::string SumsOf(const Store& store) { return absl::StrCat("sums", store.expression); }
+std::string SharedSumsOf(const Store& store) { return absl::StrCat("q", store.expression); }
+std::string SumOf(const Store& store) { return absl::StrCat("x", store.expression, "[item][k]"); }
+
+}  // namespace
+
+template <typename Function>
+void RowShares::ForEach(Function function) {
+  for (const Store& store : body_.stores) {
+    if (IsShareSum(body_, store)) function(store);
+  }
+}
+
+// A thread's own columns.
+template <typename StatementOf>
+void RowShares::ForEachOwned(StatementOf statement_of) {
+  if (way_.is_kept) {
+    text_.Line("#pragma unroll");
+    text_.Open("for (int item = 0; item < kItems; ++item) {");
+    text_.Line("#pragma unroll");
+    text_.Open("for (int k = 0; k < V; ++k) {");
+    text_.Line(absl::StrCat("const int j = (item * ", way_.threads, " + t) * V + k;"));
+    text_.Line("if (j >= length) continue;");
+  } else {
+    text_.Open(absl::StrCat("for (long j = t; j < length; j += ", way_.threads, ") {"));
+  }
+  ForEach([&](const Store& store) { text_.Line(statement_of(store)); });
+  text_.Close("}");
+  if (way_.is_kept) text_.Close("}");
+}
+
+// All columns, by all threads of the block.
+template <typename StatementOf>
+void RowShares::ForEachColumn(const std::string& columns, StatementOf statement_of) {
+  text_.Open(
+      absl::StrCat("for (int j = thread; j < ", columns, "; j += ", way_.block_threads, ") {"));
+  ForEach([&](const Store& store) { text_.Line(statement_of(store)); });
+  text_.Close("}");
+}
+
+void RowShares::Open() {
+  Monomial rows;
+  for (const Loop& loop : loops_.outer) rows = rows * loop.extent;
+  const bool has_groups = way_.groups() > 1;
+  const std::string columns = absl::StrCat("kItems * V * ", way_.threads);
+  text_.Line(absl::StrCat("const long rows = ", text_.Number(rows), ";"));
+  text_.Line(absl::StrCat("const long first = rows * share / ", body_.shares,
+                          ", last = rows * (share + 1) / ", body_.shares, ";"));
+  text_.Line(absl::StrCat("const int t = thread % ", way_.threads, ";"));
+  ForEach([&](const Store& store) {
+    text_.Line(absl::StrCat("double* const ", SumsOf(store), " = ",
+                            text_.PointerTo(body_.addresses[store.address].slot),
+                            " + share * length;"));
+    if (way_.is_kept) text_.Line(absl::StrCat("float x", store.expression, "[kItems][V] = {};"));
+    if (has_groups)
+      text_.Line(absl::StrCat("__shared__ double ", SharedSumsOf(store), "[", columns, "];"));
+  });
+  if (has_groups) {
+    ForEachColumn(columns, [](const Store& store) { return SharedSumsOf(store) + "[j] = 0;"; });
+  } else {
+    ForEachOwned([](const Store& store) { return SumsOf(store) + "[j] = 0;"; });
+  }
+  text_.Open(absl::StrCat("for (long step = first; step < last; step += ", way_.groups(), ") {"));
+  text_.Line(has_groups ? absl::StrCat("const long r = step + thread / ", way_.threads, ";")
+                        : "const long r = step;");
+  if (has_groups) text_.Open("if (r < last) {");
+}
+
+void RowShares::Step(const Store& store) {
+  const std::string sum = way_.is_kept ? SumOf(store) : SumsOf(store) + "[j]";
+  text_.Line(absl::StrCat(sum, " = ", sum, " + ",
+                          text_.name(body_.expressions[store.expression].arguments[0]), ";"));
+}
+
+void RowShares::Close() {
+  const bool has_groups = way_.groups() > 1;
+  if (has_groups) text_.Close("}");
+  if (way_.is_kept) AddUp();
+  // A row's numbers in shared memory are read before the next row's are written.
+  if (!way_.is_warp()) text_.Line("__syncthreads();");
+  text_.Close("}");
+  if (!has_groups) return;
+  text_.Line("__syncthreads();");
+  ForEachColumn("length", [](const Store& store) {
+    return absl::StrCat(SumsOf(store), "[j] = ", SharedSumsOf(store), "[j];");
+  });
+}
+
+// Now and then, and in the end.
+void RowShares::AddUp() {
+  const bool has_groups = way_.groups() > 1;
+  text_.Open(absl::StrCat("if ((step - first) / ", way_.groups(), " % ", kRowsInFloat,
+                          " == ", kRowsInFloat - 1, " || step + ", way_.groups(), " >= last) {"));
+  if (has_groups) {
+    text_.Open(absl::StrCat("for (int turn = 0; turn < ", way_.groups(), "; ++turn) {"));
+    text_.Line("__syncthreads();");
+    text_.Line(absl::StrCat("if (turn != thread / ", way_.threads, ") continue;"));
+  }
+  ForEachOwned([&](const Store& store) {
+    return absl::StrCat(has_groups ? SharedSumsOf(store) : SumsOf(store), "[j] += ", SumOf(store),
+                        ", ", SumOf(store), " = 0;");
+  });
+  if (has_groups) text_.Close("}");
+  text_.Close("}");
+}
+
+}  // namespace torch_lazy::codegen::cuda

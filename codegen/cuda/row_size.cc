@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/cuda/row_size.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "codegen/typical.h"
+
+namespace torch_lazy::codegen::cuda {
+namespace {
+
+constexpr int kWarpsPerBlock = 4, kWarpsOfShare = 8;
+constexpr double kShortRow = 256, kMostOfWarp = 1024;
+constexpr double kManyRows = 4096;  // enough warps for the machine
+constexpr int kMostThreads = 1024;
+constexpr int kNumbersOfThread = 16;  // before a row gets more threads
+constexpr int kMostNumbers = 32;      // of a thread, for each array
+constexpr int kRegisters = 72, kRegistersOf1024 = 40, kRegistersOfWarp = 128;  // for all arrays
+
+double TypicalProduct(const std::vector<Loop>& loops, const CompileOptions& options) {
+  double product = 1;
+  for (const Loop& loop : loops) product *= TypicalSize(loop.extent, options);
+  return product;
+}
+
+bool Contains(const std::vector<int>& list, int e) {
+  return std::find(list.begin(), list.end(), e) != list.end();
+}
+
+// Arrays that are in registers at once.
+int LiveArrays(const Body& body, const RowStages& rows) {
+  std::vector<int> live(rows.stages.size());
+  for (const int e : rows.scratch) {
+    bool is_kept = false;
+    int last = 0;
+    for (size_t s = 0; s < rows.stages.size(); ++s) {
+      if (Contains(rows.stages[s].numbers, e)) last = static_cast<int>(s);
+    }
+    for (int s = 0; s <= last; ++s) {
+      is_kept = is_kept || Contains(rows.stages[s].kept, e);
+      if (is_kept) ++live[s];
+    }
+  }
+  int arrays = *std::max_element(live.begin(), live.end());
+  for (const Store& store : body.stores) arrays += IsShareSum(body, store) ? 1 : 0;
+  return std::max(arrays, 1);
+}
+
+}  // namespace
+
+RowSize RowSizeOf(const Body& body, const Loops& loops, const RowStages& rows, int width,
+                  const CompileOptions& options) {
+  const double length = std::max(1.0, TypicalProduct(loops.inner, options));
+  const double count = TypicalProduct(loops.outer, options);
+  const int arrays = LiveArrays(body, rows);
+  const auto most = [&](int threads) {
+    const int registers = threads >= kMostThreads ? kRegistersOf1024
+                          : threads == 32         ? kRegistersOfWarp
+                                                  : kRegisters;
+    return std::clamp(registers / arrays, width, kMostNumbers);
+  };
+  RowSize size;
+  const bool has_shares = body.shares > 0;
+  const bool is_short =
+      length <= kShortRow || (length <= kMostOfWarp && (has_shares || count >= kManyRows));
+  if (is_short && length <= size.threads * most(size.threads)) {
+    size.rows_per_block = has_shares ? kWarpsOfShare : kWarpsPerBlock;
+  } else {
+    size.threads = 128;
+    while (size.threads < kMostThreads &&
+           length > size.threads * std::min(kNumbersOfThread, most(size.threads)))
+      size.threads *= 2;
+  }
+  int items = 1;
+  while (static_cast<double>(items) * width * size.threads < length) items *= 2;
+  if (items * width <= most(size.threads)) size.items = items;
+  return size;
+}
+
+}  // namespace torch_lazy::codegen::cuda

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many threads walk along a row, and how much of it they keep in registers.
+#pragma once
+
+#include "codegen/compile.h"
+#include "codegen/loops.h"
+#include "codegen/row_stages.h"
+
+namespace torch_lazy::codegen::cuda {
+
+struct RowSize {
+  int threads = 32;  // of a row: a warp, or all of a block
+  int rows_per_block = 1;
+  int items = 0;  // vectors of a thread that are kept; 0: rows are too long for that
+};
+
+// `rows` keeps what registers can; vectors are `width` elements.
+RowSize RowSizeOf(const Body& body, const Loops& loops, const RowStages& rows, int width,
+                  const CompileOptions& options);
+
+}  // namespace torch_lazy::codegen::cuda

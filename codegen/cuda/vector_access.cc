@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/cuda/vector_access.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "codegen/typical.h"
+
+namespace torch_lazy::codegen::cuda {
+namespace {
+
+constexpr int64_t kAccess = 16;  // bytes
+
+void AddOnce(const std::string& text, std::vector<std::string>* list) {
+  if (std::find(list->begin(), list->end(), text) == list->end()) list->push_back(text);
+}
+
+bool IsMultiple(const Polynomial& polynomial, int64_t of) {
+  return std::all_of(polynomial.terms().begin(), polynomial.terms().end(),
+                     [of](const Monomial& term) { return term.coefficient % of == 0; });
+}
+
+}  // namespace
+
+VectorAccess::VectorAccess(const Body& body, const Loop* innermost, uint64_t walked,
+                           KernelText* text)
+    : body_(body), innermost_(innermost), text_(*text) {
+  int64_t widest = 1;
+  for (const Address& address : body.addresses) {
+    if (address.slot >= 0) widest = std::max(widest, ir::SizeBytes(text->SlotType(address.slot)));
+    bool contiguous = address.slot >= 0 && innermost != nullptr &&
+                      address.index.CoefficientOf(innermost->variable).is_one();
+    for (const Affine::Term& term : address.index.terms) {
+      if (body.variables[term.variable].kind != Variable::Kind::kData || !contiguous) continue;
+      contiguous = (body.expressions[body.data[term.variable]].uses & walked) == 0;
+    }
+    is_contiguous_.push_back(contiguous);
+  }
+  width_ = static_cast<int>(std::clamp<int64_t>(kAccess / widest, 4, 8));
+}
+
+std::vector<Polynomial> VectorAccess::Steps() const {
+  std::vector<Polynomial> steps;
+  for (size_t a = 0; a < is_contiguous_.size(); ++a) {
+    if (!is_contiguous_[a]) continue;
+    for (const Affine::Term& term : body_.addresses[a].index.terms) {
+      const bool is_innermost = term.variable < 64 && (innermost_->bits >> term.variable & 1) != 0;
+      if (!is_innermost) steps.push_back(term.coefficient);
+    }
+  }
+  return steps;
+}
+
+std::string VectorAccess::Condition(bool is_flat) {
+  std::vector<std::string> numbers, places;
+  std::vector<Polynomial> steps = Steps();
+  if (!is_flat) steps.push_back(innermost_->extent);
+  for (const Polynomial& step : steps) {
+    if (!IsMultiple(step, width_)) AddOnce(text_.Number(step), &numbers);
+  }
+  for (size_t a = 0; a < is_contiguous_.size(); ++a) {
+    if (!is_contiguous_[a]) continue;
+    const Address& address = body_.addresses[a];
+    const int64_t bytes = std::min(kAccess, width_ * ir::SizeBytes(text_.SlotType(address.slot)));
+    const std::string offset = text_.Number(address.index.offset);
+    const std::string pointer = text_.PointerTo(address.slot);
+    const std::string place =
+        offset == "0" ? pointer : absl::StrCat("(", pointer, " + ", offset, ")");
+    AddOnce(absl::StrCat("(unsigned long)", place, " % ", bytes), &places);
+  }
+  std::vector<std::string> conditions;
+  if (!numbers.empty())
+    conditions.push_back(absl::StrCat(
+        numbers.size() == 1 ? numbers[0] : absl::StrCat("(", absl::StrJoin(numbers, " | "), ")"),
+        " % ", width_, " == 0"));
+  for (const std::string& place : places) conditions.push_back(absl::StrCat(place, " == 0"));
+  return conditions.empty() ? "true" : absl::StrJoin(conditions, " && ");
+}
+
+bool VectorAccess::IsTypical(const CompileOptions& options) const {
+  std::vector<Polynomial> numbers = Steps();
+  numbers.push_back(innermost_->extent);
+  for (size_t a = 0; a < is_contiguous_.size(); ++a) {
+    const Address& address = body_.addresses[a];
+    if (is_contiguous_[a])
+      numbers.push_back(body_.slots[address.slot].offset + address.index.offset);
+  }
+  return std::all_of(numbers.begin(), numbers.end(), [&](const Polynomial& number) {
+    double typical = 0;
+    for (const Monomial& term : number.terms()) typical += TypicalSize(term, options);
+    return std::fmod(typical, width_) == 0;
+  });
+}
+
+}  // namespace torch_lazy::codegen::cuda

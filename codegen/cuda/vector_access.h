@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which addresses a thread reads and writes several elements of at once.
+//
+// A thread does V neighbours of a kernel's innermost loop together. Where they are neighbours in
+// memory too, they are one access; a condition, the same for the whole launch, says whether they
+// are aligned.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "codegen/compile.h"
+#include "codegen/kernel_text.h"
+
+namespace torch_lazy::codegen::cuda {
+
+class VectorAccess {
+ public:
+  // `innermost` may be null: a kernel without loops. `walked`: the variables, as bits, that change
+  // from one access to the next within a function; what lies at data that these change is no row.
+  VectorAccess(const Body& body, const Loop* innermost, uint64_t walked, KernelText* text);
+
+  // V, from the widest element that is read or written.
+  int width() const { return width_; }
+
+  // Steps by one along the innermost loop, from a place that nothing else in the loop changes.
+  bool IsContiguous(int address) const { return is_contiguous_[address]; }
+
+  // True if V neighbours never cross the innermost loop's end and all contiguous addresses are
+  // aligned. `is_flat`: there is no other loop, so that only the last ones may cross it.
+  std::string Condition(bool is_flat);
+
+  // Is it true for the sizes seen first, if there are other loops?
+  bool IsTypical(const CompileOptions& options) const;
+
+ private:
+  // The numbers that V must divide.
+  std::vector<Polynomial> Steps() const;
+
+  const Body& body_;
+  const Loop* const innermost_;
+  KernelText& text_;
+  int width_ = 4;
+  std::vector<bool> is_contiguous_;
+};
+
+}  // namespace torch_lazy::codegen::cuda
