@@ -314,7 +314,8 @@ template <typename T> inline T lazy_pow(T a, T b) {
 
 }  // namespace
 
-std::string FunctionsFor(absl::Span<const NamedFunction> functions, const std::string& code) {
+std::string FunctionsFor(absl::Span<const NamedFunction> functions, const std::string& code,
+                         bool guarded) {
   std::vector<const NamedFunction*> needed;
   std::string all = code;
   for (size_t k = functions.size(); k-- > 0;) {
@@ -328,14 +329,17 @@ std::string FunctionsFor(absl::Span<const NamedFunction> functions, const std::s
   }
   std::string text;
   for (auto function = needed.rbegin(); function != needed.rend(); ++function) {
-    absl::StrAppend(&text, "#ifndef HAVE_", (*function)->name, "\n#define HAVE_", (*function)->name,
-                    (*function)->text, "#endif\n");
+    const std::string have = absl::StrCat("HAVE_", (*function)->name);
+    if (guarded) absl::StrAppend(&text, "#ifndef ", have, "\n#define ", have);
+    absl::StrAppend(&text, (*function)->text, guarded ? "#endif\n" : "");
   }
   return text;
 }
 
 absl::Span<const NamedFunction> MathFunctions() { return kFunctions; }
 
-std::string MathFunctionsFor(const std::string& code) { return FunctionsFor(kFunctions, code); }
+std::string MathFunctionsFor(const std::string& code) {
+  return FunctionsFor(kFunctions, code, /*guarded=*/true);
+}
 
 }  // namespace torch_lazy::codegen

@@ -168,7 +168,7 @@ class Functions {
 
 std::string MathFunctionsFor(const std::string& code) {
   static const Functions* const functions = new Functions;
-  return FunctionsFor(functions->all(), code);
+  return FunctionsFor(functions->all(), code, /*guarded=*/false);
 }
 
 }  // namespace torch_lazy::codegen::cuda
