@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "backends/cuda/at_work.h"
 #include "base/check.h"
 #include "base/faults.h"
 #include "base/metrics.h"
@@ -13,6 +14,7 @@
 namespace torch_lazy::backends {
 
 absl::StatusOr<CudaBackend*> CudaBackend::Make(const CudaHost& host) {
+  cuda::WaitForWorkAtExit();
   LAZY_ASSIGN_OR_RETURN(const cuda::Driver* const driver, cuda::FindDriver());
   cuda::Device device = 0;
   LAZY_RETURN_IF_ERROR(StatusOf(*driver, driver->DeviceGet(&device, host.device),
