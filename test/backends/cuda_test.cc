@@ -143,7 +143,7 @@ TEST_F(Cuda, ATableLargerThanThePartsOfTheRingFits) {
 }
 
 // Each launch reads its own scalars, though thousands are sent before the first has run, so that
-// the ring goes round several times: 3000 tables of 5 KB are seven rings.
+// the ring goes round: 3000 images of 3 KB fill it four times.
 TEST_F(Cuda, LaunchesThatAreSentAheadKeepTheirArguments) {
   constexpr int kLaunches = 3000, kInstances = 64;
   BlockMemory memory = Memory();
