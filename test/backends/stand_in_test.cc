@@ -21,7 +21,9 @@ class StandIn : public testing::Test {
   }
   static BlockMemory Memory() {
     static StandInBackend& backend = *new StandInBackend;  // its table may have a thread
-    const auto copy = [](void* to, const void* from, size_t size) { std::memcpy(to, from, size); };
+    const auto copy = [](void* to, const void* from, size_t size_bytes) {
+      if (size_bytes != 0) std::memcpy(to, from, size_bytes);
+    };
     return {backend, copy, copy};
   }
 
