@@ -75,7 +75,8 @@ BlockLaunch& BlockLaunches::LaunchOf(const BlockKernel* kernel) {
   for (BlockLaunch& launch : launches_) {
     if (launch.kernel == kernel) return launch;
   }
-  LAZY_CHECK(kernel != nullptr && kernel->threads > 0, "a kernel without threads is launched");
+  LAZY_CHECK(kernel != nullptr && kernel->threads > 0 && kernel->iterations_per_block > 0,
+             "a kernel without threads is launched");
   launches_.emplace_back().kernel = kernel;
   return launches_.back();
 }

@@ -4,7 +4,7 @@
 
 namespace torch_lazy::backends::cuda {
 
-// Held while a thread compiles or loads. The libraries end before us at exit, which therefore waits
+// Held while a thread compiles or loads. The libraries' own data end at exit, which therefore waits
 // for those that are at work and lets nobody begin.
 class AtWork {
  public:
@@ -18,7 +18,12 @@ class AtWork {
   const bool may_begin_;
 };
 
-// To be called when the libraries have been opened, so that the exit waits before they end.
+// To be called by the program's first thread, if it can be, and again when NVRTC has compiled
+// something. Any number of times.
+//
+// NVRTC registers what is to be done at exit during its first compilation, and what is registered
+// last is done first: to wait before it, one has to register after it. What a thread does at its
+// own end comes before all of that, if it is the thread that exits.
 void WaitForWorkAtExit();
 
 }  // namespace torch_lazy::backends::cuda

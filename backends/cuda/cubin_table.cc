@@ -78,6 +78,7 @@ class CubinModule final : public Module {
 std::shared_ptr<Module> CubinTable::Compile(absl::Span<const codegen::Kernel> kernels, bool wait) {
   std::vector<Entry*> wanted;
   Programs programs;
+  cuda::WaitForWorkAtExit();
   {
     absl::MutexLock lock(&mutex_);
     LoadFromDisk(kernels);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "backends/cuda/at_work.h"
 #include "base/check.h"
 #include "base/faults.h"
 #include "base/metrics.h"
@@ -73,6 +74,7 @@ class CudaRecord final : public LaunchRecord {
 thread_local CudaRecord* CudaRecord::current = nullptr;
 
 absl::StatusOr<CudaBackend*> CudaBackend::Make(const CudaHost& host) {
+  cuda::WaitForWorkAtExit();
   LAZY_ASSIGN_OR_RETURN(const cuda::Driver* const driver, cuda::FindDriver());
   cuda::Device device = 0;
   LAZY_RETURN_IF_ERROR(StatusOf(*driver, driver->DeviceGet(&device, host.device),

@@ -67,7 +67,6 @@ absl::StatusOr<const Nvrtc*> Nvrtc::Find() {
   LAZY_ASSIGN_OR_RETURN(void* const library, FindLibrary());
   Nvrtc nvrtc;
   LAZY_RETURN_IF_ERROR(nvrtc.Load(library));
-  WaitForWorkAtExit();
   found = new Nvrtc(nvrtc);
   return found;
 }
@@ -82,6 +81,7 @@ absl::StatusOr<std::string> Nvrtc::Compile(const std::string& text, const std::s
       result == 0 ? CompileProgramOf(program, arch)
                   : absl::InternalError(absl::StrCat("nvrtcCreateProgram: error ", result));
   if (program != nullptr) DestroyProgram_(&program);
+  WaitForWorkAtExit();
   return cubin;
 }
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/backends/block_kernels.h"
 
+#include <algorithm>
 #include <deque>
-
-#include "base/metrics.h"
 
 namespace torch_lazy::backends {
 
@@ -100,6 +99,19 @@ void CheckWarps(BlockMemory memory, int64_t size) {
     all_negative += negative;
   }
   EXPECT_EQ(total.values(), std::vector<int>{all_negative});
+}
+
+void CheckWords(BlockMemory memory) {
+  const auto module = CompileBlockKernels(memory.backend, {WordsKernel()});
+  ASSERT_TRUE(module->status().ok());
+  DeviceArray<float> y(memory, std::vector<float>(64, -1.0f));
+  void* const pointer = y.data();
+  BoundInstance instance;
+  instance.function = module->Function(0);
+  instance.buffers = absl::MakeConstSpan(&pointer, 1);
+  instance.iterations = 64;
+  memory.backend.Launch(absl::MakeConstSpan(&instance, 1));
+  EXPECT_EQ(y.values(), std::vector<float>(64, 1.0f));
 }
 
 }  // namespace torch_lazy::backends

@@ -97,6 +97,28 @@ inline codegen::Kernel WarpKernel() {
   if (lane == 0) atomicAdd((int*)a.buffers[2], __popc(negative));)");
 }
 
+// Writes 1 where CUDA's words mean what they mean there: one of each kind that kernels use.
+inline codegen::Kernel WordsKernel() {
+  return BlockKernelText("words", 64, 64, "void* buffers[1];", R"(
+  const int t = threadIdx.x;
+  const float x = t * 0.25f - 3;
+  bool ok = fabsf(rsqrtf(4.0f) - 0.5f) < 1e-6f && __fmaf_rn(2.0f, 3.0f, x) == 6 + x;
+  ok = ok && max(x, 2.0f) >= 2 && min(t, 5) <= 5 && fmaxf(x, x) == x && fabs(pow(2.0, 3.0) - 8) < 1e-12;
+  ok = ok && __int_as_float(__float_as_int(x)) == x && !isnan(x - x) && isinf(1.0f / 0.0f);
+  ok = ok && __longlong_as_double(__double_as_longlong(1.5)) == 1.5 && __umulhi(1u << 31, 4u) == 2;
+  ok = ok && __float2int_rn(2.5f) == 2 && __float2int_rz(-2.7f) == -2 && __float2int_rd(-2.5f) == -3;
+  ok = ok && __float2int_rz(1e20f) == 2147483647 && __double2ll_rz(-1e300) == -9223372036854775807L - 1;
+  ok = ok && __float2uint_rz(-1.0f) == 0 && __ll2float_rn(3) == 3.0f && __uint2float_rn(7u) == 7.0f;
+  ok = ok && fabsf(erff(0.0f)) == 0 && fabsf(expf(1.0f) - 2.7182817f) < 1e-5f && __fdiv_rn(x, 2.0f) == x / 2;
+  ok = ok && fabs(tanh(0.5) - 0.46211715726000979) < 1e-12 && copysignf(1.0f, -0.0f) == -1.0f;
+  ok = ok && __popc(255u) == 8 && __clz(1) == 31 && __ffs(8) == 4 && __brev(1u) == 1u << 31;
+  const float4 v = make_float4(1, 2, 3, 4);
+  const double2 w = make_double2(1, 2);
+  ok = ok && sizeof(v) == 16 && alignof(float4) == 16 && alignof(int2) == 8 && v.w == 4 && w.y == 2;
+  ok = ok && blockDim.x == 64 && gridDim.x >= 1 && __all_sync(0xffffffffu, t >= 0);
+  ((float*)a.buffers[0])[block * 64 + t] = ok;)");
+}
+
 // Memory of a backend, and the ways there and back.
 struct BlockMemory {
   Backend& backend;
@@ -141,5 +163,6 @@ void CheckScale(BlockMemory memory, const std::vector<int64_t>& sizes);
 // Sums of so many rows, by one instance, or by one a row.
 void CheckRowSums(BlockMemory memory, int64_t rows, int64_t columns, bool many);
 void CheckWarps(BlockMemory memory, int64_t size);
+void CheckWords(BlockMemory memory);
 
 }  // namespace torch_lazy::backends

@@ -135,13 +135,15 @@ TEST_F(Cuda, ExchangesWithinWarps) {
   for (const int64_t size : {32, 1000, 100000}) CheckWarps(Memory(), size);
 }
 
+TEST_F(Cuda, WordsMeanWhatTheStandInTakesThemFor) { CheckWords(Memory()); }
+
 TEST_F(Cuda, ATableLargerThanThePartsOfTheRingFits) {
   CheckScale(Memory(), std::vector<int64_t>(9000, 3));
   CheckScale(Memory(), {1000});
 }
 
 // Each launch reads its own scalars, though thousands are sent before the first has run, so that
-// the ring goes round several times: 3000 tables of 5 KB are seven rings.
+// the ring goes round: 3000 images of 3 KB fill it four times.
 TEST_F(Cuda, LaunchesThatAreSentAheadKeepTheirArguments) {
   constexpr int kLaunches = 3000, kInstances = 64;
   BlockMemory memory = Memory();

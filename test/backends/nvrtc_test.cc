@@ -25,7 +25,8 @@ TEST(Nvrtc, CompilesForEachArchitectureWithoutAGpu) {
   LAZY_SKIP_WITHOUT_NVRTC();
   const cuda::Nvrtc& nvrtc = **cuda::Nvrtc::Find();
   for (const char* arch : {"sm_80", "sm_90", "sm_100"}) {
-    for (const codegen::Kernel& kernel : {ScaleKernel(), RowSumKernel(), WarpKernel()}) {
+    for (const codegen::Kernel& kernel :
+         {ScaleKernel(), RowSumKernel(), WarpKernel(), WordsKernel()}) {
       const absl::StatusOr<std::string> cubin = nvrtc.Compile(InNamespace(kernel), arch);
       ASSERT_TRUE(cubin.ok()) << arch << ": " << cubin.status();
       EXPECT_EQ(cubin->substr(0, 4),
