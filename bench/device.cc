@@ -2,6 +2,7 @@
 #include "bench/device.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -10,7 +11,7 @@
 namespace bench {
 namespace {
 
-bool is_lazy = false;
+bool is_lazy = false, is_cuda = false;
 
 // Boxed, so that the operators' C++ types do not matter.
 std::vector<c10::IValue> Call(const char* name) {
@@ -24,16 +25,17 @@ std::vector<c10::IValue> Call(const char* name) {
 c10::Device Open(const std::string& name) {
   if (name == "cpu") return c10::Device(name);
   is_lazy = name == "lazy";
-  const char* library = is_lazy ? "libtorch_lazy.so" : "libnull_device.so";
+  is_cuda = name == "cuda";
+  const char* library = is_lazy ? "libtorch_lazy.so" : is_cuda ? "libtorch_cuda.so" : "libnull_device.so";
   if (dlopen(library, RTLD_NOW | RTLD_GLOBAL) == nullptr) {
     std::fprintf(stderr, "%s\n", dlerror());
     std::exit(1);
   }
-  return c10::Device(is_lazy ? "lazy" : "privateuseone");
+  return c10::Device(is_lazy ? "lazy" : is_cuda ? "cuda" : "privateuseone");
 }
 
 void Sync() {
-  if (is_lazy) Call("torch_lazy::sync");
+  if (is_lazy || is_cuda) c10::impl::getDeviceGuardImpl(is_lazy ? c10::kPrivateUse1 : c10::kCUDA)->synchronizeDevice(0);
 }
 
 int64_t NumCalls() {

@@ -9,11 +9,11 @@
 
 namespace bench {
 
-// "cpu"; "lazy"; or "null", whose kernels make their results' tensors and compute nothing. The latter two are shared
+// "cpu"; "cuda"; "lazy"; or "null", whose kernels make their results' tensors and compute nothing. All but the first are shared
 // libraries, one of them at most in a process. Ends the program when a library cannot be opened.
 c10::Device Open(const std::string& name);
 
-// Runs what is pending; nothing but for lazy.
+// Runs what is pending, and waits for a GPU.
 void Sync();
 
 // ATen calls recorded so far; 0 but for lazy.

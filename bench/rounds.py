@@ -12,13 +12,15 @@ import subprocess
 import sys
 import time
 
+from workloads.variant import EAGER
+
 HERE = pathlib.Path(__file__).parent
 
 
 class Process:
     def __init__(self, build, workload, name, environment):
         if workload.is_cpp:
-            command = [str(build / "bin" / "train_bench"), workload.module, "lazy" if name == "lazy" else "cpu"]
+            command = [str(build / "bin" / "train_bench"), workload.module, "lazy" if name == "lazy" else EAGER]
         else:
             command = [sys.executable, str(HERE / "worker.py"), workload.module, name]
         paths = [str(build / "python"), os.environ.get("PYTHONPATH", "")]

@@ -16,14 +16,12 @@ from workloads.variant import VARIANTS
 
 def main():
     workload, variant = sys.argv[1], VARIANTS[sys.argv[2]]
-    sync = lambda: None  # noqa: E731
     if variant.device == "lazy":
         import torch_lazy  # noqa: F401
 
-        sync = torch.ops.torch_lazy.sync
     torch.manual_seed(0)
     step = importlib.import_module(f"workloads.{workload}").make(variant)
-    sync()
+    variant.synchronize()
     print("ready", flush=True)
     index = 0
     for line in sys.stdin:
@@ -32,7 +30,7 @@ def main():
         for _ in range(int(line)):
             held.append(step(index))
             index += 1
-        sync()
+        variant.synchronize()
         print(time.perf_counter() - start, flush=True)
         del held
 

@@ -13,7 +13,11 @@
 namespace torch_lazy::lazy {
 
 bool IsOnHost() {
-  static const bool on_host = backends::Get().on_host();
+  static const bool on_host = [] {
+    const auto& backend = backends::TryGet();
+    TORCH_CHECK(backend.ok(), "lazy: ", std::string(backend.status().message()));
+    return (*backend)->on_host();
+  }();
   return on_host;
 }
 

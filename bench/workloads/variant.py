@@ -2,19 +2,29 @@
 """One way to run a workload: which device, which optimizer, which environment, compiled or not."""
 
 import dataclasses
+import os
 
 import torch
+
+EAGER = os.environ.get("LAZY_BENCH_EAGER", "cpu")  # or cuda
+SIDE = 8192 if EAGER == "cuda" else 2048  # of the matrices that memory is measured with
 
 
 @dataclasses.dataclass(frozen=True)
 class Variant:
-    device: str = "cpu"
+    device: str = EAGER
     optimizer: dict = dataclasses.field(default_factory=dict)
     environment: dict = dataclasses.field(default_factory=dict)
-    is_compiled: bool = False
+    compile_mode: str | None = None  # of torch.compile
 
     def compile(self, function):
-        return torch.compile(function) if self.is_compiled else function
+        return torch.compile(function, mode=self.compile_mode) if self.compile_mode else function
+
+    def synchronize(self):
+        if self.device == "lazy":
+            torch.lazy.synchronize()
+        elif self.device == "cuda":
+            torch.cuda.synchronize()
 
     def batches(self, make, count=8):
         """Different inputs for each step, made once on the CPU; a step moves its own."""
@@ -31,6 +41,7 @@ VARIANTS = {
     "eager+alloc": Variant(environment=TUNED_ALLOCATOR),
     "eager+foreach": Variant(optimizer={"foreach": True}),
     "eager+fused": Variant(optimizer={"fused": True}),
-    "compile": Variant(is_compiled=True),
+    "compile": Variant(compile_mode="default"),
+    "compile+graphs": Variant(compile_mode="reduce-overhead"),
     "lazy": Variant(device="lazy"),
 }
