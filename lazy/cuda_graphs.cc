@@ -13,7 +13,9 @@ namespace torch_lazy::lazy {
 namespace {
 
 const CudaGraphs* Open() {
-  if (IsOnHost() || base::IsDisabled("graphs")) return nullptr;
+  if (base::IsDisabled("graphs")) return nullptr;
+  if (base::Backend() == base::BackendChoice::kStandIn) return &kEmulatedGraphs;
+  if (IsOnHost()) return nullptr;
   Dl_info ours;
   if (dladdr(reinterpret_cast<void*>(&FindCudaGraphs), &ours) == 0) return nullptr;
   const std::string path = ours.dli_fname;

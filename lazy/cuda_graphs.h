@@ -14,6 +14,10 @@ struct CudaGraphs {
   void (*destroy)(void* graph);
 };
 
+// Of backend stand_in: nothing is captured. A plan's buffers stay where they were at its capture, and its steps run on them,
+// so that all around a graph can be tested without a GPU.
+inline constexpr CudaGraphs kEmulatedGraphs{};
+
 // Null where there are none: on the host, or without the library.
 const CudaGraphs* FindCudaGraphs();
 

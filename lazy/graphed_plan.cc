@@ -65,8 +65,10 @@ GraphedPlan::~GraphedPlan() { Drop(); }
 
 void GraphedPlan::Drop() {
   if (graph_ == nullptr) return;
-  graphs_.destroy(std::exchange(graph_, nullptr));
+  if (&graphs_ != &kEmulatedGraphs) graphs_.destroy(graph_);
+  graph_ = nullptr;
   record_.reset();
+  emulated_.clear();
   for (Result& result : results_) result.home.reset();
 }
 
@@ -77,15 +79,16 @@ void GraphedPlan::Refuse(const char* why) {
   for (Param& param : params_) param.home = c10::Storage();
 }
 
-// Which parameters move. False if some have no memory yet.
-bool GraphedPlan::NoteAddresses(const Trace& trace) {
+// Which parameters move.
+void GraphedPlan::NoteAddresses(const Trace& trace) {
   for (Param& param : params_) {
     const void* const address = AddressOf(trace.slots[param.slot].content);
-    if (address == nullptr) return false;
-    if (runs_ > 0 && address != param.address) param.moves = true;
+    if (runs_ > 0 && address != param.address) {
+      if (address == nullptr || param.address == nullptr) return Refuse("a parameter has memory now and then");
+      param.moves = true;
+    }
     param.address = address;
   }
-  return true;
 }
 
 // Of calls that ATen runs: these become part of a graph.
@@ -105,7 +108,7 @@ bool GraphedPlan::Run(Trace* trace) {
   if (graph_ != nullptr) {
     const bool stays = std::all_of(params_.begin(), params_.end(), [&](const Param& param) {
       const void* const address = AddressOf(trace->slots[param.slot].content);
-      return address != nullptr && (param.moves || address == param.address);
+      return address == param.address || (param.moves && address != nullptr);
     });
     const std::vector<c10::IValue> numbers = NumbersOfCalls(*trace);
     if (!std::equal(numbers.begin(), numbers.end(), numbers_of_calls_.begin(), &IsSame)) {
@@ -115,8 +118,8 @@ bool GraphedPlan::Run(Trace* trace) {
     if (!stays) Drop();
   }
   if (graph_ == nullptr) {
-    if (!NoteAddresses(*trace) || runs_++ < kFirstRuns) return false;
-    if (!Capture(trace)) return false;
+    NoteAddresses(*trace);
+    if (runs_++ < kFirstRuns || refused_ || !Capture(trace)) return false;
   }
   Replay(trace);
   return true;
@@ -129,9 +132,7 @@ bool GraphedPlan::Capture(Trace* trace) {
     if (!IsSame(number, number)) return Refuse("a call takes a number from the host's memory"), false;
   }
   for (Param& param : params_) {
-    if (!param.moves) continue;
-    if (param.is_written) return Refuse("a parameter that is written is never twice at one address"), false;
-    if (!param.home) param.home = NewContent(trace->slots[param.slot].content.nbytes());
+    if (param.moves && !param.home) param.home = NewContent(trace->slots[param.slot].content.nbytes());
   }
   std::vector<c10::Storage> contents;
   for (const Param& param : params_) contents.push_back(trace->slots[param.slot].content);
@@ -140,9 +141,12 @@ bool GraphedPlan::Capture(Trace* trace) {
   for (const Param& param : params_) {
     if (param.moves) memory.Set(param.buffer, param.home);
   }
-  const bool captured = CaptureSteps(trace, &memory);
+  const bool is_emulated = &graphs_ == &kEmulatedGraphs;
+  if (is_emulated) EmulateCapture(&memory);
+  const bool captured = is_emulated || CaptureSteps(trace, &memory);
   for (Result& result : results_) {
-    const bool is_param = plan_.plan_.buffers[result.buffer].kind == codegen::BufferSpec::Kind::kParam;
+    const auto is_result = [&](const Param& param) { return param.buffer == result.buffer && param.address != nullptr; };
+    const bool is_param = std::any_of(params_.begin(), params_.end(), is_result);
     if (captured && !is_param) result.home = std::make_unique<GraphHome>(memory.Content(result.buffer));
   }
   for (size_t k = 0; k < params_.size(); ++k) memory.Set(params_[k].buffer, std::move(contents[k]));
@@ -171,16 +175,36 @@ bool GraphedPlan::CaptureSteps(Trace* trace, PlanMemory* memory) {
   return graph_ != nullptr;
 }
 
+void GraphedPlan::EmulateCapture(PlanMemory* memory) {
+  emulated_.clear();
+  for (size_t b = 0; b < plan_.plan_.buffers.size(); ++b) emulated_.push_back(memory->Content(static_cast<int32_t>(b)));
+  graph_ = this;
+}
+
+void GraphedPlan::EmulateReplay(Trace* trace) {
+  std::vector<c10::Storage> contents;  // calls take the slots for their operands
+  for (const Param& param : params_) contents.push_back(trace->slots[param.slot].content);
+  PlanMemory memory(plan_.plan_, plan_.lowered_, plan_.size_bytes_, trace, emulated_);
+  memory.numbers = NumbersOf(plan_.lowered_, *trace);
+  for (size_t step = 0; step < plan_.plan_.steps.size(); ++step) plan_.RunStep(step, trace, &memory);
+  memory.Keep();
+  for (size_t k = 0; k < params_.size(); ++k) trace->slots[params_[k].slot].content = std::move(contents[k]);
+}
+
 void GraphedPlan::Replay(Trace* trace) {
-  record_->Update(plan_.ScalarsOfLaunches(NumbersOf(plan_.lowered_, *trace)));
+  const bool is_emulated = &graphs_ == &kEmulatedGraphs;
+  if (!is_emulated) record_->Update(plan_.ScalarsOfLaunches(NumbersOf(plan_.lowered_, *trace)));
   for (const Param& param : params_) {
     if (param.moves) CopyContent(param.home, trace->slots[param.slot].content, param.home.nbytes());
   }
   for (Result& result : results_) {
     if (result.home != nullptr) result.home->Vacate();
   }
-  graphs_.replay(graph_);
+  is_emulated ? EmulateReplay(trace) : graphs_.replay(graph_);
   base::Count(base::Counter::kGraphReplays);
+  for (const Param& param : params_) {
+    if (param.moves && param.is_written) CopyContent(trace->slots[param.slot].content, param.home, param.home.nbytes());
+  }
   for (Result& result : results_) {
     c10::Storage& content = trace->slots[result.slot].content;
     if (result.home != nullptr) content = result.home->Lend();

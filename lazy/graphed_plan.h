@@ -5,11 +5,12 @@
 // A plan runs twice by single launches. The third run is captured, and it and all later ones are one call. A graph reads and
 // writes fixed addresses:
 // - a parameter that was at one address in two runs (weights, an optimizer's state) is read and written there, and is asked
-//   for its address at each replay. One that was not, or is not, is copied to a home that the graph keeps, and captured anew;
-// - a result lies in a home (graph_home.h);
+//   for its address at each replay. One that was not, or is not, is copied to a home that the graph keeps, and back if it is
+//   written, and the plan is captured anew;
+// - a result lies in a home (graph_home.h), and so does what fills a storage without memory;
 // - numbers, and the tables of launches of many kernels, lie in memory that the graph's kernels read.
-// What cannot be captured (a call that waits, numbers among the arguments of ATen's calls that change, parameters that are
-// written and never twice at one address) goes on by single launches.
+// What cannot be captured (a call that waits, numbers among the arguments of ATen's calls that change) goes on by single
+// launches.
 #pragma once
 
 #include <memory>
@@ -39,7 +40,7 @@ class GraphedPlan {
   struct Param {
     int32_t buffer, slot;
     bool is_written;
-    const void* address = nullptr;  // in the run before, or as captured
+    const void* address = nullptr;  // in the run before, or as captured; null: without memory
     bool moves = false;             // its address changes
     c10::Storage home = {};         // where the graph reads one that moves
   };
@@ -49,9 +50,11 @@ class GraphedPlan {
   };
 
   GraphedPlan(const BoundPlan& plan, const CudaGraphs& graphs);
-  bool NoteAddresses(const Trace& trace);
+  void NoteAddresses(const Trace& trace);
   bool Capture(Trace* trace);
   bool CaptureSteps(Trace* trace, PlanMemory* memory);
+  void EmulateCapture(PlanMemory* memory);
+  void EmulateReplay(Trace* trace);
   void Replay(Trace* trace);
   void Drop();
   void Refuse(const char* why);
@@ -68,6 +71,7 @@ class GraphedPlan {
   void* graph_ = nullptr;
   std::unique_ptr<backends::LaunchRecord> record_;
   std::vector<c10::IValue> numbers_of_calls_;  // as captured
+  std::vector<c10::Storage> emulated_;         // what the buffers are, where graphs are emulated
 };
 
 }  // namespace torch_lazy::lazy

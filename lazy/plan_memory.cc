@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/plan_memory.h"
 
+#include <algorithm>
+
 #include "lazy/eager_device.h"
 #include "lazy/memory.h"
 
@@ -19,8 +21,13 @@ PlanMemory::PlanMemory(const codegen::Plan& plan, const LoweredTrace& lowered, c
   ForEachParam([](c10::Storage* slot, c10::Storage* content) { *content = std::move(*slot); });
 }
 
+PlanMemory::PlanMemory(const codegen::Plan& plan, const LoweredTrace& lowered, const std::vector<size_t>& size_bytes, Trace* trace,
+                       std::vector<c10::Storage> fixed)
+    : plan_(plan), lowered_(lowered), size_bytes_(size_bytes), trace_(*trace), is_fixed_(true), contents_(std::move(fixed)) {}
+
 PlanMemory::~PlanMemory() {
   for (const auto& [buffer, saved] : saved_) CopyContent(Content(buffer), saved, saved.nbytes());
+  if (is_fixed_) return;
   ForEachParam([](c10::Storage* slot, c10::Storage* content) {
     if (!*slot) *slot = std::move(*content);
   });
@@ -30,6 +37,14 @@ c10::Storage& PlanMemory::Content(int32_t buffer) {
   c10::Storage& content = contents_[buffer];
   if (!content) content = NewContent(size_bytes_[buffer]);
   return content;
+}
+
+void PlanMemory::Set(int32_t buffer, c10::Storage content) {
+  if (is_fixed_) {
+    CopyContent(Content(buffer), content, std::min(Content(buffer).nbytes(), content.nbytes()));
+  } else {
+    contents_[buffer] = std::move(content);
+  }
 }
 
 void PlanMemory::Save(int32_t buffer) {

@@ -13,18 +13,22 @@
 namespace torch_lazy::lazy {
 
 // The contents of the trace's slots move in, and what is no output moves back at the end, be it an exception, with the bytes
-// that were saved.
+// that were saved. Or all contents stay where they are, from run to run: what is set is copied there, nothing is freed.
 class PlanMemory {
  public:
   PlanMemory(const codegen::Plan& plan, const LoweredTrace& lowered, const std::vector<size_t>& size_bytes, Trace* trace);
+  PlanMemory(const codegen::Plan& plan, const LoweredTrace& lowered, const std::vector<size_t>& size_bytes, Trace* trace,
+             std::vector<c10::Storage> fixed);
   ~PlanMemory();
   PlanMemory(const PlanMemory&) = delete;
   PlanMemory& operator=(const PlanMemory&) = delete;
 
   c10::Storage& Content(int32_t buffer);  // allocated if there is none
   void* Address(int32_t buffer) { return Content(buffer).unsafeGetStorageImpl()->_mutable_data_ptr_no_checks().get(); }
-  void Set(int32_t buffer, c10::Storage content) { contents_[buffer] = std::move(content); }
-  void Free(int32_t buffer) { contents_[buffer] = c10::Storage(); }
+  void Set(int32_t buffer, c10::Storage content);
+  void Free(int32_t buffer) {
+    if (!is_fixed_) contents_[buffer] = c10::Storage();
+  }
   void Save(int32_t buffer);
   void Keep() { saved_.clear(); }  // what has been written is right
 
@@ -38,6 +42,7 @@ class PlanMemory {
   const LoweredTrace& lowered_;
   const std::vector<size_t>& size_bytes_;
   Trace& trace_;
+  const bool is_fixed_ = false;
   std::vector<c10::Storage> contents_;  // null until first needed
   std::vector<std::pair<int32_t, c10::Storage>> saved_;
 };

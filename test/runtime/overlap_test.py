@@ -1,166 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Short traces run on a thread of ours while the program records the next: nothing but the time may tell."""
 
-import gc
 import os
-import random
 import subprocess
 import sys
-import threading
 
-import numpy
 import pytest
 import torch
 import torch_lazy
-from torch import nn
 
 from child import in_child
-
-STEPS = 40
-
-
-def _net():
-    torch.manual_seed(0)
-    return nn.Sequential(nn.Linear(24, 32), nn.Tanh(), nn.Linear(32, 3)).to("lazy")
-
-
-def _batch(step):
-    return torch.sin(torch.arange(8 * 24.0).view(8, 24) * (step + 1)), torch.full((8, 3), step / STEPS)
-
-
-def _update(net, optimizer, x, y):
-    optimizer.zero_grad()
-    loss = nn.functional.mse_loss(net(x), y)
-    loss.backward()
-    optimizer.step()
-    return loss.detach()
-
-
-def _train(read=lambda step, net, losses: None):
-    net = _net()
-    optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)
-    losses = []
-    for step in range(STEPS):
-        x, y = _batch(step)
-        losses.append(_update(net, optimizer, x.to("lazy"), y.to("lazy")))
-        read(step, net, losses)
-    return [loss.item() for loss in losses], [value.tolist() for value in net.parameters()]
-
-
-def _plain():
-    return _train()
-
-
-def _reads_now_and_then():
-    seen = []
-
-    def read(step, net, losses):
-        if step % 5 == 3:
-            seen.append(losses[-1 - step % 2].item())
-        if step % 7 == 4:
-            seen.append(net[0].bias.tolist())
-
-    return _train(read), seen
-
-
-def _writes_parameters():
-    def write(step, net, losses):
-        with torch.no_grad():
-            if step % 3 == 1:
-                net[2].bias.copy_(torch.full((3,), 0.5 / (step + 1)))  # from the host
-            if step % 4 == 2:
-                net[0].bias.data = net[0].bias.data * 0.5
-            if step % 10 == 9:
-                net[0].weight.detach().cpu().numpy()[:] = 7  # a copy
-
-    return _train(write)
-
-
-def _fills_its_input():
-    net = _net()
-    optimizer = torch.optim.SGD(net.parameters(), lr=1e-2, momentum=0.9)
-    x, y = torch.zeros(8, 24, device="lazy"), torch.zeros(8, 3, device="lazy")
-    losses = []
-    for step in range(STEPS):
-        for there, new in zip((x, y), _batch(step), strict=True):
-            there.copy_(new)
-        losses.append(_update(net, optimizer, x, y))
-    return [loss.item() for loss in losses]
-
-
-def _drops_what_it_made():
-    """Storages die while the trace that fills them, or the next one that reads them, waits for its turn."""
-    state, total = torch.ones(500, device="lazy"), torch.zeros((), device="lazy")
-    for step in range(STEPS):
-        new = state * 0.5 + torch.from_numpy(numpy.full(500, step, dtype="float32")).to("lazy")
-        total.add_(new.sum())
-        state = new - new.mean()
-        del new
-        if step % 8 == 5:
-            gc.collect()
-    return total.item(), state.tolist()
-
-
-def _random_loop(seed):
-    """The same few calls at every step, on storages that are updated, replaced and dropped; now and then something else."""
-    choose = random.Random(seed)
-    body = [(choose.choice(["update", "replace", "view", "product", "scratch"]), choose.randrange(4), choose.randrange(4)) for _ in range(6)]
-    body.append(("update", 0, 1))
-    generator = torch.Generator().manual_seed(seed)
-    state = [torch.rand(8, 8, generator=generator).to("lazy") for _ in range(4)]
-    seen, held = [], []
-    for step in range(STEPS):
-        for what, a, b in body:
-            if what == "update":
-                state[a].mul_(0.5).add_(state[b] * 0.25)
-            elif what == "replace":
-                state[a] = torch.tanh(state[b] + state[a])
-            elif what == "view":
-                state[a][1:3, :4].copy_(state[b].t()[:2, 2:6] * 0.5)
-            elif what == "product":
-                state[a] = torch.mm(state[a], state[b]) / 8
-            else:
-                state[a].add_((state[b] + step).sin().mean() * 0.125)
-        held.append(state[step % 4])
-        event = choose.randrange(12)
-        if event == 0:
-            seen.append(state[choose.randrange(4)].tolist())
-        elif event == 1:
-            state[choose.randrange(4)].copy_(torch.rand(8, 8, generator=generator))
-        elif event == 2:
-            seen.append(held.pop(choose.randrange(len(held))).sum().item())
-        elif event == 3:
-            state[choose.randrange(4)] = torch.rand(8, 8, generator=generator).to("lazy")
-        elif event == 4:
-            held.clear()
-        elif event == 5:
-            seen.append(int(torch.nonzero(state[choose.randrange(4)] > 0.4).shape[0]))
-    return seen, [value.tolist() for value in state + held]
-
-
-def _random_loops():
-    return [_random_loop(seed) for seed in range(6)]
-
-
-def _two_threads():
-    results = [None, None]
-    shared = torch.zeros(16, device="lazy")
-    lock = threading.Lock()
-
-    def work(number):
-        state = torch.full((16,), number + 1.0, device="lazy")
-        for _ in range(STEPS):
-            state.mul_(0.75).add_(1)
-            with lock:
-                shared.add_(state * 0 + 1)
-        results[number] = state.tolist()
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return results, shared.tolist()
+from step_programs import ALL, STEPS, batch_of, train
 
 
 def _run(program):
@@ -170,10 +20,7 @@ def _run(program):
     return results, metrics["traces_ahead"], metrics["traces_run"]
 
 
-@pytest.mark.parametrize(
-    "program",
-    [_plain, _reads_now_and_then, _writes_parameters, _fills_its_input, _drops_what_it_made, _random_loops, _two_threads],
-)
+@pytest.mark.parametrize("program", ALL)
 def test_what_it_computes(program):
     expected, ahead, _ = in_child(_run, program, compile="sync", overlap="0")
     assert ahead == 0
@@ -187,9 +34,9 @@ def test_what_it_computes(program):
 def _count(overlap):
     torch_lazy.set_option("overlap", overlap)
     torch.set_num_threads(2)
-    _train()
+    train()
     torch_lazy.reset_metrics()
-    _train()
+    train()
     metrics = torch_lazy.metrics()
     return {name: metrics[name] for name in ("calls_total", "kernel_launches", "library_calls", "traces_run", "trace_misses")}
 
@@ -209,17 +56,17 @@ def test_a_wait_for_nothing():
 def _peak(overlap):
     torch_lazy.set_option("overlap", overlap)
     torch.set_num_threads(2)
-    _train()
+    train()
     torch_lazy.reset_metrics()
     before = torch_lazy.metrics()["bytes_live"]
-    _train()
+    train()
     return torch_lazy.metrics()["bytes_peak"] - before
 
 
 def test_memory_is_one_batch_more_at_most():
-    x, y = _batch(0)
-    batch = x.nbytes + y.nbytes + 2 * 64  # in blocks of 64 bytes
-    assert in_child(_peak, "1", compile="sync") <= in_child(_peak, "0", compile="sync") + batch
+    x, y = batch_of(0)
+    room = x.nbytes + y.nbytes + 2 * 64  # in blocks of 64 bytes
+    assert in_child(_peak, "1", compile="sync") <= in_child(_peak, "0", compile="sync") + room
 
 
 def test_counts_do_not_tell():

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans replayed as graphs, emulated by backend stand_in: what storages hold, when, and where.
+
+The graphs read and write fixed addresses; nothing may tell but the count of replays. CUDA's own part, capturing, is in
+test/cuda.
+"""
+
+import os
+
+os.environ["LAZY_BACKEND"] = "stand_in"
+
+import pytest  # noqa: E402
+import torch  # noqa: E402
+import torch_lazy  # noqa: E402
+from torch import nn  # noqa: E402
+
+from child import in_child  # noqa: E402
+from step_programs import ALL, STEPS  # noqa: E402
+
+
+def _run(program):
+    results = program()
+    return results, torch_lazy.metrics()["graph_replays"]
+
+
+@pytest.mark.parametrize("program", ALL)
+def test_what_it_computes(program):
+    expected, replays = in_child(_run, program, compile="sync", disable="graphs")
+    assert replays == 0
+    results, replays = in_child(_run, program, compile="sync")
+    assert results == expected
+    few_steps = program.__name__ in ("two_threads", "drops_what_it_made")  # too few for a graph
+    assert replays == 0 if few_steps else replays > STEPS / 2
+
+
+def _net():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, 4)).to("lazy")
+
+
+def _captured_at_the_third_run():
+    net, x = _net(), torch.ones(2, 8, device="lazy")
+    replays = []
+    with torch.no_grad():
+        for _ in range(6):
+            y = net(x)
+            torch_lazy.sync()
+            del y
+            replays.append(torch_lazy.metrics()["graph_replays"])
+    return replays
+
+
+def test_captured_at_the_third_run():
+    assert in_child(_captured_at_the_third_run, compile="sync") == [0, 0, 0, 1, 2, 3]  # the first step learns shapes
+
+
+def _held_results():
+    """Every result that is held keeps its value, and the address that somebody has been told."""
+    net = _net()
+    held, addresses = [], []
+    with torch.no_grad():
+        for step in range(8):
+            y = net(torch.full((2, 8), float(step), device="lazy"))
+            torch_lazy.sync()
+            held.append(y)
+            addresses.append(y.data_ptr() if step % 2 else None)
+        values = [y.tolist() for y in held]
+        moved = [y.data_ptr() for y, address in zip(held, addresses, strict=True) if address is not None]
+        return values, moved == [a for a in addresses if a is not None], torch_lazy.metrics()["graph_replays"]
+
+
+def test_held_results():
+    expected, same, replays = in_child(_held_results, compile="sync", disable="graphs")
+    assert same and replays == 0
+    values, same, replays = in_child(_held_results, compile="sync")
+    assert values == expected and same
+    assert replays == 8 - 3
+
+
+def _parameters_that_move():
+    net, x = _net(), torch.ones(2, 8, device="lazy")
+    results = []
+    with torch.no_grad():
+        for step in range(12):
+            if step in (5, 8):
+                for value in net.parameters():
+                    value.data = value.data * 0.5  # new memory
+            y = net(x)
+            torch_lazy.sync()
+            results.append(y.tolist())
+    return results, torch_lazy.metrics()["graph_replays"]
+
+
+def test_parameters_that_move_are_captured_anew():
+    expected, _ = in_child(_parameters_that_move, compile="sync", disable="graphs")
+    results, replays = in_child(_parameters_that_move, compile="sync")
+    assert results == expected
+    assert replays == 12 - 3 - 2  # steps that write parameters are other traces
+
+
+def _numbers_change():
+    """An optimizer's numbers are no part of a graph."""
+    net = _net()
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
+    losses = []
+    for step in range(12):
+        optimizer.zero_grad()
+        loss = net(torch.full((2, 8), step / 12, device="lazy")).square().mean()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+        losses.append(loss.item())
+    return losses, torch_lazy.metrics()["graph_replays"]
+
+
+def test_numbers_change():
+    expected, _ = in_child(_numbers_change, compile="sync", disable="graphs")
+    losses, replays = in_child(_numbers_change, compile="sync")
+    assert losses == expected
+    assert replays >= 6
+
+
+def _accumulated_gradients():
+    net = _net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    norms = []
+    for step in range(16):
+        net(torch.full((2, 8), step / 16, device="lazy")).square().mean().backward()
+        if step % 4 == 3:
+            norms.append(nn.utils.clip_grad_norm_(net.parameters(), 0.1).item())
+            optimizer.step()
+            optimizer.zero_grad()
+    return norms, [value.tolist() for value in net.parameters()], torch_lazy.metrics()["graph_replays"]
+
+
+def test_accumulated_gradients():
+    *expected, _ = in_child(_accumulated_gradients, compile="sync", disable="graphs")
+    *results, replays = in_child(_accumulated_gradients, compile="sync")
+    assert results == expected
+    assert replays > 0
+
+
+def _two_models_in_turn():
+    nets = [_net(), _net()]
+    optimizers = [torch.optim.SGD(net.parameters(), lr=0.1 * (k + 1)) for k, net in enumerate(nets)]
+    losses = []
+    for step in range(20):
+        net, optimizer = nets[step % 2], optimizers[step % 2]
+        optimizer.zero_grad()
+        loss = net(torch.full((2, 8), step / 20, device="lazy")).square().mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses, torch_lazy.metrics()["graph_replays"]
+
+
+def test_two_models_in_turn():
+    expected, _ = in_child(_two_models_in_turn, compile="sync", disable="graphs")
+    losses, replays = in_child(_two_models_in_turn, compile="sync")
+    assert losses == expected
+
+
+def _changing_sizes():
+    net = _net()
+    results = []
+    with torch.no_grad():
+        for step in range(24):
+            y = net(torch.full((step % 3 + 1, 8), float(step), device="lazy"))
+            torch_lazy.sync()
+            results.append(y.tolist())
+    return results, torch_lazy.metrics()["graph_replays"]
+
+
+def test_changing_sizes():
+    expected, _ = in_child(_changing_sizes, compile="sync", disable="graphs")
+    results, replays = in_child(_changing_sizes, compile="sync")
+    assert results == expected
+    assert replays == 24 - 3 * 2 - 2  # one step of each of two sizes learns shapes
