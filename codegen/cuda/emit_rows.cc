@@ -130,7 +130,7 @@ class RowEmitter {
     }
     for (const int number : stage.numbers) text_.Forget(number);
     available_.insert(stage.kept.begin(), stage.kept.end());
-    Combine(folds);
+    CombineGroup(folds, way_.threads, &text_);
   }
 
   // All of the row at once: each thread has kItems vectors of V.
@@ -243,24 +243,6 @@ class RowEmitter {
     const std::string place = PlaceText(e.address, along, &text_);
     const bool is_guarded = way_.is_kept && e.kind == Expression::Kind::kLoad;
     return is_guarded ? absl::StrCat("(in ? ", place, " : (", MemoryType(e.dtype), ")0)") : place;
-  }
-
-  // The group's accumulators become one number, which all its threads get.
-  void Combine(std::vector<Accumulator>& folds) {
-    if (folds.empty()) return;
-    CombineWarp(folds, 32, &text_);
-    if (!way_.is_warp()) {
-      const int warps = way_.threads / 32;
-      for (Accumulator& fold : folds) fold.DeclareShared(absl::StrCat(warps));
-      text_.Open("if (t % 32 == 0) {");
-      for (Accumulator& fold : folds) fold.Put("t / 32");
-      text_.Close("}");
-      text_.Line("__syncthreads();");
-      for (Accumulator& fold : folds) fold.Take(absl::StrCat("t % ", warps));
-      CombineWarp(folds, warps, &text_);
-    }
-    for (Accumulator& fold : folds) fold.TakeLane0();
-    for (Accumulator& fold : folds) fold.DefineResult();
   }
 
   void EmitBlock() {
