@@ -244,11 +244,8 @@ class RowEmitter {
     if (IsVector(number)) return absl::StrCat("m", e.address, "[k]");
     const std::string place = PlaceText(e.address, along, &text_);
     // The index may be what the thread of the row's first element has just written in its place.
-    const auto& terms = body_.addresses[e.address].index.terms;
-    const bool is_data = std::any_of(terms.begin(), terms.end(), [&](const Affine::Term& term) {
-      return body_.variables[term.variable].kind == Variable::Kind::kData;
-    });
-    const bool is_guarded = way_.is_kept && is_data && e.kind == Expression::Kind::kLoad;
+    const bool is_guarded = way_.is_kept && e.kind == Expression::Kind::kLoad &&
+                            DependsOnData(body_, body_.addresses[e.address]);
     return is_guarded ? absl::StrCat("(in ? ", place, " : (", MemoryType(e.dtype), ")0)") : place;
   }
 
@@ -268,8 +265,8 @@ class RowEmitter {
     CloseFunction(&text_);
   }
 
-  // With vectors if the rows seen first allow them: the other way would be for few, and compilers
-  // take long.
+  // With vectors if the rows seen first allow them: the other way would take compilers long, for
+  // few.
   void CallKept() {
     const int width = is_wide_ ? access_.width() : 1;
     const int items = access_.width() / width * size_.items;
