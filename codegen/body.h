@@ -5,6 +5,7 @@
 // be computed.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -50,11 +51,19 @@ struct Body {
   std::vector<Address> addresses;
   std::vector<Expression> expressions;
   std::vector<Store> stores;
-  uint64_t inner = 0;       // the inner variables, as bits
+  uint64_t inner = 0;  // the inner variables, as bits
   int64_t shares = 0;  // not 0 if some store adds up: the range is so many shares of the rows
 
   bool uses_inner(int expression) const { return (expressions[expression].uses & inner) != 0; }
 };
+
+// Does the place depend on numbers computed or loaded?
+inline bool DependsOnData(const Body& body, const Address& address) {
+  return std::any_of(address.index.terms.begin(), address.index.terms.end(),
+                     [&](const Affine::Term& term) {
+                       return body.variables[term.variable].kind == Variable::Kind::kData;
+                     });
+}
 
 // One for each group.
 std::vector<Body> MakeBodies(const ir::Graph& graph, const Factors& factors,

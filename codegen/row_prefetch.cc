@@ -11,11 +11,7 @@ namespace {
 // Does the place move evenly, by one along the row and by anything from row to row?
 bool IsStream(const Body& body, const Loops& loops, int a) {
   const Address& address = body.addresses[a];
-  const bool depends_on_data = std::any_of(
-      address.index.terms.begin(), address.index.terms.end(), [&](const Affine::Term& term) {
-        return body.variables[term.variable].kind == Variable::Kind::kData;
-      });
-  return address.slot >= 0 && !depends_on_data &&
+  return address.slot >= 0 && !DependsOnData(body, address) &&
          address.index.CoefficientOf(loops.inner[0].variable).is_one() &&
          !address.index.CoefficientOf(loops.outer[0].variable).is_zero();
 }

@@ -25,9 +25,7 @@ bool LeavesForGood(const ir::Graph& graph, const Units& units, ir::Value value) 
 // By a row's last stage, which folds nothing.
 bool IsInOrder(const Body& body, const Loops& loops, const Store& store) {
   const Address& address = body.addresses[store.address];
-  for (const Affine::Term& term : address.index.terms) {
-    if (body.variables[term.variable].kind == Variable::Kind::kData) return false;
-  }
+  if (DependsOnData(body, address)) return false;
   const int stage = body.expressions[store.expression].depth;
   const bool folds =
       std::any_of(body.expressions.begin(), body.expressions.end(), [&](const Expression& e) {

@@ -113,13 +113,34 @@ void Accumulator::DefineResult() {
   text_.DefineAs(expression_, is_index_ ? name_ + "_at" : absl::StrCat("(", type, ")", name_));
 }
 
-void CombineWarp(std::vector<Accumulator>& accumulators, int from_lanes, KernelText* text) {
-  if (from_lanes > 1) {
-    text->Line("#pragma unroll");
-    text->Open(absl::StrCat("for (int d = ", from_lanes / 2, "; d > 0; d /= 2) {"));
-    for (Accumulator& accumulator : accumulators) accumulator.FoldFromLane("d");
+namespace {
+
+// Into lane 0, from so many lanes.
+void CombineLanes(std::vector<Accumulator>& accumulators, int lanes, KernelText* text) {
+  if (lanes < 2) return;
+  text->Line("#pragma unroll");
+  text->Open(absl::StrCat("for (int d = ", lanes / 2, "; d > 0; d /= 2) {"));
+  for (Accumulator& accumulator : accumulators) accumulator.FoldFromLane("d");
+  text->Close("}");
+}
+
+}  // namespace
+
+void CombineGroup(std::vector<Accumulator>& accumulators, int threads, KernelText* text) {
+  if (accumulators.empty()) return;
+  CombineLanes(accumulators, 32, text);
+  if (threads > 32) {
+    const int warps = threads / 32;
+    for (Accumulator& accumulator : accumulators) accumulator.DeclareShared(absl::StrCat(warps));
+    text->Open("if (t % 32 == 0) {");
+    for (Accumulator& accumulator : accumulators) accumulator.Put("t / 32");
     text->Close("}");
+    text->Line("__syncthreads();");
+    for (Accumulator& accumulator : accumulators) accumulator.Take(absl::StrCat("t % ", warps));
+    CombineLanes(accumulators, warps, text);
   }
+  for (Accumulator& accumulator : accumulators) accumulator.TakeLane0();
+  for (Accumulator& accumulator : accumulators) accumulator.DefineResult();
 }
 
 }  // namespace torch_lazy::codegen::cuda

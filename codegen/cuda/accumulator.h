@@ -50,7 +50,8 @@ class Accumulator {
   std::string step_to_;
 };
 
-// Of a block's sums in its first half, and so on: prints the loop that halves.
-void CombineWarp(std::vector<Accumulator>& accumulators, int from_lanes, KernelText* text);
+// The accumulators of a group, a warp or the whole block with `t` its thread, become one number
+// each, which all its threads get.
+void CombineGroup(std::vector<Accumulator>& accumulators, int threads, KernelText* text);
 
 }  // namespace torch_lazy::codegen::cuda

@@ -130,22 +130,24 @@ class RowEmitter {
     }
     for (const int number : stage.numbers) text_.Forget(number);
     available_.insert(stage.kept.begin(), stage.kept.end());
-    Combine(folds);
+    CombineGroup(folds, way_.threads, &text_);
   }
 
-  // All of the row at once: each thread has kItems vectors of V.
+  // All of the row at once: each thread has kItems vectors of V. Those beyond the end compute what
+  // the first does, so that loads need no branches, and neither fold nor store it.
   void EmitKeptWalk(const RowStage& stage, std::vector<Accumulator>& folds) {
     text_.Line("#pragma unroll");
     text_.Open("for (int item = 0; item < kItems; ++item) {");
-    text_.Line(absl::StrCat("const int j = (item * ", way_.threads, " + t) * V;"));
-    text_.Line("const bool in = j < length;");
+    text_.Line(absl::StrCat("const int own_j = (item * ", way_.threads, " + t) * V;"));
+    text_.Line("const bool in = own_j < length;");
+    text_.Line("const int j = in ? own_j : 0;");
     std::vector<KernelText::Along> along = PlaceLoops(loops_.inner, 'j', "j", &text_);
     for (const int number : stage.numbers) {
       if (!IsVector(number)) continue;
       const int address = body_.expressions[number].address;
       Declare(address);
-      text_.Line(absl::StrCat("lazy_read(m", address, ", ", PointerText(address, along, &text_),
-                              ", in);"));
+      text_.Line(
+          absl::StrCat("lazy_read(m", address, ", ", PointerText(address, along, &text_), ");"));
     }
     for (const Store& store : stage.stores) {
       if (!IsShareSum(body_, store)) Declare(store.address);
@@ -193,7 +195,7 @@ class RowEmitter {
                             " ? length : first_j + ", block, ";"));
     for (Accumulator& fold : folds) fold.BeginBlock();
     // Where it is but the other way, it is kept short.
-    text_.Line(size_.items > 0 ? "#pragma unroll 1" : "#pragma unroll 4");
+    text_.Line(size_.items > 0 ? "#pragma unroll 1" : "#pragma unroll 8");
     text_.Open(absl::StrCat("for (long j = first_j; j < end_j; j += ", way_.threads, ") {"));
     const std::vector<KernelText::Along> along = PlaceLoops(loops_.inner, 'j', "j", &text_);
     Step(stage, folds, along);
@@ -241,26 +243,10 @@ class RowEmitter {
     if (e.address < 0) return "";
     if (IsVector(number)) return absl::StrCat("m", e.address, "[k]");
     const std::string place = PlaceText(e.address, along, &text_);
-    const bool is_guarded = way_.is_kept && e.kind == Expression::Kind::kLoad;
+    // The index may be what the thread of the row's first element has just written in its place.
+    const bool is_guarded = way_.is_kept && e.kind == Expression::Kind::kLoad &&
+                            DependsOnData(body_, body_.addresses[e.address]);
     return is_guarded ? absl::StrCat("(in ? ", place, " : (", MemoryType(e.dtype), ")0)") : place;
-  }
-
-  // The group's accumulators become one number, which all its threads get.
-  void Combine(std::vector<Accumulator>& folds) {
-    if (folds.empty()) return;
-    CombineWarp(folds, 32, &text_);
-    if (!way_.is_warp()) {
-      const int warps = way_.threads / 32;
-      for (Accumulator& fold : folds) fold.DeclareShared(absl::StrCat(warps));
-      text_.Open("if (t % 32 == 0) {");
-      for (Accumulator& fold : folds) fold.Put("t / 32");
-      text_.Close("}");
-      text_.Line("__syncthreads();");
-      for (Accumulator& fold : folds) fold.Take(absl::StrCat("t % ", warps));
-      CombineWarp(folds, warps, &text_);
-    }
-    for (Accumulator& fold : folds) fold.TakeLane0();
-    for (Accumulator& fold : folds) fold.DefineResult();
   }
 
   void EmitBlock() {
@@ -279,13 +265,13 @@ class RowEmitter {
     CloseFunction(&text_);
   }
 
-  // With vectors if the rows seen first allow them: the other way would be for few, and compilers
-  // take long.
+  // With vectors if the rows seen first allow them: the other way would take compilers long, for
+  // few.
   void CallKept() {
     const int width = is_wide_ ? access_.width() : 1;
     const int items = access_.width() / width * size_.items;
-    text_.Line(
-        absl::StrCat("const bool fits = ", Length(), " <= ", size_.threads * width * items, ";"));
+    text_.Line(absl::StrCat("const bool fits = 0 < ", Length(), " && ", Length(),
+                            " <= ", size_.threads * width * items, ";"));
     if (is_wide_)
       text_.Line(absl::StrCat("const bool wide = ", access_.Condition(/*is_flat=*/false), ";"));
     text_.Line(absl::StrCat("if (fits", is_wide_ ? " && wide" : "", ") return KERNEL_kept<", width,

@@ -40,7 +40,7 @@ inline long lazy_index(long& rest, long extent) {
 template <typename T, int N> struct alignas(N * sizeof(T)) lazy_pack { T x[N]; };
 )"},
     {"lazy_read", R"(
-// Numbers side by side, aligned to all of their bytes or to 16; with `in`, zeros where that is false.
+// Numbers side by side, aligned to all of their bytes or to 16.
 template <typename T, int V> inline void lazy_read(T (&to)[V], const T* from) {
   constexpr int kPack = V * sizeof(T) <= 16 ? V : 16 / sizeof(T);
 #pragma unroll
@@ -49,11 +49,6 @@ template <typename T, int V> inline void lazy_read(T (&to)[V], const T* from) {
 #pragma unroll
     for (int i = 0; i < kPack; ++i) to[k + i] = pack.x[i];
   }
-}
-template <typename T, int V> inline void lazy_read(T (&to)[V], const T* from, bool in) {
-#pragma unroll
-  for (int k = 0; k < V; ++k) to[k] = 0;
-  if (in) lazy_read(to, from);
 }
 )"},
     {"lazy_write", R"(

@@ -71,9 +71,10 @@ RowSize RowSizeOf(const Body& body, const Loops& loops, const RowStages& rows, i
            length > size.threads * std::min(kNumbersOfThread, most(size.threads)))
       size.threads *= 2;
   }
-  int items = 1;
-  while (static_cast<double>(items) * width * size.threads < length) items *= 2;
-  if (items * width <= most(size.threads)) size.items = items;
+  // Lengths vary (of sequences, say), but hardly those of the rows that are summed up.
+  const double exact = std::ceil(length / (width * size.threads));
+  const double items = has_shares ? exact : std::exp2(std::ceil(std::log2(exact)));
+  if (items * width <= most(size.threads)) size.items = static_cast<int>(items);
   return size;
 }
 

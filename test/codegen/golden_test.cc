@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// test/golden/kernels: RUN is `plan` (buffers and steps) or `emit=cpp` (the kernels' text, without
-// the functions that stand before it, and with short names); `large` after it: as if sizes were.
+// test/golden/kernels and test/golden/cuda: RUN is `plan` (buffers and steps; `plan=cuda`, for that
+// target), `emit=cpp` or `emit=cuda` (the kernels' text, without the functions that stand before
+// it, and with short names); `large` after it: as if sizes were.
 #include "test/ir/golden.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -12,26 +13,39 @@
 namespace torch_lazy::codegen {
 namespace {
 
+// From here on the text is the kernel's own.
+size_t BeginOf(const Kernel& kernel) {
+  const size_t arguments = kernel.source.find(absl::StrCat("struct ", kernel.name, "_arguments"));
+  return arguments != std::string::npos ? arguments : kernel.source.find("extern \"C\"");
+}
+
+// A line "}" alone ends a golden's text: all but the last become "};".
 std::string KernelText(const Plan& plan) {
-  std::string text;  // in which "};" ends all kernels but the last
+  std::string text;
   for (size_t k = 0; k < plan.kernels.size(); ++k) {
-    const std::string& source = plan.kernels[k].source;
-    if (k > 0) text.replace(text.size() - 2, 2, "};\n");
-    const std::string kernel = source.substr(source.find("extern \"C\""));
-    absl::StrAppend(&text,
-                    absl::StrReplaceAll(kernel, {{plan.kernels[k].name, absl::StrCat("k", k)}}));
+    const Kernel& kernel = plan.kernels[k];
+    if (kernel.threads > 0) {
+      absl::StrAppend(&text, "// ", kernel.threads, " threads, ", kernel.iterations_per_block,
+                      " iterations a block\n");
+    }
+    absl::StrAppend(&text, absl::StrReplaceAll(kernel.source.substr(BeginOf(kernel)),
+                                               {{kernel.name, absl::StrCat("k", k)}}));
   }
+  absl::StrReplaceAll({{"\n}\n", "\n};\n"}}, &text);
+  if (!text.empty()) text.replace(text.size() - 3, 3, "}\n");
   return text;
 }
 
 absl::StatusOr<std::string> RunCompile(absl::string_view run, const ir::Graph& graph) {
   CompileOptions options;
   if (absl::ConsumeSuffix(&run, " large")) options.typical_extents = LargeExtents();
+  if (run == "emit=cuda" || run == "plan=cuda") options.target = Target::kCuda;
   const absl::StatusOr<Plan> plan = Compile(graph, options);
   if (!plan.ok()) return plan.status();
-  if (run == "plan") return plan->ToString();
-  if (run == "emit=cpp") return KernelText(*plan);
-  return absl::NotFoundError(absl::StrCat("RUN is plan or emit=cpp, not ", run));
+  if (run == "plan" || run == "plan=cuda") return plan->ToString();
+  if (run == "emit=cpp" || run == "emit=cuda") return KernelText(*plan);
+  return absl::NotFoundError(
+      absl::StrCat("RUN is plan, plan=cuda, emit=cpp or emit=cuda, not ", run));
 }
 
 }  // namespace
@@ -40,6 +54,7 @@ absl::StatusOr<std::string> RunCompile(absl::string_view run, const ir::Graph& g
 // The tests run in the root of the repository.
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  torch_lazy::ir::RegisterGoldens("test/golden/kernels", torch_lazy::codegen::RunCompile);
+  for (const char* folder : {"test/golden/kernels", "test/golden/cuda"})
+    torch_lazy::ir::RegisterGoldens(folder, torch_lazy::codegen::RunCompile);
   return RUN_ALL_TESTS();
 }

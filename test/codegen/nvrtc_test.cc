@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// NVRTC takes every CUDA kernel, for each generation of machines.
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/compile.h"
+#include "gtest/gtest.h"
+#include "ir/parse.h"
+#include "ir/print.h"
+#include "test/codegen/nvrtc.h"
+#include "test/codegen/op_graphs.h"
+#include "test/ir/random_graph.h"
+
+namespace torch_lazy::codegen {
+namespace {
+
+constexpr const char* kArchitectures[] = {"sm_80", "sm_90", "sm_100"};
+
+// The graphs of golden files: from "graph @" to the line "}".
+std::vector<ir::Graph> GoldenGraphs(const std::string& folder) {
+  std::vector<ir::Graph> graphs;
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    std::ifstream stream(file.path());
+    std::string line, text;
+    while (std::getline(stream, line)) {
+      if (line.rfind("graph @", 0) == 0) text.clear();
+      absl::StrAppend(&text, line, "\n");
+      if (line != "}" || text.rfind("graph @", 0) != 0) continue;
+      const absl::StatusOr<ir::Graph> graph = ir::Parse(text);
+      EXPECT_TRUE(graph.ok()) << file.path() << ": " << graph.status() << "\n" << text;
+      if (graph.ok()) graphs.push_back(*graph);
+      text.clear();
+    }
+  }
+  EXPECT_FALSE(graphs.empty()) << folder;
+  return graphs;
+}
+
+class Nvrtc : public testing::TestWithParam<const char*> {
+ protected:
+  // Each kernel once.
+  void Add(const ir::Graph& graph, std::vector<int64_t> typical_extents = {}) {
+    CompileOptions options;
+    options.target = Target::kCuda;
+    options.verify = true;
+    options.typical_extents = std::move(typical_extents);
+    const absl::StatusOr<Plan> plan = Compile(graph, options);
+    ASSERT_TRUE(plan.ok()) << plan.status() << "\n" << ir::Print(graph);
+    for (const Kernel& kernel : plan->kernels) {
+      if (!names_.insert(kernel.name).second) continue;
+      EXPECT_TRUE(kernel.threads >= 32 && kernel.threads <= 1024 && kernel.threads % 32 == 0);
+      EXPECT_GE(kernel.iterations_per_block, 1);
+      const absl::Status status = CompileCuda(kernel.source, GetParam());
+      EXPECT_TRUE(status.ok()) << status << "\n" << ir::Print(graph);
+    }
+  }
+
+ private:
+  std::set<std::string> names_;
+};
+
+TEST_P(Nvrtc, TakesGoldens) {
+  for (const char* folder : {"test/golden/kernels", "test/golden/cuda"}) {
+    for (const ir::Graph& graph : GoldenGraphs(folder)) {
+      Add(graph);
+      Add(graph, std::vector<int64_t>(16, 3000));
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_P(Nvrtc, TakesEveryOpOfEveryType) {
+  for (const ir::DType dtype : DTypesOfOps()) {
+    for (const OpGraph& ops : OpGraphs(dtype)) Add(ops.graph);
+  }
+}
+
+TEST_P(Nvrtc, TakesRandomGraphs) {
+  for (uint32_t seed = 0; seed < 20 && !HasFailure(); ++seed)
+    Add(ir::MakeRandomGraph(seed, 24).graph);
+}
+
+INSTANTIATE_TEST_SUITE_P(Architectures, Nvrtc, testing::ValuesIn(kArchitectures),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace torch_lazy::codegen
