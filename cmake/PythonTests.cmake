@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The Python package in the build tree, and tests that run with it: lazy_pytest(name file), one ctest test per file, and
+# The Python package in the build tree, and tests that run with it: lazy_pytest(name file [environment]), one ctest test per file, and
 # lazy_check(name [FULL] file argument...) for a program of its own that keeps two processors busy. What is FULL runs in
 # `make test-full` alone.
 set(LAZY_PYTHON ${PROJECT_SOURCE_DIR}/.venv/bin/python)
@@ -13,11 +13,11 @@ file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/python)
 file(RELATIVE_PATH package ${PROJECT_BINARY_DIR}/python ${PROJECT_SOURCE_DIR}/python/torch_lazy)
 file(CREATE_LINK ${package} ${PROJECT_BINARY_DIR}/python/torch_lazy SYMBOLIC)
 
-function(lazy_pytest name file)
+function(lazy_pytest name file)  # ARGN: more environment
   add_test(NAME ${name} COMMAND ${LAZY_PYTHON} -m pytest -q -p no:cacheprovider ${CMAKE_CURRENT_SOURCE_DIR}/${file}
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES TIMEOUT 600 ENVIRONMENT
-    "PYTHONPATH=${PROJECT_BINARY_DIR}/python;PYTHONDONTWRITEBYTECODE=1;LAZY_BUILD_DIR=${PROJECT_BINARY_DIR}")
+    "PYTHONPATH=${PROJECT_BINARY_DIR}/python;PYTHONDONTWRITEBYTECODE=1;LAZY_BUILD_DIR=${PROJECT_BINARY_DIR};${ARGN}")
 endfunction()
 
 function(lazy_check name)

@@ -9,6 +9,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "device/fork.h"
+#include "lazy/eager_device.h"
 #include "lazy/replay.h"
 #include "lazy/storage.h"
 
@@ -75,8 +76,9 @@ std::string Refusal(int64_t number) { return Of(number)->refusal(); }
 bool Ready(int64_t number) { return Of(number)->ready(); }
 
 // The same memory, on the other device: nothing is copied.
-at::Tensor FromHost(const at::Tensor& tensor) {
-  TORCH_CHECK(tensor.is_cpu() && tensor.layout() == at::kStrided, "from_host: a dense tensor of the CPU is expected");
+at::Tensor FromEager(const at::Tensor& tensor) {
+  TORCH_CHECK(tensor.device() == lazy::EagerDevice() && tensor.layout() == at::kStrided, "from_eager: expected a dense tensor of ",
+              lazy::EagerDevice(), ", got one of ", tensor.device());
   at::Tensor alias = lazy::MakeTensor(lazy::MakeStorage(tensor.storage()), tensor.scalar_type(), tensor.sizes(), tensor.strides(),
                                       tensor.storage_offset());
   alias.unsafeGetTensorImpl()->_set_conj(tensor.is_conj());
@@ -84,11 +86,11 @@ at::Tensor FromHost(const at::Tensor& tensor) {
   return alias;
 }
 
-at::Tensor ToHost(const at::Tensor& tensor) { return lazy::SyncForHost(tensor, "to_host"); }
+at::Tensor ToEager(const at::Tensor& tensor) { return lazy::SyncForHost(tensor, "to_eager"); }
 
 TORCH_LIBRARY_FRAGMENT(torch_lazy, m) {
-  m.def("from_host(Tensor tensor) -> Tensor", &FromHost);
-  m.def("to_host(Tensor tensor) -> Tensor", &ToHost);
+  m.def("from_eager(Tensor tensor) -> Tensor", &FromEager);
+  m.def("to_eager(Tensor tensor) -> Tensor", &ToEager);
   m.def("replay_ready(int replay) -> bool", &Ready);
   m.def("replay_new() -> int", &New);
   m.def("replay_free(int replay) -> ()", &Free);

@@ -34,14 +34,29 @@ bool HasPendingWork(const at::Tensor& tensor) {
   return std::any_of(storage->touches.begin(), storage->touches.end(), [](const auto& touch) { return !touch.trace->RunsAhead(); });
 }
 
+// To a GPU, by way of page-locked memory that PyTorch keeps until the copy is done: CUDA would wait for all work before a copy
+// from memory that it cannot trust to stay.
+void FillFromHost(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
+  constexpr int64_t kMostStagedBytes = 64 << 20;
+  const bool stages = to.is_cuda() && from.is_cpu() && from.layout() == at::kStrided && !(non_blocking && from.is_pinned()) &&
+                      static_cast<int64_t>(from.nbytes()) <= kMostStagedBytes && from.numel() > 0;
+  if (stages) {
+    const at::Tensor staged = at::empty(from.sizes(), from.options().pinned_memory(true)).copy_(from);
+    to.copy_(staged, /*non_blocking=*/true);
+  } else {
+    to.copy_(from, non_blocking);
+  }
+}
+
 // Host data goes straight into its final place, unless pending work still needs what is there: then it waits in a
 // storage of its own for its turn.
 void CopyFromHost(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
   if (!HasPendingWork(to)) {
-    lazy::SyncToAlias(to, "copy from host", /*writes=*/true).copy_(from);
+    FillFromHost(from, lazy::SyncToAlias(to, "copy from host", /*writes=*/true), non_blocking);
     return;
   }
-  const at::Tensor snapshot = at::empty(from.sizes(), from.options().device(lazy::EagerDevice()).pinned_memory(false)).copy_(from);
+  const at::Tensor snapshot = at::empty(from.sizes(), from.options().device(lazy::EagerDevice()).pinned_memory(false));
+  FillFromHost(from, snapshot, non_blocking);
   RecordCopy(lazy::MakeTensor(lazy::MakeStorage(snapshot.storage()), snapshot.scalar_type(), snapshot.sizes(),
                               snapshot.strides()),
              to, non_blocking);

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.compile(model, backend="lazy"): Dynamo's graphs go straight to the device, recorded once and replayed under its guards.
 
-Tensors of the CPU are taken as the device's, on the same memory. Graphs on other devices, for which there are no kernels, run as they are.
+Tensors of the eager device that ours stands on, the CPU or a GPU, are taken as the device's, on the same memory. Graphs on other
+devices, for which there are no kernels, run as they are.
 """
 import warnings
 
@@ -20,30 +21,30 @@ def _is_tensor(value):
     return isinstance(value, torch.Tensor)
 
 
-def _is_on_host(value):
-    return _is_tensor(value) and value.device.type == "cpu"
+def _is_eager(value):
+    return _is_tensor(value) and value.device.type == _ops.eager_device()
 
 
 class _Graph:
     """A graph of ATen operators as a function of its inputs, which are tensors and sizes."""
 
-    def __init__(self, graph_module, on_host):
+    def __init__(self, graph_module, is_eager):
         self._graph_module = graph_module
-        self._on_host = on_host
+        self._is_eager = is_eager
         self._parts = {}  # by sizes
         self._results = {}  # by sizes: what is no tensor, in its place
-        if on_host:
+        if is_eager:
             self._move_to_device()
 
     def __call__(self, *args):
-        args = [_ops.from_host(arg) if self._on_host and _is_on_host(arg) else arg for arg in args]
+        args = [_ops.from_eager(arg) if self._is_eager and _is_eager(arg) else arg for arg in args]
         tensors = [arg for arg in args if _is_tensor(arg)]
         sizes = tuple(arg for arg in args if not _is_tensor(arg))
         part = self._parts.setdefault(sizes, _Part())
         made = part.run(tensors)
         if made is None:
             made, _ = part.note(lambda: self._run(args, sizes), tensors)
-        made = iter([_ops.to_host(tensor) for tensor in made] if self._on_host else made)
+        made = iter([_ops.to_eager(tensor) for tensor in made] if self._is_eager else made)
         return [next(made) if result is _TENSOR else result for result in self._results[sizes]]
 
     def _run(self, args, sizes):
@@ -52,23 +53,24 @@ class _Graph:
         return [result for result in results if _is_tensor(result)]
 
     def _move_to_device(self):
-        """What the graph makes on the CPU, it makes on the device."""
+        """What the graph makes on the eager device, it makes on ours."""
         module = self._graph_module
         for node in module.graph.nodes:
-            if node.kwargs.get("device") == torch.device("cpu"):
+            if getattr(node.kwargs.get("device"), "type", None) == _ops.eager_device():
                 node.update_kwarg("device", torch.device("lazy"))
-            if node.op == "get_attr" and _is_on_host(constant := getattr(module, node.target)):
-                setattr(module, node.target, _ops.from_host(constant))
+            if node.op == "get_attr" and _is_eager(constant := getattr(module, node.target)):
+                setattr(module, node.target, _ops.from_eager(constant))
         module.recompile()
 
 
 def _compile_graph(graph_module, examples):
     devices = {example.device.type for example in examples if _is_tensor(example)}
-    if others := devices - {"cpu", "lazy"}:
+    eager = _ops.eager_device()
+    if others := devices - {eager, "lazy"}:
         names = ", ".join(sorted(others))
-        warnings.warn(f'torch.compile(backend="lazy") has no kernels for device {names}: this runs as it is; move it to "lazy" or "cpu"')
+        warnings.warn(f'torch.compile(backend="lazy") has no kernels for device {names}: this runs as it is; move it to "lazy" or "{eager}"')
         return make_boxed_func(graph_module)
-    return make_boxed_func(_Graph(graph_module, on_host=devices == {"cpu"}))
+    return make_boxed_func(_Graph(graph_module, is_eager=devices == {eager}))
 
 
 lazy = aot_autograd(fw_compiler=_compile_graph, bw_compiler=_compile_graph)

@@ -3,7 +3,7 @@
 
     op_db.py [--mode interpreted|compiled] [--ops add,nn.functional.*] [--dtype float32] [--jobs 2]
              [--inputs plain|noncontiguous|conjugate|negative] [--samples N] [--forms function,inplace,out]
-             [--limit SECONDS] [--json FILE] [--device lazy] [--eager cpu] [--shard K/N]
+             [--limit SECONDS] [--json FILE] [--device lazy] [--backend NAME] [--eager cpu] [--shard K/N]
 
 Prints the failures and, of forward and backward, "N of M ops passed"; exits with 1 unless all have passed. A crash or a hang fails its op only.
 """
@@ -39,6 +39,7 @@ def parse_arguments():
     parser.add_argument("--shard", type=lambda text: tuple(map(int, text.split("/"))), default=(0, 1), help="every Nth, from K on")
     parser.add_argument("--json", type=pathlib.Path, help="where to write all results")
     parser.add_argument("--device", default="lazy")
+    parser.add_argument("--backend", help="the device's; default: as it finds itself")
     parser.add_argument("--eager", choices=["cpu", "cuda"], default="cpu", help="what to compare with")
     return parser.parse_args()
 

@@ -61,6 +61,8 @@ def start_worker(arguments):
 
     torch._lazy.mark_step = lambda *_: None  # torch.testing calls the in-tree one for any device named lazy
     torch.ops.torch_lazy.set_option("compile", COMPILE_OPTION[arguments.mode])
+    if getattr(arguments, "backend", None):
+        torch.ops.torch_lazy.set_option("backend", arguments.backend)
 
 
 def _work(check, entry, arguments):
