@@ -25,6 +25,7 @@ const void* AddressOf(const c10::Storage& content) {
 }
 
 bool IsSame(const c10::IValue& a, const c10::IValue& b) {
+  if (a.isNone() && b.isNone()) return true;
   if (a.isInt() && b.isInt()) return a.toInt() == b.toInt();
   if (a.isBool() && b.isBool()) return a.toBool() == b.toBool();
   return a.isDouble() && b.isDouble() && a.toDouble() == b.toDouble();

@@ -141,6 +141,27 @@ def test_accumulated_gradients():
     assert replays > 0
 
 
+def _calls_of_aten(changes):
+    """Attention and convolution are ATen's, with optional numbers among their arguments."""
+    torch.manual_seed(0)
+    x = torch.randn(2, 4, 8, 8).to("lazy")
+    weight = torch.randn(4, 4, 3, 3).to("lazy")
+    results = []
+    for step in range(8):
+        y = torch.nn.functional.conv2d(x * (step + 1), weight, padding=1)
+        y = torch.nn.functional.scaled_dot_product_attention(y, y, y, scale=1 / (step + 1) if changes else None)
+        results.append(y.tanh().sum().item())
+    return results, torch_lazy.metrics()["graph_replays"]
+
+
+@pytest.mark.parametrize("changes", [False, True])
+def test_calls_of_aten(changes):
+    expected, _ = in_child(_calls_of_aten, changes, compile="sync", disable="graphs")
+    results, replays = in_child(_calls_of_aten, changes, compile="sync")
+    assert results == expected
+    assert replays == (1 if changes else 8 - 3)
+
+
 def _two_models_in_turn():
     nets = [_net(), _net()]
     optimizers = [torch.optim.SGD(net.parameters(), lr=0.1 * (k + 1)) for k, net in enumerate(nets)]
