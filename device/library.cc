@@ -2,6 +2,7 @@
 // torch.ops.torch_lazy: what every language can call, also after a bare dlopen.
 #include <string>
 
+#include <c10/core/CachingDeviceAllocator.h>
 #include <torch/library.h>
 
 #include "base/faults.h"
@@ -29,13 +30,28 @@ void SetOption(std::string name, std::string value) {
   TORCH_CHECK_VALUE(status.ok(), "set_option: ", std::string(status.message()));
 }
 
+// Contents on a GPU are PyTorch's allocator's, which counts.
+c10::DeviceAllocator* GpuAllocator() {
+  return lazy::IsGpuInUse() ? dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(c10::kCUDA)) : nullptr;
+}
+
+void CountGpuBytes() {
+  if (GpuAllocator() == nullptr) return;
+  constexpr size_t kAll = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+  const auto bytes = GpuAllocator()->getDeviceStats(lazy::EagerDevice().index()).allocated_bytes[kAll];
+  base::Count(base::Counter::kBytesLive, bytes.current - base::Get(base::Counter::kBytesLive));
+  base::RaiseTo(base::Counter::kBytesPeak, bytes.peak);
+}
+
 std::string Metrics() {
   lazy::RunThread::Get().Drain();
+  CountGpuBytes();
   return base::MetricsJson();
 }
 
 void ResetMetrics() {
   lazy::RunThread::Get().Drain();
+  if (GpuAllocator() != nullptr) GpuAllocator()->resetPeakStats(lazy::EagerDevice().index());
   base::ResetMetrics();
   lazy::ForgetHistory();
 }

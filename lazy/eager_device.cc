@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/eager_device.h"
 
+#include <atomic>
 #include <cstring>
 
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -11,11 +12,19 @@
 #include "lazy/geometry.h"
 
 namespace torch_lazy::lazy {
+namespace {
+
+std::atomic<bool> is_gpu_in_use{false};
+
+}  // namespace
+
+bool IsGpuInUse() { return is_gpu_in_use.load(std::memory_order_relaxed); }
 
 bool IsOnHost() {
   static const bool on_host = [] {
     const auto& backend = backends::TryGet();
     TORCH_CHECK(backend.ok(), "lazy: ", std::string(backend.status().message()));
+    is_gpu_in_use = !(*backend)->on_host();
     return (*backend)->on_host();
   }();
   return on_host;

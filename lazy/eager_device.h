@@ -12,6 +12,9 @@ c10::Device EagerDevice();
 // True if contents are the host's memory.
 bool IsOnHost();
 
+// True if it is decided, and not so. Decides nothing: to wake CUDA spoils a later fork.
+bool IsGpuInUse();
+
 // Copies the first bytes of one content to another: at once on the host, in the current stream's order on a GPU.
 void CopyContent(const c10::Storage& to, const c10::Storage& from, size_t size_bytes);
 
