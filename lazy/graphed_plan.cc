@@ -10,13 +10,14 @@
 #include "lazy/bound_plan.h"
 #include "lazy/eager_device.h"
 #include "lazy/memory.h"
+#include "lazy/newest_graphs.h"
 
 namespace torch_lazy::lazy {
 namespace {
 
 constexpr size_t kFewestSteps = 3;
 constexpr int kFirstRuns = 2;
-constexpr int kMostCaptures = 6;
+constexpr int kMostMoves = 6;
 
 // Null: it has no memory yet.
 const void* AddressOf(const c10::Storage& content) {
@@ -62,7 +63,16 @@ GraphedPlan::GraphedPlan(const BoundPlan& plan, const CudaGraphs& graphs) : plan
   }
 }
 
-GraphedPlan::~GraphedPlan() { Drop(); }
+GraphedPlan::~GraphedPlan() {
+  NewestGraphs::Get().Remove(this);
+  Drop();
+}
+
+bool GraphedPlan::TryDrop() {
+  const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  if (lock.owns_lock()) Drop();
+  return lock.owns_lock();
+}
 
 void GraphedPlan::Drop() {
   if (graph_ == nullptr) return;
@@ -116,18 +126,22 @@ bool GraphedPlan::Run(Trace* trace) {
       Refuse("a number among the arguments of a call changes");
       return false;
     }
+    if (!stays && ++moves_ > kMostMoves) {
+      Refuse("addresses go on changing");
+      return false;
+    }
     if (!stays) Drop();
   }
   if (graph_ == nullptr) {
     NoteAddresses(*trace);
     if (runs_++ < kFirstRuns || refused_ || !Capture(trace)) return false;
   }
+  NewestGraphs::Get().Use(this);
   Replay(trace);
   return true;
 }
 
 bool GraphedPlan::Capture(Trace* trace) {
-  if (++captures_ > kMostCaptures) return Refuse("addresses go on changing"), false;
   numbers_of_calls_ = NumbersOfCalls(*trace);
   for (const c10::IValue& number : numbers_of_calls_) {
     if (!IsSame(number, number)) return Refuse("a call takes a number from the host's memory"), false;
@@ -142,6 +156,7 @@ bool GraphedPlan::Capture(Trace* trace) {
   for (const Param& param : params_) {
     if (param.moves) memory.Set(param.buffer, param.home);
   }
+  base::Count(base::Counter::kGraphCaptures);
   const bool is_emulated = &graphs_ == &kEmulatedGraphs;
   if (is_emulated) EmulateCapture(&memory);
   const bool captured = is_emulated || CaptureSteps(trace, &memory);

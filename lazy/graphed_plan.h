@@ -36,6 +36,9 @@ class GraphedPlan {
   // True if the trace has run, as by the plan. False: let the plan run it.
   bool Run(Trace* trace);
 
+  // Lets go of the graph; the next run captures anew. False if it is running.
+  bool TryDrop();
+
  private:
   struct Param {
     int32_t buffer, slot;
@@ -66,7 +69,7 @@ class GraphedPlan {
   std::vector<Param> params_;
   std::vector<Result> results_;
   int runs_ = 0;
-  int captures_ = 0;
+  int moves_ = 0;  // how often addresses changed after a capture
   bool refused_ = false;
   void* graph_ = nullptr;
   std::unique_ptr<backends::LaunchRecord> record_;

@@ -182,6 +182,26 @@ def test_two_models_in_turn():
     assert losses == expected
 
 
+def _sizes_in_turn(sizes):
+    net = _net()
+    counts = []
+    with torch.no_grad():
+        for _ in range(6):
+            for size in range(1, sizes + 1):
+                y = net(torch.full((size, 8), 0.5, device="lazy"))
+                torch_lazy.sync()
+                assert y.shape[0] == size and len(set(y[:, 0].tolist())) == 1
+            metrics = torch_lazy.metrics()
+            counts.append((metrics["graph_captures"], metrics["graph_replays"]))
+    return counts[-2:]
+
+
+@pytest.mark.parametrize(("sizes", "captures"), [(32, 0), (40, 40)])
+def test_the_graphs_used_last_are_kept(sizes, captures):
+    before, after = in_child(_sizes_in_turn, sizes, compile="sync")
+    assert (after[0] - before[0], after[1] - before[1]) == (captures, sizes)
+
+
 def _changing_sizes():
     net = _net()
     results = []
