@@ -44,6 +44,10 @@ void CopyContent(const c10::Storage& to, const c10::Storage& from, size_t size_b
   Alias(to, bytes).copy_(Alias(from, bytes));
 }
 
+int64_t CurrentStreamId() {
+  return IsOnHost() ? 0 : c10::impl::getDeviceGuardImpl(c10::kCUDA)->getStream(EagerDevice()).id();
+}
+
 void WaitForEagerDevice() {
   if (!IsOnHost()) c10::impl::getDeviceGuardImpl(c10::kCUDA)->synchronizeDevice(EagerDevice().index());
 }

@@ -18,6 +18,9 @@ bool IsGpuInUse();
 // Copies the first bytes of one content to another: at once on the host, in the current stream's order on a GPU.
 void CopyContent(const c10::Storage& to, const c10::Storage& from, size_t size_bytes);
 
+// Of a GPU: which of its streams takes the calling thread's work. 0 on the host.
+int64_t CurrentStreamId();
+
 // Returns once a GPU has done what was asked of it.
 void WaitForEagerDevice();
 

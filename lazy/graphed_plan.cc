@@ -25,6 +25,9 @@ const void* AddressOf(const c10::Storage& content) {
   return content.nbytes() == 0 ? &kFirstRuns : content.data();
 }
 
+// A storage may be larger than what lies in it.
+void CopyShared(const c10::Storage& to, const c10::Storage& from) { CopyContent(to, from, std::min(to.nbytes(), from.nbytes())); }
+
 bool IsSame(const c10::IValue& a, const c10::IValue& b) {
   if (a.isNone() && b.isNone()) return true;
   if (a.isInt() && b.isInt()) return a.toInt() == b.toInt();
@@ -137,6 +140,8 @@ bool GraphedPlan::Run(Trace* trace) {
     if (runs_++ < kFirstRuns || refused_ || !Capture(trace)) return false;
   }
   NewestGraphs::Get().Use(this);
+  const int64_t stream = CurrentStreamId();
+  if (stream != std::exchange(stream_, stream)) WaitForEagerDevice();  // homes are used in one stream's order
   Replay(trace);
   return true;
 }
@@ -147,7 +152,7 @@ bool GraphedPlan::Capture(Trace* trace) {
     if (!IsSame(number, number)) return Refuse("a call takes a number from the host's memory"), false;
   }
   for (Param& param : params_) {
-    if (param.moves && !param.home) param.home = NewContent(trace->slots[param.slot].content.nbytes());
+    if (param.moves && !param.home) param.home = NewContent(plan_.size_bytes_[param.buffer]);
   }
   std::vector<c10::Storage> contents;
   for (const Param& param : params_) contents.push_back(trace->slots[param.slot].content);
@@ -173,16 +178,17 @@ bool GraphedPlan::CaptureSteps(Trace* trace, PlanMemory* memory) {
   backends::Backend& backend = backends::Get();
   record_ = backend.BeginRecord(plan_.LaunchBytes());
   std::string failure;
-  void* const graph = graphs_.begin();
+  void* graph = nullptr;
   try {
+    graph = graphs_.begin();
     for (size_t step = 0; step < plan_.plan_.steps.size(); ++step) plan_.RunStep(step, trace, memory);
-    memory->Keep();
   } catch (const std::exception& error) {
     failure = error.what();
   }
+  memory->Keep();  // nothing has run, so there is nothing to undo
   backend.EndRecord();
   try {
-    graphs_.end(graph);
+    if (graph != nullptr) graphs_.end(graph);
     graph_ = graph;
   } catch (const std::exception& error) {
     failure += error.what();
@@ -211,7 +217,7 @@ void GraphedPlan::Replay(Trace* trace) {
   const bool is_emulated = &graphs_ == &kEmulatedGraphs;
   if (!is_emulated) record_->Update(plan_.ScalarsOfLaunches(NumbersOf(plan_.lowered_, *trace)));
   for (const Param& param : params_) {
-    if (param.moves) CopyContent(param.home, trace->slots[param.slot].content, param.home.nbytes());
+    if (param.moves) CopyShared(param.home, trace->slots[param.slot].content);
   }
   for (Result& result : results_) {
     if (result.home != nullptr) result.home->Vacate();
@@ -219,7 +225,7 @@ void GraphedPlan::Replay(Trace* trace) {
   is_emulated ? EmulateReplay(trace) : graphs_.replay(graph_);
   base::Count(base::Counter::kGraphReplays);
   for (const Param& param : params_) {
-    if (param.moves && param.is_written) CopyContent(trace->slots[param.slot].content, param.home, param.home.nbytes());
+    if (param.moves && param.is_written) CopyShared(trace->slots[param.slot].content, param.home);
   }
   for (Result& result : results_) {
     c10::Storage& content = trace->slots[result.slot].content;

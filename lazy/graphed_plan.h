@@ -71,6 +71,7 @@ class GraphedPlan {
   int runs_ = 0;
   int moves_ = 0;  // how often addresses changed after a capture
   bool refused_ = false;
+  int64_t stream_ = 0;  // of the last replay
   void* graph_ = nullptr;
   std::unique_ptr<backends::LaunchRecord> record_;
   std::vector<c10::IValue> numbers_of_calls_;  // as captured
