@@ -170,6 +170,13 @@ class PlanRun {
 
 }  // namespace
 
+CompileOptions OptionsFor(std::vector<int64_t> typical_extents) {
+  CompileOptions options;
+  options.target = backends::Get().target();
+  options.typical_extents = std::move(typical_extents);
+  return options;
+}
+
 std::vector<ir::HostValue> RunPlan(const ir::Graph& graph, const Plan& plan,
                                    ir::EvaluateInputs* inputs) {
   return PlanRun(graph, plan, inputs).Run();
@@ -222,9 +229,7 @@ namespace {
 void CheckPlanFor(const std::vector<int64_t>& typical_extents, const ir::Graph& graph,
                   const std::vector<std::vector<int64_t>>& symbols, Tolerance tolerance,
                   uint32_t seed, const CallFunction& call) {
-  CompileOptions options;
-  options.typical_extents = typical_extents;
-  const absl::StatusOr<Plan> plan = Compile(graph, options);
+  const absl::StatusOr<Plan> plan = Compile(graph, OptionsFor(typical_extents));
   ASSERT_TRUE(plan.ok()) << plan.status();
   for (const std::vector<int64_t>& numbers : symbols) {
     const std::string what = absl::StrCat("sizes ", absl::StrJoin(numbers, ", "), ", seed ", seed,
@@ -265,9 +270,7 @@ void CheckText(absl::string_view text, const std::vector<std::vector<int64_t>>& 
 Plan PlanOf(absl::string_view text, std::vector<int64_t> typical_extents) {
   const absl::StatusOr<ir::Graph> graph = ir::Parse(text);
   EXPECT_TRUE(graph.ok()) << graph.status();
-  CompileOptions options;
-  options.typical_extents = std::move(typical_extents);
-  absl::StatusOr<Plan> plan = Compile(*graph, options);
+  absl::StatusOr<Plan> plan = Compile(*graph, OptionsFor(std::move(typical_extents)));
   EXPECT_TRUE(plan.ok()) << plan.status();
   return plan.ok() ? *std::move(plan) : Plan();
 }

@@ -12,6 +12,9 @@
 
 namespace torch_lazy::codegen {
 
+// For the backend in use.
+CompileOptions OptionsFor(std::vector<int64_t> typical_extents);
+
 // The outputs of the plan on the backend in use. Calls are done by `inputs.call`. Parameters that
 // the graph updates are found updated in `inputs->params`.
 std::vector<ir::HostValue> RunPlan(const ir::Graph& graph, const Plan& plan,
