@@ -196,14 +196,19 @@ absl::Status VerifyReduce(const Graph& graph, const Node& node) {
 
 absl::Status VerifyShareSum(const Graph& graph, const Node& node) {
   const Type& input = graph.type(node.inputs[0]);
-  const int64_t outer = node.attrs.index;
-  if (outer < 1 || outer >= input.rank())
-    return Bad(node, "over ", outer, " dims of ", input.ToString());
+  const Ints& dims = node.attrs.dims;
+  const int64_t count = static_cast<int64_t>(dims.size());
+  if (count == 0 || dims.back() - dims[0] + 1 != count || dims[0] < 0 || dims.back() >= input.rank() ||
+      (dims[0] > 0 && dims.back() + 1 < input.rank()))
+    return Bad(node, "over dims that are neither the outermost nor the innermost of ", input.ToString());
   if (node.type.dims.empty() || !node.type.dims[0].is_constant() || node.type.dims[0].constant() < 1)
     return Bad(node, "gives ", node.type.ToString(), ", whose first extent is no number of shares");
   Type expected{DType::kF64, {node.type.dims[0]}};
-  expected.dims.insert(expected.dims.end(), input.dims.begin() + outer, input.dims.end());
-  if (input.dtype != DType::kF32) return Bad(node, "does not compute in ", Name(input.dtype));
+  for (int64_t k = 0; k < input.rank(); ++k) {
+    if (k < dims[0] || k > dims.back()) expected.dims.push_back(input.dims[k]);
+  }
+  if (input.dtype != DType::kF32 && input.dtype != DType::kF64)
+    return Bad(node, "does not compute in ", Name(input.dtype));
   if (node.type != expected)
     return Bad(node, "gives ", expected.ToString(), ", not ", node.type.ToString());
   return absl::OkStatus();

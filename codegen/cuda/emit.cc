@@ -14,6 +14,9 @@ WrittenKernel EmitKernel(const ir::Graph& graph, Group::Shape shape, const Body&
       return EmitRows(graph, body, options);
     case Group::Shape::kColumns:
       return EmitColumns(graph, body, options);
+    case Group::Shape::kRowShares:
+    case Group::Shape::kColumnShares:
+      return EmitShares(graph, shape, body);
   }
   LAZY_CHECK(false, "a group without a shape");
   return {};

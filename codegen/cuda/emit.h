@@ -19,6 +19,9 @@ WrittenKernel EmitRows(const ir::Graph& graph, const Body& body, const CompileOp
 // A block does neighbouring columns.
 WrittenKernel EmitColumns(const ir::Graph& graph, const Body& body, const CompileOptions& options);
 
+// A block does a share of a row, or of the rows of a few columns.
+WrittenKernel EmitShares(const ir::Graph& graph, Group::Shape shape, const Body& body);
+
 WrittenKernel EmitKernel(const ir::Graph& graph, Group::Shape shape, const Body& body,
                          const CompileOptions& options);
 

@@ -267,6 +267,13 @@ void CheckText(absl::string_view text, const std::vector<std::vector<int64_t>>& 
   CheckGraph(*graph, symbols, tolerance);
 }
 
+void CheckTextFor(const std::vector<int64_t>& typical_extents, absl::string_view text,
+                  const std::vector<std::vector<int64_t>>& symbols, Tolerance tolerance) {
+  const absl::StatusOr<ir::Graph> graph = ir::Parse(text);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  CheckPlanFor(typical_extents, *graph, symbols, tolerance, /*seed=*/1, nullptr);
+}
+
 Plan PlanOf(absl::string_view text, std::vector<int64_t> typical_extents) {
   const absl::StatusOr<ir::Graph> graph = ir::Parse(text);
   EXPECT_TRUE(graph.ok()) << graph.status();

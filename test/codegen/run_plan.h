@@ -41,6 +41,10 @@ void CheckGraph(const ir::Graph& graph, const std::vector<std::vector<int64_t>>&
 void CheckText(absl::string_view text, const std::vector<std::vector<int64_t>>& symbols,
                Tolerance tolerance = {});
 
+// The same for the plan that these sizes get.
+void CheckTextFor(const std::vector<int64_t>& typical_extents, absl::string_view text,
+                  const std::vector<std::vector<int64_t>>& symbols, Tolerance tolerance = {});
+
 Plan PlanOf(absl::string_view text, std::vector<int64_t> typical_extents = {});
 
 ir::EvaluateInputs RandomInputs(const ir::Graph& graph, const std::vector<int64_t>& symbols,
