@@ -9,6 +9,8 @@ WrittenKernel EmitKernel(const ir::Graph& graph, Group::Shape shape, const Body&
                          const CompileOptions& options) {
   switch (shape) {
     case Group::Shape::kMap:
+      if (std::optional<WrittenKernel> tiles = EmitTiles(graph, body, options))
+        return *std::move(tiles);
       return EmitMap(graph, body);
     case Group::Shape::kRows:
       return EmitRows(graph, body, options);

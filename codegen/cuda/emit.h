@@ -5,6 +5,8 @@
 // a column follows from the sizes seen first, and is right for any.
 #pragma once
 
+#include <optional>
+
 #include "codegen/compile.h"
 #include "codegen/kernel_text.h"
 
@@ -12,6 +14,10 @@ namespace torch_lazy::codegen::cuda {
 
 // A thread does some neighbouring elements.
 WrittenKernel EmitMap(const ir::Graph& graph, const Body& body);
+
+// The same for a map that reads or writes across memory, in tiles; nothing if it does neither.
+std::optional<WrittenKernel> EmitTiles(const ir::Graph& graph, const Body& body,
+                                       const CompileOptions& options);
 
 // A warp or a block does a row, or a block a share of the rows.
 WrittenKernel EmitRows(const ir::Graph& graph, const Body& body, const CompileOptions& options);
