@@ -86,16 +86,18 @@ bool WantsColumnShares(const ir::Graph& graph, const ir::Node& node,
 // 0: they are done as wholes.
 int64_t RowShares(const ir::Graph& graph, const ir::Node& node, const ir::Ints& reduced,
                   const CompileOptions& options) {
-  constexpr double kLongRow = 32768;
+  // A row's number is often needed along the row again, and a kernel that does both is better.
+  constexpr double kLong = 32768, kLongRow = 262144, kFewRows = 16;
   if (options.target != Target::kCuda || !IsSum(graph, node) || reduced.empty()) return 0;
   const ir::Dims& dims = graph.type(node.inputs[0]).dims;
   const size_t first = static_cast<size_t>(reduced[0]);
   if (first + reduced.size() != dims.size()) return 0;
+  const bool is_whole = node.attrs.dims.size() == dims.size();
   double rows = 1, length = 1;
   for (size_t k = 0; k < dims.size(); ++k)
     (k < first ? rows : length) *= TypicalSize(ProductOf({dims[k]}), options);
   const Machine& machine = MachineOf(options.target);
-  if (2 * rows > machine.many_results || length < kLongRow) return 0;
+  if (rows > kFewRows || length < (is_whole ? kLong : kLongRow)) return 0;
   int64_t shares = machine.shares;
   while (static_cast<double>(shares) * rows > 2 * static_cast<double>(machine.shares)) shares /= 2;
   return shares;

@@ -8,9 +8,10 @@
 namespace torch_lazy::codegen {
 namespace {
 
-// Fewer rows than this do not feed several threads, unless there is little to do anyway.
+// Fewer rows than this do not feed several threads, or a GPU's blocks, unless there is little to do
+// anyway.
 constexpr double kFewRows = 8;
-constexpr double kLittleWork = 16384;
+constexpr double kLittleWork = 16384, kLittleWorkOfBlock = 65536;
 constexpr int kMostShareSums = 4;  // in a group: they are to stay in the cache
 
 // The loop variables (not data variables) that occur in the map, as a set of flags; nothing if data
@@ -151,7 +152,8 @@ bool FitReduction(const ir::Graph& graph, const Factors& factors, const CompileO
   int innermost = static_cast<int>(group.variables.size()) - 1;
   while (group.variables[innermost].kind == Variable::Kind::kData) --innermost;
   if (lent.back() != innermost) return false;
-  if (rows < kFewRows && work > kLittleWork) return false;
+  const double little = options.target == Target::kCuda ? rows * kLittleWorkOfBlock : kLittleWork;
+  if (rows < kFewRows && work > little) return false;
   for (const int variable : lent) group.variables[variable].kind = Variable::Kind::kInner;
   group.shape = shape;
   return true;
