@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "codegen/reduction_fit.h"
 #include "codegen/typical.h"
 #include "ir/passes/passes.h"
 
@@ -56,18 +57,12 @@ ir::Ints SecondStep(const ir::Graph& graph, const ir::Node& node, const CompileO
   return splits ? second : ir::Ints();
 }
 
-bool IsSum(const ir::Graph& graph, const ir::Node& node) {
-  return node.op == ir::Op::kSum && ir::IsFloat(node.type.dtype) &&
-         !graph.type(node.inputs[0]).dims.empty();
-}
-
-// Sums down long columns are made of partial sums of the rows' shares: a kernel that walks along
-// the rows anyway makes these (a normalisation's gradient), or one that reads memory in order at
-// least.
+// Long columns are folded in shares of the rows. Those of sums are made by a kernel that walks along
+// the rows anyway (a normalisation's gradient), or one that reads memory in order at least.
 bool WantsColumnShares(const ir::Graph& graph, const ir::Node& node,
                        const CompileOptions& options) {
-  constexpr double kMostColumns = 8192;
-  if (!IsSum(graph, node) || node.type.dtype != ir::DType::kF32) return false;
+  constexpr double kMostColumns = 8192, kMostOfBlock = 1024;
+  if (ir::ShareOf(node.op) == ir::Op::kParam) return false;
   const ir::Dims& dims = graph.type(node.inputs[0]).dims;
   if (node.attrs.dims.size() == dims.size()) return false;
   double rows = 1, columns = 1;
@@ -78,17 +73,21 @@ bool WantsColumnShares(const ir::Graph& graph, const ir::Node& node,
         TypicalSize(ProductOf({dims[k]}), options);
   }
   const Machine& machine = MachineOf(options.target);
-  return rows >= machine.many_rows && columns >= machine.few_columns && columns <= kMostColumns &&
-         rows * columns >= kMuchWork;
+  // Rows add up f32, and only that; a GPU's blocks walk down columns for anything.
+  const bool in_rows = node.op == ir::Op::kSum && node.type.dtype == ir::DType::kF32;
+  if (!in_rows && options.target == Target::kCpu) return false;
+  return rows >= machine.many_rows && columns >= machine.few_columns &&
+         columns <= (in_rows ? kMostColumns : kMostOfBlock) && rows * columns >= kMuchWork;
 }
 
-// A few long rows, if `reduced`, some of the sum's dims, are the innermost: so many shares of each.
-// 0: they are done as wholes.
+// A few long rows, if `reduced`, some of the node's dims, are the innermost: so many shares of
+// each. 0: they are done as wholes.
 int64_t RowShares(const ir::Graph& graph, const ir::Node& node, const ir::Ints& reduced,
                   const CompileOptions& options) {
   // A row's number is often needed along the row again, and a kernel that does both is better.
   constexpr double kLong = 32768, kLongRow = 262144, kFewRows = 16;
-  if (options.target != Target::kCuda || !IsSum(graph, node) || reduced.empty()) return 0;
+  if (options.target != Target::kCuda || ir::ShareOf(node.op) == ir::Op::kParam || reduced.empty())
+    return 0;
   const ir::Dims& dims = graph.type(node.inputs[0]).dims;
   const size_t first = static_cast<size_t>(reduced[0]);
   if (first + reduced.size() != dims.size()) return 0;
@@ -115,14 +114,14 @@ class Rewriter {
 
   ir::Value Reduction(const ir::Node& node) {
     if (WantsColumnShares(graph, node, options_))
-      return SumOfShares(node, node.attrs.dims, MachineOf(options_.target).shares);
+      return FoldOfShares(node, node.attrs.dims, MachineOf(options_.target).shares);
     const ir::Ints second = SecondStep(graph, node, options_);
     ir::Ints first;
     for (const int64_t dim : node.attrs.dims) {
       if (std::find(second.begin(), second.end(), dim) == second.end()) first.push_back(dim);
     }
     const int64_t shares = RowShares(graph, node, first, options_);
-    if (shares > 0) return SumOfShares(node, first, shares);
+    if (shares > 0) return FoldOfShares(node, first, shares);
     ir::Value value = Reduce(node, node.inputs[0], first);
     if (!second.empty()) value = Reduce(node, value, second);
     return Reshape(value, node.type);
@@ -132,23 +131,24 @@ class Rewriter {
 
  private:
   // First in shares along some of the node's dims, then over the shares and the others.
-  ir::Value SumOfShares(const ir::Node& node, const ir::Ints& first, int64_t num_shares) {
+  ir::Value FoldOfShares(const ir::Node& node, const ir::Ints& first, int64_t num_shares) {
     const ir::Dims& dims = graph.type(node.inputs[0]).dims;
     ir::Node shares;
-    shares.op = ir::Op::kShareSum;
+    shares.op = ir::ShareOf(node.op);
     shares.inputs = node.inputs;
     shares.attrs.dims = first;
-    shares.type = {ir::DType::kF64, {ir::Extent::Constant(num_shares)}};
+    const bool is_f64 = node.op == ir::Op::kSum && ir::IsFloat(node.type.dtype);
+    shares.type = {is_f64 ? ir::DType::kF64 : node.type.dtype, {ir::Extent::Constant(num_shares)}};
     ir::Ints second = {0};
     for (int k = 0; k < static_cast<int>(dims.size()); ++k) {
       if (std::find(first.begin(), first.end(), k) != first.end()) continue;
       if (IsReduced(node, k)) second.push_back(static_cast<int64_t>(shares.type.dims.size()));
       shares.type.dims.push_back(dims[k]);
     }
-    ir::Node sum = node;
-    sum.type.dtype = ir::DType::kF64;
-    ir::Value value = Reduce(sum, Append(std::move(shares)), second);
-    if (node.type.dtype != ir::DType::kF64) {
+    ir::Node rest = node;
+    rest.type.dtype = shares.type.dtype;
+    ir::Value value = Reduce(rest, Append(std::move(shares)), second);
+    if (node.type.dtype != rest.type.dtype) {
       ir::Node cast;
       cast.op = ir::Op::kCast;
       cast.inputs = {value};

@@ -67,12 +67,13 @@ ir::Dims ReducedFactors(const ir::Graph& graph, const Factors& factors, ir::Valu
 }
 
 Group::Shape ShareSumShape(const ir::Graph& graph, const CompileOptions& options, ir::Value sum) {
-  constexpr double kFewColumns = 32;  // for a warp to walk along them
   const ir::Node& node = graph.node(sum);
   const ir::Dims& dims = graph.type(node.inputs[0]).dims;
   if (node.attrs.dims.back() + 1 == static_cast<int64_t>(dims.size()))
     return Group::Shape::kRowShares;
   if (options.target == Target::kCpu) return Group::Shape::kRows;
+  if (node.op != ir::Op::kShareSum || graph.type(node.inputs[0]).dtype != ir::DType::kF32)
+    return Group::Shape::kColumnShares;
   const ir::Dims columns(dims.begin() + node.attrs.dims.size(), dims.end());
   return TypicalSize(ProductOf(columns), options) < kFewColumns ? Group::Shape::kColumnShares
                                                                 : Group::Shape::kRows;
@@ -92,11 +93,13 @@ std::optional<IndexMap> FitShareSum(const ir::Graph& graph, const Factors& facto
   if ((!is_map && group.shape != shape) || group.variables.size() != all.size())
     return std::nullopt;
   if (shape == Group::Shape::kRows && end == all.size()) return std::nullopt;
-  const auto is_share_sum = [&](const Group::Root& root) {
-    return ir::Info(graph.node(root.value).op).kind == ir::Kind::kPartial;
-  };
-  if (std::count_if(group.roots.begin(), group.roots.end(), is_share_sum) >= kMostShareSums)
-    return std::nullopt;
+  int share_sums = 0;
+  for (const Group::Root& root : group.roots) {
+    const ir::Node& other = graph.node(root.value);
+    if (ir::Info(other.op).kind != ir::Kind::kPartial) continue;
+    if (++share_sums == kMostShareSums || other.type.dims[0] != node.type.dims[0])
+      return std::nullopt;
+  }
   const auto kind = [&](size_t k) {
     const bool is_inner = (begin <= k && k < end) == (shape != Group::Shape::kRows);
     return is_inner ? Variable::Kind::kInner : Variable::Kind::kOuter;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of shares, where there are too few results for a block each: a block sums up a share of one
-// long row, or of the rows of a few columns. Another kernel adds the shares up.
+// Reductions in shares, where there are too few results for a block each: a block does a share of
+// one long row, or of the rows of a few columns. Another kernel folds the shares.
 #include "absl/strings/str_cat.h"
 #include "codegen/cuda/accumulator.h"
 #include "codegen/cuda/emit.h"
@@ -66,7 +66,7 @@ class ShareEmitter {
       if (!IsShareSum(body_, store)) continue;
       text_.Line(absl::StrCat(has_columns_ ? "if (in && y == 0) (" : "if (t == 0) (",
                               PointerText(store.address, {}, &text_), ")[share * ",
-                              text_.Number(results_), "] = ", text_.name(store.expression), ";"));
+                              text_.Number(results_), "] = ", StoredText(store), ";"));
     }
     CloseFunction(&text_);
   }

@@ -66,6 +66,36 @@ TEST(FewResults, SumsOfFewColumns) {
   CheckTextFor({1 << 20, 1}, text, {{0, 1}, {1, 1}, {70001, 1}, {100, 2}}, kTolerance);
 }
 
+TEST(FewResults, OtherReductions) {
+  CheckTextFor({1 << 20}, R"(graph @g(%x: f32[s0], %i: i64[s0], %b: bool[s0], %h: bf16[s0]) {
+  %0 = reduce_max %x {dims=[0], keepdim=false} : f32[]
+  %1 = reduce_min %x {dims=[0], keepdim=false} : f32[]
+  %2 = sum %i {dims=[0], keepdim=false} : i64[]
+  %3 = any %b {dims=[0], keepdim=false} : bool[]
+  %4 = all %b {dims=[0], keepdim=false} : bool[]
+  %5 = reduce_min %i {dims=[0], keepdim=false} : i64[]
+  %6 = cast %h : f32[s0]
+  %7 = reduce_max %6 {dims=[0], keepdim=false} : f32[]
+  %8 = log %x : f32[s0]
+  %9 = reduce_max %8 {dims=[0], keepdim=false} : f32[]
+  return %0, %1, %2, %3, %4, %5, %7, %9
+})",
+               {{0}, {1}, {3}, {1003}, {40000}}, kTolerance);
+}
+
+TEST(FewResults, OtherReductionsOfColumns) {
+  const char* text = R"(graph @g(%x: f32[s0, s1], %i: i64[s0, s1], %b: bool[s0, s1]) {
+  %0 = reduce_max %x {dims=[0], keepdim=false} : f32[s1]
+  %1 = reduce_min %i {dims=[0], keepdim=false} : i64[s1]
+  %2 = sum %i {dims=[0], keepdim=true} : i64[1, s1]
+  %3 = all %b {dims=[0], keepdim=false} : bool[s1]
+  return %0, %1, %2, %3
+})";
+  for (const int64_t columns : {4, 100})
+    CheckTextFor({1 << 20, columns}, text, {{0, 4}, {1, 1}, {1003, 4}, {300, 33}, {70, 100}},
+                 kTolerance);
+}
+
 // A reduction is needed before another begins.
 TEST(FewResults, Variance) {
   CheckTextFor({1 << 20}, R"(graph @g(%x: f32[s0]) {
