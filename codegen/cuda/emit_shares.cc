@@ -112,10 +112,9 @@ class ShareEmitter {
     for (size_t e = 0; e < body_.expressions.size(); ++e) {
       const int number = static_cast<int>(e), address = body_.expressions[e].address;
       if (!body_.uses_inner(number)) continue;
-      if (IsVector(number))
-        text_.DefineAs(number, absl::StrCat("m", address, "[k]"));
-      else
-        text_.Define(number, address < 0 ? "" : PlaceText(address, along, &text_));
+      text_.Define(number, IsVector(number) ? absl::StrCat("m", address, "[k]")
+                           : address >= 0   ? PlaceText(address, along, &text_)
+                                            : "");
     }
     for (Accumulator& fold : folds_) fold.Step("j + k", "");
     for (const Store& store : body_.stores) {
