@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "codegen/reduction_fit.h"
 #include "codegen/typical.h"
 #include "ir/passes/passes.h"
 

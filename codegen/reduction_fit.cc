@@ -12,7 +12,8 @@ namespace {
 // anyway.
 constexpr double kFewRows = 8;
 constexpr double kLittleWork = 16384, kLittleWorkOfBlock = 65536;
-constexpr int kMostShareSums = 4;  // in a group: they are to stay in the cache
+constexpr double kFewColumns = 32;  // are not worth a warp that walks along them
+constexpr int kMostShareSums = 4;   // in a group: they are to stay in the cache
 
 // The loop variables (not data variables) that occur in the map, as a set of flags; nothing if data
 // variables do.
@@ -122,6 +123,7 @@ bool FitReduction(const ir::Graph& graph, const Factors& factors, const CompileO
                   ir::Value reduction, int map, Group& group) {
   const ir::Dims reduced = ReducedFactors(graph, factors, reduction);
   if (reduced.empty()) return true;  // of one element: it is that element
+  if (group.makes_shares()) return false;
   const std::optional<std::vector<bool>> used = VariablesOf(group, group.maps[map]);
   if (!used.has_value()) return false;
   const bool has_inner = HasInner(group);

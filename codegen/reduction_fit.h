@@ -23,8 +23,6 @@ ir::Dims ReducedFactors(const ir::Graph& graph, const Factors& factors, ir::Valu
 bool FitReduction(const ir::Graph& graph, const Factors& factors, const CompileOptions& options,
                   ir::Value reduction, int map, Group& group);
 
-constexpr double kFewColumns = 32;  // fewer are not worth a warp that walks along them
-
 // A share of rows or columns, or the rows' columns: rows walk along what is kept.
 Group::Shape ShareSumShape(const ir::Graph& graph, const CompileOptions& options, ir::Value sum);
 

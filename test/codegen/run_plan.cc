@@ -223,12 +223,10 @@ ir::EvaluateInputs RandomInputs(const ir::Graph& graph, const std::vector<int64_
   return inputs;
 }
 
-namespace {
-
 // The plan must be right for all sizes, whatever the first ones were.
-void CheckPlanFor(const std::vector<int64_t>& typical_extents, const ir::Graph& graph,
-                  const std::vector<std::vector<int64_t>>& symbols, Tolerance tolerance,
-                  uint32_t seed, const CallFunction& call) {
+void CheckGraphFor(const std::vector<int64_t>& typical_extents, const ir::Graph& graph,
+                   const std::vector<std::vector<int64_t>>& symbols, Tolerance tolerance,
+                   uint32_t seed, const CallFunction& call) {
   const absl::StatusOr<Plan> plan = Compile(graph, OptionsFor(typical_extents));
   ASSERT_TRUE(plan.ok()) << plan.status();
   for (const std::vector<int64_t>& numbers : symbols) {
@@ -251,13 +249,11 @@ void CheckPlanFor(const std::vector<int64_t>& typical_extents, const ir::Graph& 
   }
 }
 
-}  // namespace
-
 void CheckGraph(const ir::Graph& graph, const std::vector<std::vector<int64_t>>& symbols,
                 Tolerance tolerance, uint32_t seed, const CallFunction& call) {
-  CheckPlanFor({}, graph, symbols, tolerance, seed, call);
+  CheckGraphFor({}, graph, symbols, tolerance, seed, call);
   if (!testing::Test::HasFailure())
-    CheckPlanFor(LargeExtents(), graph, symbols, tolerance, seed, call);
+    CheckGraphFor(LargeExtents(), graph, symbols, tolerance, seed, call);
 }
 
 void CheckText(absl::string_view text, const std::vector<std::vector<int64_t>>& symbols,
@@ -271,7 +267,7 @@ void CheckTextFor(const std::vector<int64_t>& typical_extents, absl::string_view
                   const std::vector<std::vector<int64_t>>& symbols, Tolerance tolerance) {
   const absl::StatusOr<ir::Graph> graph = ir::Parse(text);
   ASSERT_TRUE(graph.ok()) << graph.status();
-  CheckPlanFor(typical_extents, *graph, symbols, tolerance, /*seed=*/1, nullptr);
+  CheckGraphFor(typical_extents, *graph, symbols, tolerance);
 }
 
 Plan PlanOf(absl::string_view text, std::vector<int64_t> typical_extents) {

@@ -42,6 +42,9 @@ void CheckText(absl::string_view text, const std::vector<std::vector<int64_t>>& 
                Tolerance tolerance = {});
 
 // The same for the plan that these sizes get.
+void CheckGraphFor(const std::vector<int64_t>& typical_extents, const ir::Graph& graph,
+                   const std::vector<std::vector<int64_t>>& symbols, Tolerance tolerance,
+                   uint32_t seed = 1, const CallFunction& call = nullptr);
 void CheckTextFor(const std::vector<int64_t>& typical_extents, absl::string_view text,
                   const std::vector<std::vector<int64_t>>& symbols, Tolerance tolerance = {});
 
