@@ -142,8 +142,10 @@ class BodyMaker {
     Expression e{Expression::Kind::kShareSum, v, graph_.type(v).dtype};
     const std::optional<IndexMap> operand = InputMap(graph_, factors_, group_, v, 0, map);
     e.arguments.push_back(Get(graph_.node(v).inputs[0], group_.Intern(*operand)));
-    e.uses = body_.inner;
-    return AddWithArguments(std::move(e));
+    if (!group_.makes_shares()) e.uses = body_.inner;
+    const int expression = AddWithArguments(std::move(e));
+    if (group_.makes_shares()) body_.expressions[expression].uses &= ~body_.inner;
+    return expression;
   }
 
   int Take(ir::Value v, int map) {

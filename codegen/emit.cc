@@ -19,6 +19,9 @@ WrittenKernel EmitKernel(const ir::Graph& graph, Group::Shape shape, const Body&
       written.instance.grain = 16;
       return written;
     }
+    case Group::Shape::kRowShares:
+    case Group::Shape::kColumnShares:
+      break;  // CUDA's alone
   }
   LAZY_CHECK(false, "a group without a shape");
   return {};

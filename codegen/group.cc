@@ -40,22 +40,24 @@ IndexMap ReductionOperandMap(const ir::Graph& graph, const Factors& factors, con
   return operand;
 }
 
-// The outer variables count the operand's outer dims; the others are the result's.
+// The variables of what is summed up count the operand's reduced dims; the others are the result's.
 IndexMap ShareSumOperandMap(const ir::Graph& graph, const Factors& factors, const Group& group,
                             ir::Value value, const IndexMap& map) {
   const ir::Node& node = graph.node(value);
   const ir::Dims& dims = graph.type(node.inputs[0]).dims;
-  const size_t outer = static_cast<size_t>(node.attrs.index);
-  IndexMap operand =
-      IdentityMap(ir::Dims(dims.begin(), dims.begin() + outer), factors, 0);  // over 0, 1, ...
+  const size_t first = static_cast<size_t>(node.attrs.dims[0]), count = node.attrs.dims.size();
+  const Variable::Kind kind = group.makes_shares() ? Variable::Kind::kInner : Variable::Kind::kOuter;
   std::vector<int> variables;
   for (size_t k = 0; k < group.variables.size(); ++k) {
-    if (group.variables[k].kind == Variable::Kind::kOuter) variables.push_back(static_cast<int>(k));
+    if (group.variables[k].kind == kind) variables.push_back(static_cast<int>(k));
   }
-  for (Affine& index : operand) {
+  IndexMap reduced = IdentityMap(ir::Dims(dims.begin() + first, dims.begin() + first + count),
+                                 factors, 0);  // over 0, 1, ...
+  for (Affine& index : reduced) {
     for (Affine::Term& term : index.terms) term.variable = variables[term.variable];
   }
-  operand.insert(operand.end(), map.begin() + 1, map.end());
+  IndexMap operand(map.begin() + 1, map.end());
+  operand.insert(operand.begin() + first, reduced.begin(), reduced.end());
   return operand;
 }
 

@@ -30,8 +30,10 @@ struct Variable {
 };
 
 struct Group {
-  // A reduction's operand has its reduced dims innermost (rows), or its kept dims (columns).
-  enum class Shape : uint8_t { kMap, kRows, kColumns };
+  // A reduction's operand has its reduced dims innermost (rows), or its kept dims (columns). Shares
+  // of rows or columns: each inner loop is cut in pieces, which are summed up apart.
+  enum class Shape : uint8_t { kMap, kRows, kColumns, kRowShares, kColumnShares };
+  bool makes_shares() const { return shape == Shape::kRowShares || shape == Shape::kColumnShares; }
   struct Root {
     ir::Value value;
     int map;

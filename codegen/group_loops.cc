@@ -70,6 +70,15 @@ bool IsRepeated(const Group& group, const IndexMap& map) {
   return outer.used > 0 && !outer.complete() && inner.all == 0;
 }
 
+bool IsReadByShares(const Group& group, const IndexMap& map) {
+  const auto is_inner = [&](const Affine::Term& term) {
+    return group.variables[term.variable].kind == Variable::Kind::kInner;
+  };
+  return group.makes_shares() && std::none_of(map.begin(), map.end(), [&](const Affine& index) {
+           return std::any_of(index.terms.begin(), index.terms.end(), is_inner);
+         });
+}
+
 std::optional<IndexMap> MapOverSameLoops(const ir::Graph& graph, const Factors& factors,
                                          ir::Value value, const Group& group) {
   const ir::Node& node = graph.node(value);

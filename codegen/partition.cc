@@ -286,7 +286,7 @@ class Partitioner {
     const ir::Dims& dims = graph_.type(graph_.node(v).inputs[0]).dims;
     for (const ir::Extent extent : factors_.Of(dims))
       group.variables.push_back({Variable::Kind::kOuter, ProductOf({extent})});
-    const std::optional<IndexMap> map = FitShareSum(graph_, factors_, v, group);
+    const std::optional<IndexMap> map = FitShareSum(graph_, factors_, options_, v, group);
     LAZY_CHECK(map.has_value(), "a group of its own fits a sum of shares");
     StoreShareSum(v, index, *map);
   }
@@ -295,7 +295,7 @@ class Partitioner {
     Group& group = result_.groups[candidate.group];
     if (group.computed.size() >= kMostComputed || !NothingBetween(v, candidate.group)) return false;
     Group before = group;
-    const std::optional<IndexMap> map = FitShareSum(graph_, factors_, v, group);
+    const std::optional<IndexMap> map = FitShareSum(graph_, factors_, options_, v, group);
     if (map.has_value()) {
       const std::optional<IndexMap> at =
           InputMap(graph_, factors_, group, v, 0, group.Intern(*map));
@@ -379,6 +379,8 @@ class Partitioner {
   // No other reader may have to run before the group.
   bool CanStore(ir::Value v, int group) const {
     const Readers& readers = readers_[v];
+    if (IsReadByShares(result_.groups[group], result_.groups[group].maps[MapIn(group, readers)]))
+      return false;
     if (std::any_of(readers.groups.begin(), readers.groups.end(),
                     [&](const Readers::InGroup& reader) {
                       return reader.group == group && reader.map != MapIn(group, readers);

@@ -17,11 +17,12 @@ struct Machine {
   double many_results;
   int64_t shares;          // few enough for their sums to be little
   double many_rows;        // that are worth shares: each writes a row of double
+  double few_columns;      // of these rows: fewer have no shares
   bool takes_few_results;  // are some results better than one?
 };
 const Machine& MachineOf(Target target) {
-  static constexpr Machine kCpu = {16, 64, 512, false};
-  static constexpr Machine kCuda = {128, 256, 2048, true};  // a result takes a block of its own
+  static constexpr Machine kCpu = {16, 64, 512, 32, false};
+  static constexpr Machine kCuda = {128, 256, 2048, 1, true};  // a result takes a block of its own
   return target == Target::kCuda ? kCuda : kCpu;
 }
 
@@ -55,13 +56,14 @@ ir::Ints SecondStep(const ir::Graph& graph, const ir::Node& node, const CompileO
   return splits ? second : ir::Ints();
 }
 
-// Sums down long columns are made of partial sums of the rows' shares: a kernel that walks along
-// the rows anyway makes these (a normalisation's gradient), or one that reads memory in order at
-// least.
-bool WantsShares(const ir::Graph& graph, const ir::Node& node, const CompileOptions& options) {
-  constexpr double kFewColumns = 32, kMostColumns = 8192;
-  if (node.op != ir::Op::kSum || node.type.dtype != ir::DType::kF32) return false;
+// Long columns are folded in shares of the rows. Those of sums are made by a kernel that walks along
+// the rows anyway (a normalisation's gradient), or one that reads memory in order at least.
+bool WantsColumnShares(const ir::Graph& graph, const ir::Node& node,
+                       const CompileOptions& options) {
+  constexpr double kMostColumns = 8192, kMostOfBlock = 1024;
+  if (ir::ShareOf(node.op) == ir::Op::kParam) return false;
   const ir::Dims& dims = graph.type(node.inputs[0]).dims;
+  if (node.attrs.dims.size() == dims.size()) return false;
   double rows = 1, columns = 1;
   for (size_t k = 0; k < dims.size(); ++k) {
     if (IsReduced(node, static_cast<int>(k)) != (k < node.attrs.dims.size()))
@@ -69,8 +71,34 @@ bool WantsShares(const ir::Graph& graph, const ir::Node& node, const CompileOpti
     (IsReduced(node, static_cast<int>(k)) ? rows : columns) *=
         TypicalSize(ProductOf({dims[k]}), options);
   }
-  return rows >= MachineOf(options.target).many_rows && columns >= kFewColumns &&
-         columns <= kMostColumns && rows * columns >= kMuchWork;
+  const Machine& machine = MachineOf(options.target);
+  // Rows add up f32, and only that; a GPU's blocks walk down columns for anything.
+  const bool in_rows = node.op == ir::Op::kSum && node.type.dtype == ir::DType::kF32;
+  if (!in_rows && options.target == Target::kCpu) return false;
+  return rows >= machine.many_rows && columns >= machine.few_columns &&
+         columns <= (in_rows ? kMostColumns : kMostOfBlock) && rows * columns >= kMuchWork;
+}
+
+// A few long rows, if `reduced`, some of the node's dims, are the innermost: so many shares of
+// each. 0: they are done as wholes.
+int64_t RowShares(const ir::Graph& graph, const ir::Node& node, const ir::Ints& reduced,
+                  const CompileOptions& options) {
+  // A row's number is often needed along the row again, and a kernel that does both is better.
+  constexpr double kLong = 32768, kLongRow = 262144, kFewRows = 16;
+  if (options.target != Target::kCuda || ir::ShareOf(node.op) == ir::Op::kParam || reduced.empty())
+    return 0;
+  const ir::Dims& dims = graph.type(node.inputs[0]).dims;
+  const size_t first = static_cast<size_t>(reduced[0]);
+  if (first + reduced.size() != dims.size()) return 0;
+  const bool is_whole = node.attrs.dims.size() == dims.size();
+  double rows = 1, length = 1;
+  for (size_t k = 0; k < dims.size(); ++k)
+    (k < first ? rows : length) *= TypicalSize(ProductOf({dims[k]}), options);
+  const Machine& machine = MachineOf(options.target);
+  if (rows > kFewRows || length < (is_whole ? kLong : kLongRow)) return 0;
+  int64_t shares = machine.shares;
+  while (static_cast<double>(shares) * rows > 2 * static_cast<double>(machine.shares)) shares /= 2;
+  return shares;
 }
 
 // Appends nodes to the new graph.
@@ -84,12 +112,15 @@ class Rewriter {
   }
 
   ir::Value Reduction(const ir::Node& node) {
-    if (WantsShares(graph, node, options_)) return SumOfShares(node);
+    if (WantsColumnShares(graph, node, options_))
+      return FoldOfShares(node, node.attrs.dims, MachineOf(options_.target).shares);
     const ir::Ints second = SecondStep(graph, node, options_);
     ir::Ints first;
     for (const int64_t dim : node.attrs.dims) {
       if (std::find(second.begin(), second.end(), dim) == second.end()) first.push_back(dim);
     }
+    const int64_t shares = RowShares(graph, node, first, options_);
+    if (shares > 0) return FoldOfShares(node, first, shares);
     ir::Value value = Reduce(node, node.inputs[0], first);
     if (!second.empty()) value = Reduce(node, value, second);
     return Reshape(value, node.type);
@@ -98,22 +129,32 @@ class Rewriter {
   ir::Graph graph;
 
  private:
-  ir::Value SumOfShares(const ir::Node& node) {
+  // First in shares along some of the node's dims, then over the shares and the others.
+  ir::Value FoldOfShares(const ir::Node& node, const ir::Ints& first, int64_t num_shares) {
     const ir::Dims& dims = graph.type(node.inputs[0]).dims;
-    const size_t outer = node.attrs.dims.size();
     ir::Node shares;
-    shares.op = ir::Op::kShareSum;
+    shares.op = ir::ShareOf(node.op);
     shares.inputs = node.inputs;
-    shares.attrs.index = static_cast<int64_t>(outer);
-    shares.type = {ir::DType::kF64, {ir::Extent::Constant(MachineOf(options_.target).shares)}};
-    shares.type.dims.insert(shares.type.dims.end(), dims.begin() + outer, dims.end());
-    ir::Node sum = node;
-    sum.type.dtype = ir::DType::kF64;
-    ir::Node cast;
-    cast.op = ir::Op::kCast;
-    cast.inputs = {Reduce(sum, Append(std::move(shares)), {0})};
-    cast.type = {node.type.dtype, graph.type(cast.inputs[0]).dims};
-    return Reshape(Append(std::move(cast)), node.type);
+    shares.attrs.dims = first;
+    const bool is_f64 = node.op == ir::Op::kSum && ir::IsFloat(node.type.dtype);
+    shares.type = {is_f64 ? ir::DType::kF64 : node.type.dtype, {ir::Extent::Constant(num_shares)}};
+    ir::Ints second = {0};
+    for (int k = 0; k < static_cast<int>(dims.size()); ++k) {
+      if (std::find(first.begin(), first.end(), k) != first.end()) continue;
+      if (IsReduced(node, k)) second.push_back(static_cast<int64_t>(shares.type.dims.size()));
+      shares.type.dims.push_back(dims[k]);
+    }
+    ir::Node rest = node;
+    rest.type.dtype = shares.type.dtype;
+    ir::Value value = Reduce(rest, Append(std::move(shares)), second);
+    if (node.type.dtype != rest.type.dtype) {
+      ir::Node cast;
+      cast.op = ir::Op::kCast;
+      cast.inputs = {value};
+      cast.type = {node.type.dtype, graph.type(value).dims};
+      value = Append(std::move(cast));
+    }
+    return Reshape(value, node.type);
   }
 
   ir::Value Reshape(ir::Value value, const ir::Type& type) {

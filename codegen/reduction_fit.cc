@@ -8,10 +8,12 @@
 namespace torch_lazy::codegen {
 namespace {
 
-// Fewer rows than this do not feed several threads, unless there is little to do anyway.
+// Fewer rows than this do not feed several threads, or a GPU's blocks, unless there is little to do
+// anyway.
 constexpr double kFewRows = 8;
-constexpr double kLittleWork = 16384;
-constexpr int kMostShareSums = 4;  // in a group: they are to stay in the cache
+constexpr double kLittleWork = 16384, kLittleWorkOfBlock = 65536;
+constexpr double kFewColumns = 32;  // are not worth a warp that walks along them
+constexpr int kMostShareSums = 4;   // in a group: they are to stay in the cache
 
 // The loop variables (not data variables) that occur in the map, as a set of flags; nothing if data
 // variables do.
@@ -65,33 +67,54 @@ ir::Dims ReducedFactors(const ir::Graph& graph, const Factors& factors, ir::Valu
   return reduced;
 }
 
-std::optional<IndexMap> FitShareSum(const ir::Graph& graph, const Factors& factors, ir::Value sum,
-                                    Group& group) {
+Group::Shape ShareSumShape(const ir::Graph& graph, const CompileOptions& options, ir::Value sum) {
   const ir::Node& node = graph.node(sum);
   const ir::Dims& dims = graph.type(node.inputs[0]).dims;
-  const size_t outer_dims = static_cast<size_t>(node.attrs.index);
+  if (node.attrs.dims.back() + 1 == static_cast<int64_t>(dims.size()))
+    return Group::Shape::kRowShares;
+  if (options.target == Target::kCpu) return Group::Shape::kRows;
+  if (node.op != ir::Op::kShareSum || graph.type(node.inputs[0]).dtype != ir::DType::kF32)
+    return Group::Shape::kColumnShares;
+  const ir::Dims columns(dims.begin() + node.attrs.dims.size(), dims.end());
+  return TypicalSize(ProductOf(columns), options) < kFewColumns ? Group::Shape::kColumnShares
+                                                                : Group::Shape::kRows;
+}
+
+std::optional<IndexMap> FitShareSum(const ir::Graph& graph, const Factors& factors,
+                                    const CompileOptions& options, ir::Value sum, Group& group) {
+  const ir::Node& node = graph.node(sum);
+  const ir::Dims& dims = graph.type(node.inputs[0]).dims;
+  const size_t first = static_cast<size_t>(node.attrs.dims[0]), count = node.attrs.dims.size();
   const ir::Dims all = factors.Of(dims);
-  const size_t outer = factors.Of(ir::Dims(dims.begin(), dims.begin() + outer_dims)).size();
-  if (group.shape == Group::Shape::kColumns || group.variables.size() != all.size() ||
-      outer == all.size())
-    return std::nullopt;
-  const auto is_share_sum = [&](const Group::Root& root) {
-    return ir::Info(graph.node(root.value).op).kind == ir::Kind::kPartial;
-  };
-  if (std::count_if(group.roots.begin(), group.roots.end(), is_share_sum) >= kMostShareSums)
-    return std::nullopt;
+  // The variables of the reduced dims.
+  const size_t begin = factors.Of(ir::Dims(dims.begin(), dims.begin() + first)).size();
+  const size_t end = factors.Of(ir::Dims(dims.begin(), dims.begin() + first + count)).size();
+  const Group::Shape shape = ShareSumShape(graph, options, sum);
   const bool is_map = group.shape == Group::Shape::kMap;
+  if ((!is_map && group.shape != shape) || group.variables.size() != all.size())
+    return std::nullopt;
+  if (shape == Group::Shape::kRows && end == all.size()) return std::nullopt;
+  int share_sums = 0;
+  for (const Group::Root& root : group.roots) {
+    const ir::Node& other = graph.node(root.value);
+    if (ir::Info(other.op).kind != ir::Kind::kPartial) continue;
+    if (++share_sums == kMostShareSums || other.type.dims[0] != node.type.dims[0])
+      return std::nullopt;
+  }
+  const auto kind = [&](size_t k) {
+    const bool is_inner = (begin <= k && k < end) == (shape != Group::Shape::kRows);
+    return is_inner ? Variable::Kind::kInner : Variable::Kind::kOuter;
+  };
   for (size_t k = 0; k < all.size(); ++k) {
     const Variable& variable = group.variables[k];
-    const bool is_inner = !is_map && k >= outer;
-    if (variable.kind != (is_inner ? Variable::Kind::kInner : Variable::Kind::kOuter))
-      return std::nullopt;
+    if (variable.kind != (is_map ? Variable::Kind::kOuter : kind(k))) return std::nullopt;
     if (!(variable.extent == ProductOf({all[k]}))) return std::nullopt;
   }
-  for (size_t k = outer; k < all.size(); ++k) group.variables[k].kind = Variable::Kind::kInner;
-  group.shape = Group::Shape::kRows;
-  IndexMap map = IdentityMap(ir::Dims(dims.begin() + outer_dims, dims.end()), factors,
-                             static_cast<int>(outer));
+  for (size_t k = 0; k < all.size(); ++k) group.variables[k].kind = kind(k);
+  group.shape = shape;
+  ir::Dims kept = dims;
+  kept.erase(kept.begin() + first, kept.begin() + first + count);
+  IndexMap map = IdentityMap(kept, factors, static_cast<int>(begin == 0 ? end : 0));
   map.insert(map.begin(), Affine());
   return map;
 }
@@ -100,6 +123,7 @@ bool FitReduction(const ir::Graph& graph, const Factors& factors, const CompileO
                   ir::Value reduction, int map, Group& group) {
   const ir::Dims reduced = ReducedFactors(graph, factors, reduction);
   if (reduced.empty()) return true;  // of one element: it is that element
+  if (group.makes_shares()) return false;
   const std::optional<std::vector<bool>> used = VariablesOf(group, group.maps[map]);
   if (!used.has_value()) return false;
   const bool has_inner = HasInner(group);
@@ -133,7 +157,8 @@ bool FitReduction(const ir::Graph& graph, const Factors& factors, const CompileO
   int innermost = static_cast<int>(group.variables.size()) - 1;
   while (group.variables[innermost].kind == Variable::Kind::kData) --innermost;
   if (lent.back() != innermost) return false;
-  if (rows < kFewRows && work > kLittleWork) return false;
+  const double little = options.target == Target::kCuda ? rows * kLittleWorkOfBlock : kLittleWork;
+  if (rows < kFewRows && work > little) return false;
   for (const int variable : lent) group.variables[variable].kind = Variable::Kind::kInner;
   group.shape = shape;
   return true;

@@ -23,9 +23,12 @@ ir::Dims ReducedFactors(const ir::Graph& graph, const Factors& factors, ir::Valu
 bool FitReduction(const ir::Graph& graph, const Factors& factors, const CompileOptions& options,
                   ir::Value reduction, int map, Group& group);
 
-// The map of a share_sum in a group that walks along the rows of its operand: one that has its
-// loops, or a map whose innermost loops become a row's. Nothing if the group has other loops.
-std::optional<IndexMap> FitShareSum(const ir::Graph& graph, const Factors& factors, ir::Value sum,
-                                    Group& group);
+// A share of rows or columns, or the rows' columns: rows walk along what is kept.
+Group::Shape ShareSumShape(const ir::Graph& graph, const CompileOptions& options, ir::Value sum);
+
+// The map of a share_sum in a group of that shape and its loops, or in a map, which then gets the
+// shape. Nothing if the group has other loops.
+std::optional<IndexMap> FitShareSum(const ir::Graph& graph, const Factors& factors,
+                                    const CompileOptions& options, ir::Value sum, Group& group);
 
 }  // namespace torch_lazy::codegen

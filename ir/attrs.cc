@@ -25,7 +25,7 @@ bool SameBits(double a, double b) {
 }
 
 uint16_t UsedAttrs(Op op, DType dtype) {
-  if (Info(op).kind == Kind::kPartial) return Set(Attr::kIndex);
+  if (Info(op).kind == Kind::kPartial) return Set(Attr::kDims);
   if (Info(op).kind == Kind::kReduce) return Set(Attr::kDims, Attr::kKeepdim);
   if (op == Op::kConst) return IsFloat(dtype) ? Set(Attr::kFloat) : Set(Attr::kInteger);
   if (op == Op::kIota || op == Op::kTake || Info(op).kind == Kind::kConcat) return Set(Attr::kDim);

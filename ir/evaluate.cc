@@ -213,15 +213,20 @@ HostValue Reduce(const Node& node, const HostValue& in, Sizes sizes) {
   return out;
 }
 
-HostValue ShareSum(const Node& node, const HostValue& in, Sizes sizes) {
+HostValue Share(const Node& node, const HostValue& in, Sizes sizes) {
   HostValue out = MakeHostValue(node.type.dtype, std::move(sizes));
-  const int64_t shares = out.sizes[0], columns = out.num_elements() / shares;
-  const int64_t rows = columns == 0 ? 0 : in.num_elements() / columns;
-  for (int64_t share = 0; share < shares; ++share) {
-    for (int64_t r = rows * share / shares; r < rows * (share + 1) / shares; ++r) {
-      for (int64_t c = 0; c < columns; ++c)
-        out.floats[share * columns + c] += in.floats[r * columns + c];
-    }
+  const Op op = ReductionOf(node.op);
+  Fill(out, op);
+  const int64_t shares = out.sizes[0], results = out.num_elements() / shares;
+  const int64_t of_each = results == 0 ? 0 : in.num_elements() / results;
+  const bool are_innermost = node.attrs.dims.back() + 1 == static_cast<int64_t>(in.sizes.size());
+  for (int64_t i = 0; i < in.num_elements(); ++i) {
+    const int64_t result = are_innermost ? i / of_each : i % results;
+    const int64_t number = are_innermost ? i % of_each : i / results;
+    const int64_t share = ((number + 1) * shares - 1) / of_each;
+    const int64_t to = share * results + result;
+    if (IsFloat(out.dtype)) out.floats[to] = Accumulate(op, out.floats[to], in.floats[i]);
+    else out.integers[to] = Accumulate(op, out.dtype, out.integers[to], in.integers[i]);
   }
   return out;
 }
@@ -397,7 +402,7 @@ absl::StatusOr<HostValue> EvaluateNode(const Node& node, Operands operands,
         return ArgReduce(node, *operands[0], std::move(sizes));
       return Reduce(node, *operands[0], std::move(sizes));
     case Kind::kPartial:
-      return ShareSum(node, *operands[0], std::move(sizes));
+      return Share(node, *operands[0], std::move(sizes));
     case Kind::kIndexed:
       return Take(node, *operands[0], *operands[1]);
     case Kind::kConcat:

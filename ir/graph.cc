@@ -26,9 +26,29 @@ int SymbolsIn(absl::Span<const Extent> extents) {
   return symbols;
 }
 
+constexpr std::pair<Op, Op> kShares[] = {{Op::kShareSum, Op::kSum},
+                                         {Op::kShareMax, Op::kReduceMax},
+                                         {Op::kShareMin, Op::kReduceMin},
+                                         {Op::kShareAny, Op::kAny},
+                                         {Op::kShareAll, Op::kAll}};
+
 }  // namespace
 
 const OpInfo& Info(Op op) { return kOps[static_cast<size_t>(op)]; }
+
+Op ReductionOf(Op partial) {
+  for (const auto& [share, reduction] : kShares) {
+    if (share == partial) return reduction;
+  }
+  return Op::kParam;
+}
+
+Op ShareOf(Op reduction) {
+  for (const auto& [share, of] : kShares) {
+    if (of == reduction) return share;
+  }
+  return Op::kParam;
+}
 
 int Graph::num_params() const { return CountOp(*this, Op::kParam); }
 int Graph::num_scalars() const { return CountOp(*this, Op::kScalar); }

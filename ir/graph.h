@@ -45,6 +45,10 @@ struct OpInfo {
 };
 const OpInfo& Info(Op op);
 
+// The reduction that a partial one begins: sum for share_sum; and back, kParam if there is none.
+Op ReductionOf(Op partial);
+Op ShareOf(Op reduction);
+
 using Value = int32_t;
 constexpr Value kNoValue = -1;
 using Ints = absl::InlinedVector<int64_t, 2>;  // few nodes have any

@@ -9,7 +9,7 @@
 //              kElementwise all inputs have the result's dims (broadcasts are explicit `expand`s)
 //              kView        an index map of its one input; moves no data by itself
 //              kReduce      folds the dims of attribute `dims` (kept as extent 1 if `keepdim`)
-//              kPartial     folds the outermost dims, a share at a time
+//              kPartial     folds outermost or innermost dims, a share at a time
 //              kIndexed     reads or writes at places given by data
 //              kConcat      its inputs side by side
 //              kMatmul      a product of matrices, left to a library
@@ -95,9 +95,13 @@
   X(All, "all", kReduce, 1, kSame, kNone)            /* bool */                                                  \
   X(ArgMax, "argmax", kReduce, 1, kAny, kNone)       /* i64 index along the one dim, first of equals; NaN wins */ \
   X(ArgMin, "argmin", kReduce, 1, kAny, kNone)                                                                  \
-  /* partial sums: made by codegen alone */                                                                      \
-  X(ShareSum, "share_sum", kPartial, 1, kAny, kNone) /* f64 [shares, the dims of x but its first attr index]: the elements of \
-                                                        those, in order, are cut into so many equal shares, each summed up */ \
+  /* partial reductions, [shares, the other dims]: made by codegen alone. Attr dims are the outermost or the innermost; their \
+     elements, in order, are cut into so many shares of about one size. */                                       \
+  X(ShareSum, "share_sum", kPartial, 1, kAny, kNone) /* of floats in f64 */                                      \
+  X(ShareMax, "share_max", kPartial, 1, kSame, kNone)                                                           \
+  X(ShareMin, "share_min", kPartial, 1, kSame, kNone)                                                           \
+  X(ShareAny, "share_any", kPartial, 1, kSame, kNone)                                                           \
+  X(ShareAll, "share_all", kPartial, 1, kSame, kNone)                                                           \
   /* indexed */                                                                                                 \
   X(Take, "take", kIndexed, 2, kAny, kNone)          /* (x, index i64): along attr dim d of x, index has the result's dims: \
                                                         out[i0..] = x[i0, .., index[i0..], .., ]; other extents equal or 1 in x */ \

@@ -194,16 +194,22 @@ absl::Status VerifyReduce(const Graph& graph, const Node& node) {
   return absl::OkStatus();
 }
 
-absl::Status VerifyShareSum(const Graph& graph, const Node& node) {
+absl::Status VerifyShares(const Graph& graph, const Node& node) {
   const Type& input = graph.type(node.inputs[0]);
-  const int64_t outer = node.attrs.index;
-  if (outer < 1 || outer >= input.rank())
-    return Bad(node, "over ", outer, " dims of ", input.ToString());
+  const Ints& dims = node.attrs.dims;
+  const int64_t count = static_cast<int64_t>(dims.size());
+  if (count == 0 || dims.back() - dims[0] + 1 != count || dims[0] < 0 || dims.back() >= input.rank() ||
+      (dims[0] > 0 && dims.back() + 1 < input.rank()))
+    return Bad(node, "over dims that are neither the outermost nor the innermost of ", input.ToString());
   if (node.type.dims.empty() || !node.type.dims[0].is_constant() || node.type.dims[0].constant() < 1)
     return Bad(node, "gives ", node.type.ToString(), ", whose first extent is no number of shares");
-  Type expected{DType::kF64, {node.type.dims[0]}};
-  expected.dims.insert(expected.dims.end(), input.dims.begin() + outer, input.dims.end());
-  if (input.dtype != DType::kF32) return Bad(node, "does not compute in ", Name(input.dtype));
+  const bool is_f64 = node.op == Op::kShareSum && IsFloat(input.dtype);
+  Type expected{is_f64 ? DType::kF64 : input.dtype, {node.type.dims[0]}};
+  for (int64_t k = 0; k < input.rank(); ++k) {
+    if (k < dims[0] || k > dims.back()) expected.dims.push_back(input.dims[k]);
+  }
+  if (!Computes(ReductionOf(node.op), input.dtype))
+    return Bad(node, "does not compute in ", Name(input.dtype));
   if (node.type != expected)
     return Bad(node, "gives ", expected.ToString(), ", not ", node.type.ToString());
   return absl::OkStatus();
@@ -363,7 +369,7 @@ absl::Status VerifyNode(const Graph& graph, Value v) {
     case Kind::kReduce:
       return VerifyReduce(graph, node);
     case Kind::kPartial:
-      return VerifyShareSum(graph, node);
+      return VerifyShares(graph, node);
     case Kind::kIndexed:
       return VerifyTake(graph, node);
     case Kind::kConcat:

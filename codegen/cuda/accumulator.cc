@@ -28,7 +28,10 @@ Accumulator::Accumulator(int expression, KernelText* text)
     block_type_ = type_;
     return;
   }
-  fold_ = FoldOf(Target::kCuda, node().op, node().type.dtype);
+  const bool is_share = ir::Info(node().op).kind == ir::Kind::kPartial;
+  const int operand = text_.body().expressions[expression_].arguments[0];
+  fold_ = FoldOf(Target::kCuda, is_share ? ir::ReductionOf(node().op) : node().op,
+                 is_share ? text_.body().expressions[operand].dtype : node().type.dtype);
   type_ = ExchangedType(fold_.type);
   block_type_ = ExchangedType(fold_.block_type);
 }

@@ -9,11 +9,16 @@ WrittenKernel EmitKernel(const ir::Graph& graph, Group::Shape shape, const Body&
                          const CompileOptions& options) {
   switch (shape) {
     case Group::Shape::kMap:
+      if (std::optional<WrittenKernel> tiles = EmitTiles(graph, body, options))
+        return *std::move(tiles);
       return EmitMap(graph, body);
     case Group::Shape::kRows:
       return EmitRows(graph, body, options);
     case Group::Shape::kColumns:
       return EmitColumns(graph, body, options);
+    case Group::Shape::kRowShares:
+    case Group::Shape::kColumnShares:
+      return EmitShares(graph, shape, body);
   }
   LAZY_CHECK(false, "a group without a shape");
   return {};

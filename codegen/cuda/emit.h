@@ -5,6 +5,8 @@
 // a column follows from the sizes seen first, and is right for any.
 #pragma once
 
+#include <optional>
+
 #include "codegen/compile.h"
 #include "codegen/kernel_text.h"
 
@@ -13,11 +15,18 @@ namespace torch_lazy::codegen::cuda {
 // A thread does some neighbouring elements.
 WrittenKernel EmitMap(const ir::Graph& graph, const Body& body);
 
+// The same for a map that reads or writes across memory, in tiles; nothing if it does neither.
+std::optional<WrittenKernel> EmitTiles(const ir::Graph& graph, const Body& body,
+                                       const CompileOptions& options);
+
 // A warp or a block does a row, or a block a share of the rows.
 WrittenKernel EmitRows(const ir::Graph& graph, const Body& body, const CompileOptions& options);
 
 // A block does neighbouring columns.
 WrittenKernel EmitColumns(const ir::Graph& graph, const Body& body, const CompileOptions& options);
+
+// A block does a share of a row, or of the rows of a few columns.
+WrittenKernel EmitShares(const ir::Graph& graph, Group::Shape shape, const Body& body);
 
 WrittenKernel EmitKernel(const ir::Graph& graph, Group::Shape shape, const Body& body,
                          const CompileOptions& options);

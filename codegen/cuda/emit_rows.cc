@@ -3,7 +3,7 @@
 //
 // There are two functions for that. In a row that fits, what several stages need stays in
 // registers, so that memory is read once. One of any length is read and computed again in each
-// stage.
+// stage; where rows are long, with vectors between the first and the last aligned place.
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
@@ -45,6 +45,10 @@ class RowEmitter {
 
  private:
   bool has_shares() const { return body_.shares > 0; }
+  bool walks_vectors() const {
+    return !way_.is_kept && size_.items == 0 && !has_shares() && loops_.inner.size() == 1 &&
+           access_.HasVectorsInRow();
+  }
   int block_threads() const { return size_.threads * size_.rows_per_block; }
 
   // A share's rows are dealt to groups where these keep them in registers.
@@ -65,6 +69,7 @@ class RowEmitter {
     text_.Line(absl::StrCat("const long length = ", Length(), ";"));
     if (has_shares()) shares.Open();
     PlaceAddresses(PlaceLoops(loops_.outer, 'i', "r", &text_), &text_);
+    if (walks_vectors()) access_.PlaceVectorsInRow("length");
     for (size_t stage = 0; stage < rows_.stages.size(); ++stage) {
       DefineRowNumbers(static_cast<int>(stage));
       EmitStage(rows_.stages[stage]);
@@ -141,6 +146,13 @@ class RowEmitter {
     text_.Line(absl::StrCat("const int own_j = (item * ", way_.threads, " + t) * V;"));
     text_.Line("const bool in = own_j < length;");
     text_.Line("const int j = in ? own_j : 0;");
+    EmitVector(stage, folds);
+    text_.Close("}");
+  }
+
+  // V elements from `j` on, `in` the row.
+  void EmitVector(const RowStage& stage, std::vector<Accumulator>& folds) {
+    is_vector_ = true;
     std::vector<KernelText::Along> along = PlaceLoops(loops_.inner, 'j', "j", &text_);
     for (const int number : stage.numbers) {
       if (!IsVector(number)) continue;
@@ -161,7 +173,7 @@ class RowEmitter {
     for (const Store& store : stage.stores) {
       if (!IsShareSum(body_, store)) Write(store, at, along);
     }
-    text_.Close("}");
+    is_vector_ = false;
   }
 
   void Write(const Store& store, absl::Span<const KernelText::Along> at,
@@ -183,20 +195,25 @@ class RowEmitter {
 
   bool IsVector(int number) const {
     const Expression& e = body_.expressions[number];
-    return way_.is_kept && e.kind == Expression::Kind::kLoad && !available_.contains(number) &&
+    return is_vector_ && e.kind == Expression::Kind::kLoad && !available_.contains(number) &&
            access_.IsContiguous(e.address);
   }
 
-  // Element by element, in blocks if a sum wants them.
   void EmitWalk(const RowStage& stage, std::vector<Accumulator>& folds) {
-    const int block = kBlockSteps * way_.threads;
-    text_.Open(absl::StrCat("for (long first_j = t; first_j < length; first_j += ", block, ") {"));
-    text_.Line(absl::StrCat("const long end_j = length - first_j < ", block,
-                            " ? length : first_j + ", block, ";"));
-    for (Accumulator& fold : folds) fold.BeginBlock();
+    const bool has_vectors = walks_vectors();
+    if (has_vectors) {
+      OpenWalk("at", "vectors", kBlockSteps / access_.width(), 16 / access_.width(), folds);
+      text_.Line("const long j = head + at * V;");
+      text_.Line("const bool in = true;");
+      EmitVector(stage, folds);
+      CloseWalk(folds);
+      for (const int number : stage.numbers) text_.Forget(number);
+    }
     // Where it is but the other way, it is kept short.
-    text_.Line(size_.items > 0 ? "#pragma unroll 1" : "#pragma unroll 8");
-    text_.Open(absl::StrCat("for (long j = first_j; j < end_j; j += ", way_.threads, ") {"));
+    const int unroll = size_.items > 0 ? 1 : 8;
+    OpenWalk(has_vectors ? "at" : "j", has_vectors ? "others" : "length", kBlockSteps, unroll,
+             folds);
+    if (has_vectors) text_.Line("const long j = at < head ? at : at + vectors * V;");
     const std::vector<KernelText::Along> along = PlaceLoops(loops_.inner, 'j', "j", &text_);
     Step(stage, folds, along);
     for (const Store& store : stage.stores) {
@@ -204,6 +221,24 @@ class RowEmitter {
       text_.Line(
           absl::StrCat(PlaceText(store.address, along, &text_), " = ", StoredText(store), ";"));
     }
+    CloseWalk(folds);
+  }
+
+  // The thread's of `count` steps, in blocks if a sum wants them.
+  void OpenWalk(const std::string& at, const std::string& count, int block_steps, int unroll,
+                std::vector<Accumulator>& folds) {
+    const int block = block_steps * way_.threads;
+    text_.Open(absl::StrCat("for (long first_", at, " = t; first_", at, " < ", count, "; first_",
+                            at, " += ", block, ") {"));
+    text_.Line(absl::StrCat("const long end_", at, " = ", count, " - first_", at, " < ", block,
+                            " ? ", count, " : first_", at, " + ", block, ";"));
+    for (Accumulator& fold : folds) fold.BeginBlock();
+    text_.Line(absl::StrCat("#pragma unroll ", unroll));
+    text_.Open(absl::StrCat("for (long ", at, " = first_", at, "; ", at, " < end_", at, "; ", at,
+                            " += ", way_.threads, ") {"));
+  }
+
+  void CloseWalk(std::vector<Accumulator>& folds) {
     text_.Close("}");
     for (Accumulator& fold : folds) fold.EndBlock();
     text_.Close("}");
@@ -221,8 +256,8 @@ class RowEmitter {
       text_.Define(number, SourceOf(number, along));
     }
     for (Accumulator& fold : folds)
-      fold.Step(way_.is_kept ? "(long)(j + k)" : "j", way_.is_kept ? "in" : "");
-    if (!way_.is_kept) return StepShares(stage);
+      fold.Step(is_vector_ ? "(long)(j + k)" : "j", way_.is_kept ? "in" : "");
+    if (!is_vector_) return StepShares(stage);
     for (const int kept : stage.kept)
       text_.Line(absl::StrCat("x", kept, "[item][k] = ", text_.name(kept), ";"));
     StepShares(stage);
@@ -288,6 +323,7 @@ class RowEmitter {
   const bool is_wide_;
   // In the function being written:
   RowWay way_;
+  bool is_vector_ = false;  // are elements `k` of vectors being done?
   RowShares* shares_ = nullptr;
   absl::flat_hash_set<int> available_;  // what its earlier stages have kept
 };

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "codegen/cuda/places.h"
 #include "codegen/typical.h"
 
 namespace torch_lazy::codegen::cuda {
@@ -77,6 +78,38 @@ std::string VectorAccess::Condition(bool is_flat) {
         " % ", width_, " == 0"));
   for (const std::string& place : places) conditions.push_back(absl::StrCat(place, " == 0"));
   return conditions.empty() ? "true" : absl::StrJoin(conditions, " && ");
+}
+
+bool VectorAccess::HasVectorsInRow() const {
+  bool has_any = false;
+  for (size_t a = 0; a < is_contiguous_.size(); ++a) {
+    if (!is_contiguous_[a]) continue;
+    if (DependsOnData(body_, body_.addresses[a])) return false;  // known later
+    has_any = true;
+  }
+  return has_any;
+}
+
+void VectorAccess::PlaceVectorsInRow(const std::string& length) {
+  const std::vector<KernelText::Along> begin = {{innermost_, "0"}};
+  std::string aligned;
+  std::vector<std::string> conditions = {absl::StrCat("aligned <= ", length)};
+  for (size_t a = 0; a < is_contiguous_.size(); ++a) {
+    if (!is_contiguous_[a]) continue;
+    const std::string place = PointerText(static_cast<int>(a), begin, &text_);
+    const int64_t bytes = ir::SizeBytes(text_.SlotType(body_.addresses[a].slot));
+    if (aligned.empty())
+      aligned = absl::StrCat("-(long)((unsigned long)(", place, ") / ", bytes, ") & ", width_ - 1);
+    AddOnce(absl::StrCat("(unsigned long)(", place, " + aligned) % ",
+                         std::min(kAccess, width_ * bytes), " == 0"),
+            &conditions);
+  }
+  text_.Line(absl::StrCat("constexpr int V = ", width_, ";"));
+  text_.Line(absl::StrCat("const long aligned = ", aligned, ";"));
+  text_.Line(absl::StrCat("const bool wide = ", absl::StrJoin(conditions, " && "), ";"));
+  text_.Line(absl::StrCat("const long head = wide ? aligned : 0, vectors = wide ? (", length,
+                          " - head) / V : 0;"));
+  text_.Line(absl::StrCat("const long others = ", length, " - vectors * V;"));
 }
 
 bool VectorAccess::IsTypical(const CompileOptions& options) const {

@@ -26,6 +26,12 @@ class VectorAccess {
   // Steps by one along the innermost loop, from a place that nothing else in the loop changes.
   bool IsContiguous(int address) const { return is_contiguous_[address]; }
 
+  // May a row of the innermost loop, which begins anywhere, be walked over in vectors? Then these
+  // lines say where they are: from element `head` on, so many `vectors` of V; `others` elements are
+  // before and after. None are, if addresses are aligned at different ones.
+  bool HasVectorsInRow() const;
+  void PlaceVectorsInRow(const std::string& length);
+
   // True if V neighbours never cross the innermost loop's end and all contiguous addresses are
   // aligned. `is_flat`: there is no other loop, so that only the last ones may cross it.
   std::string Condition(bool is_flat);

@@ -261,8 +261,13 @@ class Fuzz : public testing::TestWithParam<uint32_t> {};
 
 TEST_P(Fuzz, CompiledAsEvaluated) {
   const ir::Graph graph = GraphMaker(GetParam()).Make();
-  CheckGraph(graph, {{3, 5, 4, 15, 6}, {33, 70, 2, 2310, 66}, {1, 1, 1, 1, 2}}, {2e-5, 2e-4}, GetParam(),
-             Mix);
+  const std::vector<std::vector<int64_t>> sizes = {
+      {3, 5, 4, 15, 6}, {33, 70, 2, 2310, 66}, {1, 1, 1, 1, 2}};
+  const Tolerance tolerance = {2e-5, 2e-4};
+  CheckGraph(graph, sizes, tolerance, GetParam(), Mix);
+  // One long dim: GPUs reduce it in shares.
+  CheckGraphFor({1 << 20, 4, 2, 4 << 20, 2 << 20}, graph, sizes, tolerance, GetParam(), Mix);
+  CheckGraphFor({2, 1 << 20, 2, 2 << 20, 4}, graph, sizes, tolerance, GetParam(), Mix);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Fuzz, testing::Range(0u, 60u));

@@ -29,9 +29,7 @@ Value F32Scalar(Builder& b) { return b.Cast(b.Scalar(DType::kF64), DType::kF32);
 void Check(const ir::Graph& graph, const std::vector<std::vector<int64_t>>& symbols,
            size_t instances, Tolerance tolerance = {2e-5, 2e-5}) {
   CheckGraph(graph, symbols, tolerance);
-  CompileOptions options;
-  options.typical_extents = symbols.back();
-  const absl::StatusOr<Plan> plan = Compile(graph, options);
+  const absl::StatusOr<Plan> plan = Compile(graph, OptionsFor(symbols.back()));
   ASSERT_TRUE(plan.ok());
   size_t count = 0;
   for (const Step& step : plan->steps) count += step.instances.size();
@@ -141,7 +139,7 @@ TEST(Idioms, ClippingByTheNormOfAllGradients) {
   }
   const ir::Graph graph = b.Finish(outputs);
   CheckGraph(graph, {{3, 5, 4}, {64, 32, 16}}, {2e-5, 2e-5});
-  const absl::StatusOr<Plan> plan = Compile(graph, {});
+  const absl::StatusOr<Plan> plan = Compile(graph, OptionsFor({}));
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->steps.size(), 2u) << plan->ToString();  // norms, then updates
 }

@@ -58,7 +58,7 @@ class Ops : public testing::TestWithParam<DType> {
     AddPairs(GetParam(), &inputs);
     const absl::StatusOr<std::vector<ir::HostValue>> expected = ir::Evaluate(graph, inputs);
     ASSERT_TRUE(expected.ok()) << expected.status();
-    const absl::StatusOr<Plan> plan = Compile(graph, {});
+    const absl::StatusOr<Plan> plan = Compile(graph, OptionsFor({}));
     ASSERT_TRUE(plan.ok()) << plan.status();
     const std::vector<ir::HostValue> actual = RunPlan(graph, *plan, &inputs);
     ASSERT_EQ(actual.size(), names.size());

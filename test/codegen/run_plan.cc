@@ -170,6 +170,13 @@ class PlanRun {
 
 }  // namespace
 
+CompileOptions OptionsFor(std::vector<int64_t> typical_extents) {
+  CompileOptions options;
+  options.target = backends::Get().target();
+  options.typical_extents = std::move(typical_extents);
+  return options;
+}
+
 std::vector<ir::HostValue> RunPlan(const ir::Graph& graph, const Plan& plan,
                                    ir::EvaluateInputs* inputs) {
   return PlanRun(graph, plan, inputs).Run();
@@ -216,15 +223,11 @@ ir::EvaluateInputs RandomInputs(const ir::Graph& graph, const std::vector<int64_
   return inputs;
 }
 
-namespace {
-
 // The plan must be right for all sizes, whatever the first ones were.
-void CheckPlanFor(const std::vector<int64_t>& typical_extents, const ir::Graph& graph,
-                  const std::vector<std::vector<int64_t>>& symbols, Tolerance tolerance,
-                  uint32_t seed, const CallFunction& call) {
-  CompileOptions options;
-  options.typical_extents = typical_extents;
-  const absl::StatusOr<Plan> plan = Compile(graph, options);
+void CheckGraphFor(const std::vector<int64_t>& typical_extents, const ir::Graph& graph,
+                   const std::vector<std::vector<int64_t>>& symbols, Tolerance tolerance,
+                   uint32_t seed, const CallFunction& call) {
+  const absl::StatusOr<Plan> plan = Compile(graph, OptionsFor(typical_extents));
   ASSERT_TRUE(plan.ok()) << plan.status();
   for (const std::vector<int64_t>& numbers : symbols) {
     const std::string what = absl::StrCat("sizes ", absl::StrJoin(numbers, ", "), ", seed ", seed,
@@ -246,13 +249,11 @@ void CheckPlanFor(const std::vector<int64_t>& typical_extents, const ir::Graph& 
   }
 }
 
-}  // namespace
-
 void CheckGraph(const ir::Graph& graph, const std::vector<std::vector<int64_t>>& symbols,
                 Tolerance tolerance, uint32_t seed, const CallFunction& call) {
-  CheckPlanFor({}, graph, symbols, tolerance, seed, call);
+  CheckGraphFor({}, graph, symbols, tolerance, seed, call);
   if (!testing::Test::HasFailure())
-    CheckPlanFor(LargeExtents(), graph, symbols, tolerance, seed, call);
+    CheckGraphFor(LargeExtents(), graph, symbols, tolerance, seed, call);
 }
 
 void CheckText(absl::string_view text, const std::vector<std::vector<int64_t>>& symbols,
@@ -262,12 +263,17 @@ void CheckText(absl::string_view text, const std::vector<std::vector<int64_t>>& 
   CheckGraph(*graph, symbols, tolerance);
 }
 
+void CheckTextFor(const std::vector<int64_t>& typical_extents, absl::string_view text,
+                  const std::vector<std::vector<int64_t>>& symbols, Tolerance tolerance) {
+  const absl::StatusOr<ir::Graph> graph = ir::Parse(text);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  CheckGraphFor(typical_extents, *graph, symbols, tolerance);
+}
+
 Plan PlanOf(absl::string_view text, std::vector<int64_t> typical_extents) {
   const absl::StatusOr<ir::Graph> graph = ir::Parse(text);
   EXPECT_TRUE(graph.ok()) << graph.status();
-  CompileOptions options;
-  options.typical_extents = std::move(typical_extents);
-  absl::StatusOr<Plan> plan = Compile(*graph, options);
+  absl::StatusOr<Plan> plan = Compile(*graph, OptionsFor(std::move(typical_extents)));
   EXPECT_TRUE(plan.ok()) << plan.status();
   return plan.ok() ? *std::move(plan) : Plan();
 }

@@ -130,7 +130,7 @@ TEST(Evaluate, SumsShares) {
   HostValue x = MakeHostValue(DType::kF32, {100, 2});
   for (int k = 0; k < 200; ++k) x.floats[k] = k;
   const HostValue sums = OutputsOf(
-      "graph @g(%x: f32[100, 2]) { %0 = share_sum %x {index=1} : f64[64, 2] return %0 }", {x})[0];
+      "graph @g(%x: f32[100, 2]) { %0 = share_sum %x {dims=[0]} : f64[64, 2] return %0 }", {x})[0];
   ASSERT_EQ(sums.num_elements(), 128);
   EXPECT_EQ(sums.floats[0], 0);                      // row 0
   EXPECT_EQ(sums.floats[3], 1 * 2 + 1 + 2 * 2 + 1);  // rows 1 and 2
@@ -138,6 +138,15 @@ TEST(Evaluate, SumsShares) {
   double all = 0;
   for (int share = 0; share < 64; ++share) all += sums.floats[2 * share];
   EXPECT_EQ(all, 99 * 100);
+}
+
+TEST(Evaluate, SumsSharesOfRows) {
+  HostValue x = MakeHostValue(DType::kF32, {2, 10});
+  for (int k = 0; k < 20; ++k) x.floats[k] = k;
+  const HostValue sums = OutputsOf(
+      "graph @g(%x: f32[2, 10]) { %0 = share_sum %x {dims=[1]} : f64[3, 2] return %0 }", {x})[0];
+  EXPECT_THAT(sums.floats, ElementsAre(0 + 1 + 2, 10 + 11 + 12, 3 + 4 + 5, 13 + 14 + 15,
+                                       6 + 7 + 8 + 9, 16 + 17 + 18 + 19));
 }
 
 TEST(Evaluate, ReducesNothing) {
