@@ -15,11 +15,12 @@ trap 'rm -rf "$staged"' EXIT
 
 cmake --install "$build" --prefix "$staged" --strip >/dev/null
 cp -L "$staged"/lib/libtorch_lazy*.so "$kit/lib/"
+echo 'file(RPATH_REMOVE FILE "${FILE}")' >"$staged/remove_rpath.cmake"
 for program in "${programs[@]}"; do
   cp -L "$build/bin/$program" "$kit/bin/"
   strip "$kit/bin/$program"
   # Folders of this machine, which would come before LD_LIBRARY_PATH there.
-  cmake -DFILE="$kit/bin/$program" -P /dev/stdin <<<'file(RPATH_REMOVE FILE "${FILE}")'
+  cmake -DFILE="$kit/bin/$program" -P "$staged/remove_rpath.cmake"
 done
 
 # What they need beside PyTorch's own libraries and the C++ runtime, under the names that they ask for.

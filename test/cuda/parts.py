@@ -2,13 +2,15 @@
 """What `make test-cuda` runs: each part a command of its own, with its environment and its limit."""
 
 import dataclasses
+import os
 import pathlib
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 TEST = HERE.parent
 PYTHON = sys.executable
-SHARDS = 15
+SHARDS = max(2, min(15, os.cpu_count() - 1))
+EAGER = os.environ.get("LAZY_TEST_EAGER", "cuda")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,17 +30,17 @@ def _pytest(file):
 
 def _programs(name, cases, **environment):
     command = [PYTHON, str(TEST / "programs" / "programs_test.py"), *cases]
-    return Part(f"programs {name}", command, 200, {"LAZY_TEST_EAGER": "cuda", **environment}, shows=r"drift|^Ran|^OK|^FAILED|^FAIL:")
+    return Part(f"programs {name}", command, 200, {"LAZY_TEST_EAGER": EAGER, **environment}, shows=r"drift|^Ran|^OK|^FAILED|^FAIL:")
 
 
 def _op_db(dtype, mode, limit_s, samples):
-    command = [PYTHON, str(HERE / "op_db_shards.py"), "--shards", str(SHARDS), "--seconds", str(limit_s - 10), "--",
+    command = [PYTHON, str(HERE / "op_db_shards.py"), "--eager", EAGER, "--shards", str(SHARDS), "--seconds", str(limit_s - 10), "--",
                "--dtype", dtype, "--mode", mode, "--samples", str(samples)]
     return Part(f"op_db {dtype} {mode}", command, limit_s, {"OMP_NUM_THREADS": "1"}, SHARDS, r"^op_db|^FAILED")
 
 
 def _fuzz(mode, count):
-    command = [PYTHON, str(TEST / "fuzz" / "random_programs.py"), "--eager", "cuda", "--mode", mode, "--programs", str(count), "--jobs", "5"]
+    command = [PYTHON, str(TEST / "fuzz" / "random_programs.py"), "--eager", EAGER, "--mode", mode, "--programs", str(count), "--jobs", "5"]
     return Part(f"random programs {mode}", command, 200, {"OMP_NUM_THREADS": "1"}, 5, r"^random programs|^FAILED")
 
 
@@ -57,7 +59,7 @@ def parts(kit, samples):
         _programs("interpreted", ["Losses"], LAZY_COMPILE="off"),
         _programs("compiled", [], LAZY_COMPILE="sync"),
         _programs("compiled, no graphs", ["Losses"], LAZY_COMPILE="sync", LAZY_DISABLE="graphs"),
-        Part("programs C++", [*alone, str(kit / "bin" / "programs_test"), "--eager=cuda"], 240, {"LAZY_COMPILE": "sync"}, 4,
+        Part("programs C++", [*alone, str(kit / "bin" / "programs_test"), f"--eager={EAGER}"], 240, {"LAZY_COMPILE": "sync"}, 4,
              r"^FAILED|^each alone|drift"),
         *(_sanitizer(tool) for tool in ("memcheck", "racecheck", "initcheck")),
         _fuzz("interpreted", 400),

@@ -6,7 +6,8 @@
 Runs the parts of parts.py whose names match a pattern ("op_db*", "programs*"), beside each other as far as there are
 processors. A part that takes longer than its limit is killed and has failed; one for which no time is left is not run,
 which counts as failed too. Whole logs go to the folder, and one after the other to test_cuda.log there. Ends with a
-summary, and with 1 unless all have passed.
+summary, and with 1 unless all have passed. LAZY_TEST_EAGER=cpu LAZY_BACKEND=stand_in tries the runner without a GPU, where
+what asks for CUDA itself fails.
 """
 
 import argparse
