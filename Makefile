@@ -38,7 +38,7 @@ bench: build
 
 # On a machine with a GPU that has PyTorch and need have no compiler: gather the kit here (after `make build`), take it there
 # with the checkout, and run the other two there. OUT is the folder of their logs; ARGS their arguments (test/cuda/run.py,
-# bench/cuda.py).
+# bench/cuda_bench.py).
 KIT ?= build/cuda_kit
 OUT ?= build/cuda_logs
 PYTHON ?= python3
@@ -51,4 +51,4 @@ test-cuda:
 	@$(PYTHON) test/cuda/run.py --kit $(KIT) --out $(OUT) $(ARGS)
 
 bench-cuda:
-	@$(PYTHON) bench/cuda.py --kit $(KIT) --out $(OUT) $(ARGS)
+	@$(PYTHON) bench/cuda_bench.py --kit $(KIT) --out $(OUT) $(ARGS)

@@ -17,6 +17,7 @@ def kit_environment(kit, **more):
         **os.environ,
         "LD_LIBRARY_PATH": _joined(libraries, os.environ.get("LD_LIBRARY_PATH")),
         "PYTHONPATH": _joined([kit / "python", kit / "site"], os.environ.get("PYTHONPATH")),
+        "OMP_WAIT_POLICY": "passive",  # threads that spin would hold up the processes beside
         "PYTHONUNBUFFERED": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
         "LAZY_BUILD_DIR": str(kit),

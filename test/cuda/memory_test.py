@@ -58,7 +58,7 @@ def _live_bytes(device):
 def test_no_more_than_eager(measure, name, disable):
     children = [Child(measure, name, EAGER), Child(measure, name, "lazy", compile="sync", disable=disable)]
     eager, lazy = (child.result() for child in children)
-    print(f"peak {measure.__name__} {name} {disable}: eager {eager / 2**20:.1f} MiB, lazy {lazy / 2**20:.1f} ({lazy / max(eager, 1):.3f})")
+    print(f"\npeak {measure.__name__} {name} {disable}: eager {eager / 2**20:.1f} MiB, lazy {lazy / 2**20:.1f} ({lazy / max(eager, 1):.3f})")
     assert 0 < lazy <= MOST * eager
 
 

@@ -27,7 +27,7 @@ sys.path.append(str(TEST.parent / "tools"))
 from kit_environment import kit_environment  # noqa: E402
 
 MIN_SECONDS = 15  # with less left, a part is not begun
-LINES, WIDTH = 9, 170  # of a part in the summary
+LINES_PASSED, LINES_FAILED, WIDTH = 4, 8, 160  # of a part in the summary
 
 
 def parse_arguments():
@@ -49,8 +49,9 @@ class Run:
         self.part, self.limit_s, self.started = part, limit_s, time.monotonic()
         self.log = folder / (re.sub(r"\W+", "_", part.name) + ".log")
         self.outcome = None
+        command = [word.replace("{seconds}", f"{limit_s - 8:.0f}") for word in part.command]  # time to report
         with open(self.log, "w") as log:
-            self.child = subprocess.Popen(part.command, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+            self.child = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                                           cwd=TEST.parent, env={**environment, **part.environment}, start_new_session=True)
 
     def poll(self):
@@ -77,7 +78,8 @@ class Run:
     def lines(self):
         text = self.log.read_text(errors="replace").splitlines()
         chosen = [line for line in text if re.search(self.part.shows, line)]
-        return [line[:WIDTH] for line in (chosen or text)[-LINES:]]
+        count = LINES_PASSED if self.outcome.startswith("passed") else LINES_FAILED
+        return [line[:WIDTH] for line in (chosen or text)[-count:]]
 
 
 def run_all(chosen, arguments, environment):

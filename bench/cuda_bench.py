@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ratios to eager CUDA and to torch.compile, in its default mode and with CUDA graphs, workload by workload.
 
-    bench/cuda.py [--only NAME,...] [--kit build/cuda_kit] [--out build/cuda_logs] [--seconds 540] [--rounds 9]
-                  [--no-compile] [--list]
+    bench/cuda_bench.py [--only NAME,...] [--kit build/cuda_kit] [--out build/cuda_logs] [--seconds 540]
+                        [--rounds 9] [--no-compile] [--list]
 
 Works from a kit (tools/cuda_kit.sh), without a compiler of its own. The variants of a row run in turns, in processes of
 their own, which wait for the GPU at a block's end; a row's variants, and those of the next rows, warm up beside each other.
