@@ -37,8 +37,8 @@ bench: build
 	@bench/run
 
 # On a machine with a GPU that has PyTorch and need have no compiler: gather the kit here (after `make build`), take it there
-# with the checkout, and run the other two there. OUT is the folder of their logs; ARGS their arguments (test/cuda/run.py,
-# bench/cuda_bench.py).
+# with the checkout, and run the other two there (without make: python3 test/cuda/run.py, python3 bench/cuda_bench.py). OUT is
+# the folder of their logs; ARGS are their arguments, --list shows the parts.
 KIT ?= build/cuda_kit
 OUT ?= build/cuda_logs
 PYTHON ?= python3

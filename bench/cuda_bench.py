@@ -9,7 +9,7 @@ their own, which wait for the GPU at a block's end; a row's variants, and those 
 Milliseconds a step are medians, ratios the medians of the rounds' own ratios, above 1 where lazy is faster. Beside them: what
 lazy replayed and launched a step, and the speed of rows that memory bounds beside a copy's. A variant that takes longer than
 its limit is killed; a row for which no time is left is not run. Ends with 1 if any of these happened; what a variant
-printed is in the folder. LAZY_BENCH_EAGER=cpu LAZY_BACKEND=stand_in tries the program itself, without a GPU.
+printed is in bench_cuda.log in the folder, the times of all rounds in bench_cuda.json. LAZY_BENCH_EAGER=cpu LAZY_BACKEND=stand_in tries the program itself, without a GPU.
 """
 
 import argparse
@@ -63,7 +63,7 @@ class Row:
         self.starting = {key: pool.submit(self._warm, key, of, variant, arguments, environment) for key, of, variant in jobs}
 
     def _warm(self, key, workload, variant, arguments, environment):
-        with open(arguments.out / f"bench_{self.workload.name}_{key}.log", "w") as log:
+        with open(arguments.logs / f"{self.workload.name}_{key}.log", "w") as log:
             process = Process(arguments.kit, workload, variant, environment, self._left_s(), log)
         try:
             for _ in range(workload.warm_blocks):
@@ -175,7 +175,7 @@ def cold(workload, arguments, environment, folder, steps=2):
         shutil.rmtree(folder, ignore_errors=True)
         caches = {"LAZY_CACHE_DIR": str(folder / "lazy"), "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"), "LAZY_COMPILE": "async"}
         try:
-            with open(arguments.out / f"bench_cold_{workload.name}_{name}.log", "w") as log:
+            with open(arguments.logs / f"cold_{workload.name}_{name}.log", "w") as log:
                 process = Process(arguments.kit, workload, name, {**environment, **caches}, workload.limit_s, log)
                 seconds[name] = process.run(steps)
                 process.kill()
@@ -208,6 +208,8 @@ def main():
     arguments.kit, arguments.out = arguments.kit.resolve(), arguments.out.resolve()
     arguments.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
+        arguments.logs = pathlib.Path(folder) / "logs"
+        arguments.logs.mkdir()
         environment = kit_environment(arguments.kit, LAZY_COMPILE="sync", LAZY_CACHE_DIR=f"{folder}/lazy",
                                       TORCHINDUCTOR_CACHE_DIR=f"{folder}/inductor", TORCHINDUCTOR_COMPILE_THREADS=4, OMP_NUM_THREADS=4)
         print(f"{'ms a step':34}{'eager':>9}{'compile':>9}{'+graphs':>9}{'lazy':>9}  times faster than; a step's replays and launches")
@@ -216,6 +218,8 @@ def main():
         if is_chosen["cold"]:
             results |= run_cold(arguments, environment, pathlib.Path(folder) / "cold")
         results |= run_rows([workload for workload in chosen if not workload.is_cpp], arguments, environment, deadline)
+        logs = {log.stem: log.read_text(errors="replace") for log in sorted(arguments.logs.iterdir())}
+    (arguments.out / "bench_cuda.log").write_text("".join(f"==== {name}\n{text}" for name, text in logs.items() if text))
     (arguments.out / "bench_cuda.json").write_text(json.dumps(results, indent=1))
     rows = [results[workload.name] for workload in chosen]
     found = [figure for row in rows if row for figure in row["figures"]]

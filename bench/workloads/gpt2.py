@@ -11,6 +11,9 @@ VOCABULARY, LENGTH, BATCH = 50304, 1024, 8  # GPT-2's 50257, rounded up to a mul
 
 def make(variant):
     net = Gpt(vocabulary=VOCABULARY, length=LENGTH, width=768, heads=12, layers=12)
+    for value in net.parameters():
+        if value.dim() > 1:
+            torch.nn.init.normal_(value, std=0.02)
     net.head.weight = net.tokens.weight
     net.to(variant.device)
     batches = variant.batches(lambda g: (torch.randint(VOCABULARY, (BATCH, LENGTH + 1), generator=g),))

@@ -5,7 +5,7 @@
 
 Runs the parts of parts.py whose names match a pattern ("op_db*", "programs*"), beside each other as far as there are
 processors. A part that takes longer than its limit is killed and has failed; one for which no time is left is not run,
-which counts as failed too. Whole logs go to the folder, and one after the other to test_cuda.log there. Ends with a
+which counts as failed too. Whole logs go to test_cuda.log in the folder, one after the other. Ends with a
 summary, and with 1 unless all have passed. LAZY_TEST_EAGER=cpu LAZY_BACKEND=stand_in tries the runner without a GPU, where
 what asks for CUDA itself fails.
 """
@@ -82,7 +82,7 @@ class Run:
         return [line[:WIDTH] for line in (chosen or text)[-count:]]
 
 
-def run_all(chosen, arguments, environment):
+def run_all(chosen, arguments, environment, folder):
     """{name: (outcome, lines)}. The first part that fits on the free processors comes next."""
     deadline = time.monotonic() + arguments.seconds
     waiting, under_way, results = list(chosen), [], {}
@@ -96,7 +96,7 @@ def run_all(chosen, arguments, environment):
                 if left < MIN_SECONDS:
                     results[part.name] = "not run: no time left", []
                     continue
-                under_way.append(Run(part, environment, arguments.out, min(part.limit_s, left)))
+                under_way.append(Run(part, environment, folder, min(part.limit_s, left)))
                 continue
             time.sleep(0.2)
             for run in [run for run in under_way if run.poll()]:
@@ -117,8 +117,9 @@ def main():
         print("\n".join(f"{part.name}: at most {part.limit_s} s" for part in chosen) or "no part of that name")
         sys.exit(not chosen)
     arguments.out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as cache:
-        results = run_all(chosen, arguments, kit_environment(arguments.kit, LAZY_CACHE_DIR=cache))
+    with tempfile.TemporaryDirectory() as folder:
+        environment = kit_environment(arguments.kit, LAZY_CACHE_DIR=f"{folder}/cache")
+        results = run_all(chosen, arguments, environment, pathlib.Path(folder))
     print("\n==== summary")
     for part in chosen:
         outcome, lines = results[part.name]

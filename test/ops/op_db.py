@@ -11,6 +11,7 @@ Prints the failures and, of forward and backward, "N of M ops passed"; exits wit
 import argparse
 import fnmatch
 import json
+import os
 import pathlib
 import signal
 import sys
@@ -79,12 +80,15 @@ def main():
 
 
 def stream(names, ops, arguments):
-    """In this process, for a program that reads the lines, and starts the rest anew where one op ends it."""
+    """In this process, for a program that reads the lines, and starts the rest anew where one op ends it. What ops print goes
+    to standard error."""
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
     start_worker(arguments)
-    print(json.dumps({"names": len(names)}), flush=True)
+    print(json.dumps({"names": len(names)}), file=out, flush=True)
     for name in names:
-        print(json.dumps({"begins": name}), flush=True)
-        print(json.dumps({"ended": name, **run_op(ops[name], arguments)}), flush=True)
+        print(json.dumps({"begins": name}), file=out, flush=True)
+        print(json.dumps({"ended": name, **run_op(ops[name], arguments)}), file=out, flush=True)
 
 
 def failures(result):
