@@ -3,7 +3,7 @@
 JOBS ?= $(shell nproc)
 export PYTHONPATH := $(CURDIR)/build/python:$(PYTHONPATH)
 
-.PHONY: build setup demo test test-full tsan bench
+.PHONY: build setup demo test test-full tsan bench cuda-kit test-cuda bench-cuda
 
 build: setup
 	@cmake --preset dev >/dev/null
@@ -35,3 +35,20 @@ tsan: setup
 
 bench: build
 	@bench/run
+
+# On a machine with a GPU that has PyTorch and need have no compiler: gather the kit here (after `make build`), take it there
+# with the checkout, and run the other two there (without make: python3 test/cuda/run.py, python3 bench/cuda_bench.py). OUT is
+# the folder of their logs; ARGS are their arguments, --list shows the parts.
+KIT ?= build/cuda_kit
+OUT ?= build/cuda_logs
+PYTHON ?= python3
+
+cuda-kit:
+	@cmake --build build -j $(JOBS) --target torch_lazy torch_lazy_cuda programs_test train_bench backends_cuda_test
+	@tools/cuda_kit.sh build $(KIT)
+
+test-cuda:
+	@$(PYTHON) test/cuda/run.py --kit $(KIT) --out $(OUT) $(ARGS)
+
+bench-cuda:
+	@$(PYTHON) bench/cuda_bench.py --kit $(KIT) --out $(OUT) $(ARGS)

@@ -38,10 +38,12 @@ void Sync() {
   if (is_lazy || is_cuda) c10::impl::getDeviceGuardImpl(is_lazy ? c10::kPrivateUse1 : c10::kCUDA)->synchronizeDevice(0);
 }
 
-int64_t NumCalls() {
+int64_t Metric(const std::string& name) {
   if (!is_lazy) return 0;
   const std::string json = Call("torch_lazy::metrics").at(0).toStringRef();
-  return std::stoll(json.substr(json.find(':', json.find("\"calls_total\"")) + 1));
+  return std::stoll(json.substr(json.find(':', json.find('"' + name + '"')) + 1));
 }
+
+int64_t NumCalls() { return Metric("calls_total"); }
 
 }  // namespace bench

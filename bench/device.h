@@ -16,7 +16,8 @@ c10::Device Open(const std::string& name);
 // Runs what is pending, and waits for a GPU.
 void Sync();
 
-// ATen calls recorded so far; 0 but for lazy.
+// A number of metrics(), and the ATen calls recorded so far; 0 but for lazy.
+int64_t Metric(const std::string& name);
 int64_t NumCalls();
 
 }  // namespace bench

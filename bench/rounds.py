@@ -5,8 +5,10 @@ A process a variant, since an allocator's tuning or a loaded library would reach
 of a shared machine changes by the second.
 """
 
+import json
 import os
 import pathlib
+import select
 import statistics
 import subprocess
 import sys
@@ -18,14 +20,17 @@ HERE = pathlib.Path(__file__).parent
 
 
 class Process:
-    def __init__(self, build, workload, name, environment):
+    """A variant of a workload under way. `limit_s`: how long one answer may take; `errors`: where what it says beside goes."""
+
+    def __init__(self, build, workload, name, environment, limit_s=None, errors=None):
+        self.limit_s = limit_s
         if workload.is_cpp:
             command = [str(build / "bin" / "train_bench"), workload.module, "lazy" if name == "lazy" else EAGER]
         else:
             command = [sys.executable, str(HERE / "worker.py"), workload.module, name]
         paths = [str(build / "python"), os.environ.get("PYTHONPATH", "")]
         self.child = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), **environment},
         )
         self._expect("ready")
@@ -37,11 +42,27 @@ class Process:
         self.child.stdin.flush()
         return float(self._expect()) / steps
 
+    def counts(self):
+        """What the device has counted so far."""
+        self.child.stdin.write("counts\n")
+        self.child.stdin.flush()
+        return json.loads(self._expect())
+
     def close(self):
         self.child.stdin.close()
+        try:
+            self.child.wait(self.limit_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def kill(self):
+        self.child.kill()
         self.child.wait()
 
     def _expect(self, word=None):
+        if self.limit_s is not None and not select.select([self.child.stdout], [], [], self.limit_s)[0]:
+            self.kill()
+            raise RuntimeError(f"{' '.join(self.child.args)} killed: no answer after {self.limit_s:.0f} s")
         line = self.child.stdout.readline().strip()
         if not line or (word and line != word):
             raise RuntimeError(f"{' '.join(self.child.args)} ended: exit code {self.child.wait()}")

@@ -2,7 +2,7 @@
 // Runs a C++ workload on a device, as many steps as its input says: train_bench WORKLOAD DEVICE.
 //
 // Prints "ready"; then, for each number read, runs that many steps and prints the seconds they took, as worker.py
-// does. The library is opened only for device lazy: eager runs in a process without it.
+// does; for "counts", what the device has counted so far. The library is opened only for device lazy: eager runs in a process without it.
 #include <torch/nn/functional/loss.h>
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/container/sequential.h>
@@ -17,11 +17,11 @@
 #include <memory>
 
 #include "bench/device.h"
+#include "bench/train_steps.h"
 
 namespace {
 
-// One step; what it returns is held until the sync.
-using Step = std::function<torch::Tensor(int)>;
+using bench::Step;
 
 // Adam alone over `count` parameters of `size` x `size`; gradients alternate.
 Step Adam(const torch::Device& device, int count, int64_t size) {
@@ -110,9 +110,12 @@ int main(int argc, char** argv) {
       {"adam300", [](const torch::Device& device) { return Adam(device, 300, 64); }},
       {"mlp", Mlp},
       {"gru", Gru},
+      {"gpt", [](const torch::Device& device) { return bench::Gpt(device, /*varies=*/false); }},
+      {"gpt_lengths", [](const torch::Device& device) { return bench::Gpt(device, /*varies=*/true); }},
+      {"resnet", bench::Resnet},
   };
   if (argc != 3 || !workloads.contains(argv[1])) {
-    std::fprintf(stderr, "usage: train_bench adam64|adam300|mlp|gru cpu|lazy\n");
+    std::fprintf(stderr, "usage: train_bench adam64|adam300|mlp|gru|gpt|gpt_lengths|resnet cpu|cuda|lazy\n");
     return 2;
   }
   torch::manual_seed(0);
@@ -120,5 +123,14 @@ int main(int argc, char** argv) {
   bench::Sync();
   std::cout << "ready" << std::endl;
   int index = 0;
-  for (int count = 0; std::cin >> count; index += count) std::cout << Run(step, index, count) << std::endl;
+  for (std::string word; std::cin >> word;) {
+    if (word == "counts") {
+      std::cout << "{\"graph_replays\": " << bench::Metric("graph_replays") << ", \"kernel_launches\": " << bench::Metric("kernel_launches")
+                << "}" << std::endl;
+      continue;
+    }
+    const int count = std::stoi(word);
+    std::cout << Run(step, index, count) << std::endl;
+    index += count;
+  }
 }

@@ -200,6 +200,13 @@ bool GraphedPlan::CaptureSteps(Trace* trace, PlanMemory* memory) {
 void GraphedPlan::EmulateCapture(PlanMemory* memory) {
   emulated_.clear();
   for (size_t b = 0; b < plan_.plan_.buffers.size(); ++b) emulated_.push_back(memory->Content(static_cast<int32_t>(b)));
+  // A graph knows a parameter's address and nothing of the content, which may move out of another graph's home.
+  for (const Param& param : params_) {
+    c10::Storage& content = emulated_[param.buffer];
+    if (param.moves || !content) continue;
+    content = c10::Storage(c10::Storage::use_byte_size_t(), content.nbytes(), c10::DataPtr(content.mutable_data(), content.device()),
+                           /*allocator=*/nullptr, /*resizable=*/false);
+  }
   graph_ = this;
 }
 

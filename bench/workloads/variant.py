@@ -20,6 +20,16 @@ class Variant:
     def compile(self, function):
         return torch.compile(function, mode=self.compile_mode) if self.compile_mode else function
 
+    def begin_step(self):
+        if self.compile_mode == "reduce-overhead":
+            torch.compiler.cudagraph_mark_step_begin()  # results that are held may be overwritten
+
+    def counts(self):
+        if self.device != "lazy":
+            return {}
+        metrics = torch.lazy.metrics()
+        return {name: metrics[name] for name in ("graph_replays", "kernel_launches")}
+
     def synchronize(self):
         if self.device == "lazy":
             torch.lazy.synchronize()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares what a program left on a device with what it left on the CPU."""
+"""Compares what a program left on a device with what it left in eager execution."""
 
 import itertools
 import re
@@ -41,7 +41,7 @@ def _tensor_difference(a, e, tolerance):
         x, y = (value() if callable(value) else value for value in (getattr(a, name), getattr(e, name)))
         if x != y:
             return f"{name} {x} instead of {y}"
-    a, e = a.detach().cpu(), e.detach()
+    a, e = a.detach().cpu(), e.detach().cpu()
     if torch.equal(a, e) or (tolerance and e.is_floating_point() and torch.allclose(a.double(), e.double(), rtol=tolerance, atol=tolerance)):
         return None
     return f"{a.tolist()} instead of {e.tolist()}"[:500]
@@ -49,7 +49,7 @@ def _tensor_difference(a, e, tolerance):
 
 def _plain(value):
     """A tensor's repr names its device, and breaks its lines elsewhere for that."""
-    return re.sub(r"\s+", " ", re.sub(r",\s*device='lazy:0'", "", value)) if isinstance(value, str) else value
+    return re.sub(r"\s+", " ", re.sub(r",\s*device='(lazy|cuda):0'", "", value)) if isinstance(value, str) else value
 
 
 def _same_storage(one, other):

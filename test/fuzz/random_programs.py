@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random programs on device lazy, against eager execution on the CPU.
+"""Random programs on device lazy, against eager execution on the CPU or a GPU.
 
     random_programs.py [--mode interpreted|compiled] [--programs 1000] [--seed 0] [--lines 40] [--jobs 2] [--limit SECONDS]
+                       [--eager cpu]
 
 Each program runs three times, then from storages that are ready, from larger ones, and in two threads at once; tensors, values,
 errors and aliases must be eager's after each.
@@ -37,6 +38,7 @@ def parse_arguments():
     parser.add_argument("--lines", type=int, default=40)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--limit", type=float, default=120, help="seconds a batch of programs may take")
+    parser.add_argument("--eager", choices=["cpu", "cuda"], default="cpu", help="what to compare with")
     return parser.parse_args()
 
 
@@ -56,19 +58,19 @@ def program_of(seed, num_lines):
     return Generator(seed, num_lines=num_lines, without=["random", "random rounding"] if in_threads(seed) else []).program()
 
 
-def failure_of(lines, threads):
+def failure_of(lines, threads, eager):
     """What is unlike eager execution, or None."""
     try:
         tolerance_of = tolerances(lines)
     except Invalid:
         return None
-    expected = run(lines, "cpu")  # not the one that was watched: looking at a tensor may change what autograd does next
+    expected = run(lines, eager)  # not the one that was watched: looking at a tensor may change what autograd does next
     for _ in range(RUNS):
         text = difference(run(lines, "lazy"), expected, tolerance_of)
         if text is not None:
             return text
     for made in (ready, roomy):
-        text = difference(run(lines, "lazy", made=made), run(lines, "cpu", made=made), tolerance_of)
+        text = difference(run(lines, "lazy", made=made), run(lines, eager, made=made), tolerance_of)
         if text is not None:
             return f"{made.__name__}: {text}"
     if not threads:
@@ -82,10 +84,10 @@ def failure_of(lines, threads):
     return next((f"in threads: {text}" for machine in machines if (text := difference(machine, expected, tolerance_of))), None)
 
 
-def first_failure(seeds, num_lines):
+def first_failure(seeds, num_lines, eager):
     """(seed, failure) of the first that fails, or None."""
     for seed in seeds:
-        text = failure_of(program_of(seed, num_lines), in_threads(seed))
+        text = failure_of(program_of(seed, num_lines), in_threads(seed), eager)
         if text is not None:
             return seed, text
     return False
@@ -94,7 +96,7 @@ def first_failure(seeds, num_lines):
 def verdict(lines, threads, arguments):
     """The failure of one program in a process of its own, crashes and hangs included."""
     ((_, result, crash, _),) = pool.run(
-        [lines], start=lambda: start_worker(arguments.mode), work=lambda job: failure_of(job, threads) or "",
+        [lines], start=lambda: start_worker(arguments.mode), work=lambda job: failure_of(job, threads, arguments.eager) or "",
         num_workers=1, limit_s=30)
     return crash or result
 
@@ -122,7 +124,7 @@ def main():
     failures = []
 
     def work(seeds):
-        return first_failure(seeds, arguments.lines)
+        return first_failure(seeds, arguments.lines, arguments.eager)
 
     # What follows a failure in its batch is run as a batch of its own. A batch that crashes or hangs counts as one failure.
     while jobs:

@@ -35,7 +35,7 @@ def check(op, *, dtype, device, mode, forms, inputs, max_samples, eager="cpu"):
         settings = {"device": _device_of_results(sample, device), "eager": eager, "tolerance": Tolerance(op, dtype)}
         for phase in expected:
             try:
-                compare(outcome.get(phase), expected[phase], values=compares_values(op), **settings)
+                compare(outcome.get(phase), expected[phase], values=compares_values(op, eager), **settings)
             except Mismatch as mismatch:
                 if not _is_precise(outcome, expected, op, sample, form, **settings):
                     first[phase] = first[phase] or Mismatch(f"{form}, {inputs} sample {index}, {phase}: {mismatch}")

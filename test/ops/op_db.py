@@ -3,7 +3,8 @@
 
     op_db.py [--mode interpreted|compiled] [--ops add,nn.functional.*] [--dtype float32] [--jobs 2]
              [--inputs plain|noncontiguous|conjugate|negative] [--samples N] [--forms function,inplace,out]
-             [--limit SECONDS] [--json FILE] [--device lazy] [--backend NAME] [--eager cpu] [--shard K/N]
+             [--limit SECONDS] [--json FILE] [--device lazy] [--backend NAME] [--eager cpu]
+             [--shard K/N [--skip N] [--stream]]
 
 Prints the failures and, of forward and backward, "N of M ops passed"; exits with 1 unless all have passed. A crash or a hang fails its op only.
 """
@@ -11,6 +12,7 @@ Prints the failures and, of forward and backward, "N of M ops passed"; exits wit
 import argparse
 import fnmatch
 import json
+import os
 import pathlib
 import signal
 import sys
@@ -37,6 +39,8 @@ def parse_arguments():
     parser.add_argument("--forms", type=lambda text: text.split(","), default=FORMS)
     parser.add_argument("--limit", type=float, default=300, help="seconds an op may take")
     parser.add_argument("--shard", type=lambda text: tuple(map(int, text.split("/"))), default=(0, 1), help="every Nth, from K on")
+    parser.add_argument("--skip", type=int, default=0, help="the first so many of the shard")
+    parser.add_argument("--stream", action="store_true", help="print a line of JSON as an op begins and as it ends, and no report")
     parser.add_argument("--json", type=pathlib.Path, help="where to write all results")
     parser.add_argument("--device", default="lazy")
     parser.add_argument("--backend", help="the device's; default: as it finds itself")
@@ -61,7 +65,10 @@ def main():
     excluded = [name for name in names if reason_to_exclude(ops[name])]
     names = [name for name in names if name not in excluded]
     started = time.monotonic()
-    names = names[arguments.shard[0]::arguments.shard[1]]
+    names = names[arguments.shard[0]::arguments.shard[1]][arguments.skip:]
+    if arguments.stream:
+        stream(names, ops, arguments)
+        return
     results = {}
     for name, result, failure, seconds in pool.run(
         names, start=lambda: start_worker(arguments), work=lambda name: run_op(ops[name], arguments),
@@ -72,6 +79,18 @@ def main():
             print(f"FAILED {name}: {reason[:300]}", flush=True)
     report(results, excluded, ops, arguments, time.monotonic() - started)
     sys.exit(any(failures(result) for result in results.values()) or not results)
+
+
+def stream(names, ops, arguments):
+    """In this process, for a program that reads the lines, and starts the rest anew where one op ends it. What ops print goes
+    to standard error."""
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    start_worker(arguments)
+    print(json.dumps({"names": len(names)}), file=out, flush=True)
+    for name in names:
+        print(json.dumps({"begins": name}), file=out, flush=True)
+        print(json.dumps({"ended": name, **run_op(ops[name], arguments)}), file=out, flush=True)
 
 
 def failures(result):

@@ -6,7 +6,8 @@ from torch.utils import _pytree as pytree
 
 
 def names_device(value):
-    return isinstance(value, torch.device) or (isinstance(value, str) and value == "cpu")
+    """Where there is a GPU, samples of factories name it beside the CPU."""
+    return isinstance(value, torch.device) or (isinstance(value, str) and value.split(":")[0] in ("cpu", "cuda"))
 
 
 class Replica:

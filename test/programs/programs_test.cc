@@ -20,6 +20,8 @@ namespace {
 
 // Set by --device=; with "cpu" the programs are compared with themselves.
 std::string device_name = "lazy";
+// Set by --eager=; the drift of eager "cuda" is taken to be its distance from the CPU.
+std::string eager_name = "cpu";
 
 const Program kPrograms[] = {
     {"Mlp", Mlp},
@@ -57,7 +59,7 @@ constexpr double kFloor = 16 * 1.19e-7;
 
 TEST_P(Losses, EqualEagerWithinItsOwnDrift) {
   const std::vector<double> eager1 = Train(GetParam(), "cpu", /*num_threads=*/1);
-  const std::vector<double> eager2 = Train(GetParam(), "cpu", /*num_threads=*/2);
+  const std::vector<double> eager2 = Train(GetParam(), eager_name, /*num_threads=*/2);
   const std::vector<double> lazy = Train(GetParam(), device_name, /*num_threads=*/2);
   ASSERT_EQ(lazy.size(), eager2.size());
   const size_t end = lazy.size();
@@ -158,9 +160,11 @@ INSTANTIATE_TEST_SUITE_P(Programs, Steady, testing::ValuesIn(Cases()), CaseName)
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  const std::string flag = "--device=";
+  const std::pair<std::string, std::string*> flags[] = {{"--device=", &programs::device_name}, {"--eager=", &programs::eager_name}};
   for (int i = 1; i < argc; ++i) {
-    if (std::string(argv[i]).starts_with(flag)) programs::device_name = argv[i] + flag.size();
+    for (const auto& [flag, value] : flags) {
+      if (std::string(argv[i]).starts_with(flag)) *value = argv[i] + flag.size();
+    }
   }
   return RUN_ALL_TESTS();
 }

@@ -125,12 +125,13 @@ def _accumulated_gradients():
     net = _net()
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
     norms = []
-    for step in range(16):
-        net(torch.full((2, 8), step / 16, device="lazy")).square().mean().backward()
+    for step in range(32):  # until graphs read what others, replayed once more, have left
+        net(torch.full((2, 8), step / 32, device="lazy")).square().mean().backward()
         if step % 4 == 3:
             norms.append(nn.utils.clip_grad_norm_(net.parameters(), 0.1).item())
             optimizer.step()
             optimizer.zero_grad()
+        torch_lazy.sync()
     return norms, [value.tolist() for value in net.parameters()], torch_lazy.metrics()["graph_replays"]
 
 

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workloads of `make bench-cuda`, with the ratios to eager CUDA and to the faster mode of torch.compile to be reached."""
+
+import dataclasses
+
+from catalog import Workload
+
+
+@dataclasses.dataclass(frozen=True)
+class CudaWorkload(Workload):
+    arrays: int = 0  # that it reads and writes, as large as those of `copy`; 0: not measured in bandwidth
+    limit_s: int = 60  # until it is warm, compilers included
+    warm_blocks: int = 6
+
+
+# In the order in which they run: what is quick first.
+WORKLOADS = [
+    CudaWorkload("Adam, 300 of 64 x 64, C++", "adam300", 12.0, is_cpp=True),
+    CudaWorkload("GRU by hand, C++", "gru", 6.0, is_cpp=True),
+    CudaWorkload("GPT, C++", "gpt", 3.5, is_cpp=True),
+    CudaWorkload("GPT, 16 lengths in turn, C++", "gpt_lengths", 2.0, block=16, is_cpp=True),
+    CudaWorkload("ResNet, C++", "resnet", 2.2, is_cpp=True),
+    CudaWorkload("MLP, C++", "mlp", 2.5, is_cpp=True),
+    CudaWorkload("12 pointwise ops, 8192 x 8192", "pointwise", 11.0, 1.0, block=20, arrays=3),
+    CudaWorkload("layer norm + softmax, 8192 x 8192", "norm", 8.0, 1.0, block=20, arrays=2),
+    CudaWorkload("MLP", "mlp", 1.2, 0.9),
+    CudaWorkload("Adam, 64 of 256 x 256", "adam", 1.2, 0.9),
+    CudaWorkload("ResNet", "resnet", 2.0, 0.9),
+    CudaWorkload("GPT", "gpt", 1.7, 0.9, limit_s=80),
+    CudaWorkload("GRU by hand", "gru", 3.0, 0.6, limit_s=80),
+    CudaWorkload("GPT-2 small, bf16, 8 x 1024", "gpt2", 1.5, 1.1, block=3, warm_blocks=3, limit_s=150),
+    CudaWorkload("ResNet-50, bf16, 64 images", "resnet50", 1.4, 1.0, block=4, warm_blocks=3, limit_s=150),
+    CudaWorkload("BERT-base, bf16, 16 x 128", "bert", 1.8, 1.05, block=4, warm_blocks=3, limit_s=150),
+]
+
+BANDWIDTH_TARGET = 0.92  # of a copy's, for rows with `arrays`
+
+# The first two steps with empty caches, under the default options: their names, and the most over eager's.
+COLD = ["mlp", "gpt"]
+COLD_TARGET = 1.3

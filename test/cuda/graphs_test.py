@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans as CUDA graphs: values are eager CUDA's and those without graphs, and from the fourth step on each step is one replay."""
+
+import pytest
+import torch
+import torch_lazy  # noqa: F401
+
+import loops
+from devices import EAGER, Child, numbers
+
+# The first step learns shapes, the next two run by single launches. Where more comes first: at which step is the first replay.
+FIRST_REPLAY = {"momentum": 4, "changing_sizes": 7, "accumulated_gradients": None, "parameters_that_move": None}
+
+
+@pytest.mark.parametrize("loop", loops.ALL, ids=lambda loop: loop.__name__)
+def test_loop(loop):
+    children = [Child(loop, EAGER), Child(loop, "lazy", compile="sync"), Child(loop, "lazy", compile="sync", disable="graphs"),
+                Child(loop, "lazy", compile="off")]
+    (eager, _), (graphs, counts), (launches, no_counts), (interpreted, _) = (child.result() for child in children)
+    assert not any(no_counts)
+    first = FIRST_REPLAY.get(loop.__name__, 3)
+    if first is not None:
+        assert counts == [max(0, step + 1 - first) for step in range(len(counts))]
+    assert numbers(graphs) == numbers(launches)
+    tolerance = {"rtol": 1e-4, "atol": 1e-5}
+    torch.testing.assert_close(torch.tensor(numbers(graphs)), torch.tensor(numbers(eager)), **tolerance)
+    torch.testing.assert_close(torch.tensor(numbers(interpreted)), torch.tensor(numbers(eager)), rtol=1e-6, atol=1e-6)
+
+
+def test_accumulated_gradients_are_replayed_at_each_step():
+    """The steps that update and those that do not are traces of their own; each is known after a few rounds."""
+    _, counts = Child(loops.accumulated_gradients, "lazy", compile="sync").result()
+    assert [later - earlier for earlier, later in zip(counts[15:], counts[16:], strict=False)] == [1] * 16
+
+
+def test_moved_parameters_cost_one_step_each():
+    _, counts = Child(loops.parameters_that_move, "lazy", compile="sync").result()
+    assert counts == [0, 0, 0, 1, 2, 3, 3, 4, 5, 6, 6, 7, 8, 9, 10, 11]

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loops on any device. Each returns its numbers, and how many graphs had been replayed after each step."""
+
+import torch
+from torch import nn
+
+from devices import replays, wait_for
+
+
+def _net(device, seed=0):
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Linear(32, 64), nn.Tanh(), nn.Linear(64, 64), nn.GELU(), nn.LayerNorm(64), nn.Linear(64, 8)).to(device)
+
+
+def _batch(step, device, rows=16):
+    return torch.sin(torch.arange(rows * 32.0).view(rows, 32) * (step + 1)).to(device)
+
+
+def _values(net):
+    return [value.tolist() for value in net.parameters()]
+
+
+def _train(device, steps, make_optimizer, before_update=lambda net, step: None, after_step=lambda step, optimizer, loss: None):
+    net = _net(device)
+    optimizer = make_optimizer(net.parameters())
+    losses, counts = [], []
+    for step in range(steps):
+        optimizer.zero_grad()
+        loss = net(_batch(step, device)).square().mean()
+        loss.backward()
+        before_update(net, step)
+        optimizer.step()
+        losses.append(loss.detach())
+        after_step(step, optimizer, loss)
+        wait_for(device)
+        counts.append(replays())
+    return [[loss.item() for loss in losses], _values(net)], counts
+
+
+def adam(device):
+    return _train(device, 16, lambda parameters: torch.optim.Adam(parameters, lr=1e-3))
+
+
+def momentum(device):
+    return _train(device, 16, lambda parameters: torch.optim.SGD(parameters, lr=0.05, momentum=0.9))
+
+
+def fused_adamw(device):
+    return _train(device, 16, lambda parameters: torch.optim.AdamW(parameters, lr=1e-3, foreach=True))
+
+
+def reads_each_loss(device):
+    return _train(device, 16, lambda parameters: torch.optim.Adam(parameters, lr=1e-3), after_step=lambda step, optimizer, loss: loss.item())
+
+
+def schedule(device):
+    """An optimizer's numbers are no part of a graph."""
+
+    def change(step, optimizer, loss):
+        for group in optimizer.param_groups:
+            group["lr"] = 1e-3 * 0.9**step
+
+    return _train(device, 16, lambda parameters: torch.optim.Adam(parameters, lr=1e-3), after_step=change)
+
+
+def clipping(device):
+    """Some of the gradients' norms are above, some below the limit."""
+
+    def clip(net, step):
+        nn.utils.clip_grad_norm_(net.parameters(), 0.3)
+
+    return _train(device, 16, lambda parameters: torch.optim.SGD(parameters, lr=0.05), before_update=clip)
+
+
+def accumulated_gradients(device):
+    net = _net(device)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
+    norms, counts = [], []
+    for step in range(32):
+        net(_batch(step, device)).square().mean().backward()
+        if step % 4 == 3:
+            norms.append(nn.utils.clip_grad_norm_(net.parameters(), 0.1).item())
+            optimizer.step()
+            optimizer.zero_grad()
+        wait_for(device)
+        counts.append(replays())
+    return [norms, _values(net)], counts
+
+
+def inference(device):
+    net, results, counts = _net(device), [], []
+    with torch.no_grad():
+        for step in range(12):
+            y = net(_batch(step % 3, device))
+            wait_for(device)
+            results.append(y.tolist())
+            del y
+            counts.append(replays())
+    return results, counts
+
+
+def held_results(device):
+    """Every result that is held keeps its value and its address."""
+    net, held, addresses, counts = _net(device), [], [], []
+    with torch.no_grad():
+        for step in range(12):
+            held.append(net(_batch(step, device)))
+            wait_for(device)
+            addresses.append(held[-1].data_ptr() if step % 2 else None)
+            counts.append(replays())
+    values = [y.tolist() for y in held]
+    stayed = [y.data_ptr() == address for y, address in zip(held, addresses, strict=True) if address is not None]
+    return [values, stayed, len({y.data_ptr() for y in held})], counts
+
+
+def parameters_that_move(device):
+    net, results, counts = _net(device), [], []
+    with torch.no_grad():
+        for step in range(16):
+            if step in (6, 10):
+                for value in net.parameters():
+                    value.data = value.data * 0.5  # new memory
+            y = net(_batch(step, device))
+            wait_for(device)
+            results.append(y.tolist())
+            counts.append(replays())
+    return results, counts
+
+
+def changing_sizes(device):
+    net, results, counts = _net(device), [], []
+    with torch.no_grad():
+        for step in range(30):
+            y = net(_batch(step, device, rows=8 * (step % 3 + 1)))
+            wait_for(device)
+            results.append(y.tolist())
+            counts.append(replays())
+    return results, counts
+
+
+def two_models_in_turn(device):
+    nets = [_net(device, seed) for seed in (0, 1)]
+    optimizers = [torch.optim.SGD(net.parameters(), lr=0.05 * (k + 1)) for k, net in enumerate(nets)]
+    losses, counts = [], []
+    for step in range(24):
+        net, optimizer = nets[step % 2], optimizers[step % 2]
+        optimizer.zero_grad()
+        loss = net(_batch(step, device)).square().mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        counts.append(replays())
+    return [losses, _values(nets[0]), _values(nets[1])], counts
+
+
+def a_large_tensor_between(device):
+    """Memory that is taken and freed between the steps is no graph's."""
+
+    def take(step, optimizer, loss):
+        torch.full((1 << 20,), float(step), device=device).mul_(2).sum().item()
+
+    return _train(device, 16, lambda parameters: torch.optim.Adam(parameters, lr=1e-3), after_step=take)
+
+
+def dropout(device):
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(32, 64), nn.Dropout(0.3), nn.Tanh(), nn.Dropout(0.5), nn.Linear(64, 8)).to(device)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
+    losses, counts = [], []
+    torch.manual_seed(7)
+    for step in range(16):
+        optimizer.zero_grad()
+        loss = net(_batch(step, device)).square().mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        counts.append(replays())
+    return [losses, _values(net)], counts
+
+
+ALL = [adam, momentum, fused_adamw, reads_each_loss, schedule, clipping, accumulated_gradients, inference, held_results,
+       parameters_that_move, changing_sizes, two_models_in_turn, a_large_tensor_between, dropout]
