@@ -203,7 +203,7 @@ void GraphedPlan::EmulateCapture(PlanMemory* memory) {
   // A graph knows a parameter's address and nothing of the content, which may move out of another graph's home.
   for (const Param& param : params_) {
     c10::Storage& content = emulated_[param.buffer];
-    if (param.moves || !content) continue;
+    if (param.moves || param.address == nullptr) continue;
     content = c10::Storage(c10::Storage::use_byte_size_t(), content.nbytes(), c10::DataPtr(content.mutable_data(), content.device()),
                            /*allocator=*/nullptr, /*resizable=*/false);
   }
