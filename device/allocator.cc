@@ -18,8 +18,8 @@ namespace {
 
 c10::Allocator* Eager() { return c10::GetAllocator(lazy::EagerDevice().type()); }
 
-// PyTorch's own, which keeps the statistics of a GPU; null on the host.
-c10::DeviceAllocator* OfGpu() { return lazy::IsOnHost() ? nullptr : dynamic_cast<c10::DeviceAllocator*>(Eager()); }
+// Null on the host; decides which it is.
+c10::DeviceAllocator* OfGpu() { return lazy::IsOnHost() ? nullptr : lazy::GpuAllocator(); }
 
 class Allocator final : public c10::DeviceAllocator {
  public:

@@ -2,7 +2,6 @@
 // torch.ops.torch_lazy: what every language can call, also after a bare dlopen.
 #include <string>
 
-#include <c10/core/CachingDeviceAllocator.h>
 #include <torch/library.h>
 
 #include "base/faults.h"
@@ -31,14 +30,11 @@ void SetOption(std::string name, std::string value) {
 }
 
 // Contents on a GPU are PyTorch's allocator's, which counts.
-c10::DeviceAllocator* GpuAllocator() {
-  return lazy::IsGpuInUse() ? dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(c10::kCUDA)) : nullptr;
-}
-
 void CountGpuBytes() {
-  if (GpuAllocator() == nullptr) return;
+  c10::DeviceAllocator* const gpu = lazy::GpuAllocator();
+  if (gpu == nullptr) return;
   constexpr size_t kAll = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
-  const auto bytes = GpuAllocator()->getDeviceStats(lazy::EagerDevice().index()).allocated_bytes[kAll];
+  const auto bytes = gpu->getDeviceStats(lazy::EagerDevice().index()).allocated_bytes[kAll];
   base::Count(base::Counter::kBytesLive, bytes.current - base::Get(base::Counter::kBytesLive));
   base::RaiseTo(base::Counter::kBytesPeak, bytes.peak);
 }
@@ -51,7 +47,7 @@ std::string Metrics() {
 
 void ResetMetrics() {
   lazy::RunThread::Get().Drain();
-  if (GpuAllocator() != nullptr) GpuAllocator()->resetPeakStats(lazy::EagerDevice().index());
+  if (lazy::GpuAllocator() != nullptr) lazy::GpuAllocator()->resetPeakStats(lazy::EagerDevice().index());
   base::ResetMetrics();
   lazy::ForgetHistory();
 }

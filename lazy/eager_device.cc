@@ -32,6 +32,10 @@ bool IsOnHost() {
 
 c10::Device EagerDevice() { return IsOnHost() ? c10::Device(c10::kCPU) : c10::Device(c10::kCUDA, 0); }
 
+c10::DeviceAllocator* GpuAllocator() {
+  return IsGpuInUse() ? dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(c10::kCUDA)) : nullptr;
+}
+
 void CopyContent(const c10::Storage& to, const c10::Storage& from, size_t size_bytes) {
   if (size_bytes == 0) return;
   if (IsOnHost()) {

@@ -2,6 +2,7 @@
 // The device of PyTorch's that the lazy device stands on: contents are its memory, and its ATen kernels run calls.
 #pragma once
 
+#include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/Storage.h>
 
 namespace torch_lazy::lazy {
@@ -14,6 +15,9 @@ bool IsOnHost();
 
 // True if it is decided, and not so. Decides nothing: to wake CUDA spoils a later fork.
 bool IsGpuInUse();
+
+// PyTorch's allocator of the GPU in use, which keeps its statistics; null if none is.
+c10::DeviceAllocator* GpuAllocator();
 
 // Copies the first bytes of one content to another: at once on the host, in the current stream's order on a GPU.
 void CopyContent(const c10::Storage& to, const c10::Storage& from, size_t size_bytes);

@@ -31,7 +31,7 @@ absl::Status FakeLoad(const std::string& cubin, absl::Span<BlockKernel* const> k
 class CubinTableTest : public testing::Test {
  protected:
   void SetUp() override {
-    LAZY_SKIP_WITHOUT_NVRTC();
+    LAZY_ASSERT_NVRTC();
     folder_ = NewFolder();
     ASSERT_TRUE(base::SetOption("cache_dir", folder_).ok());
     base::ResetMetrics();

@@ -22,7 +22,7 @@ using testing::HasSubstr;
 std::string MessageOf(const absl::Status& status) { return std::string(status.message()); }
 
 TEST(Nvrtc, CompilesForEachArchitectureWithoutAGpu) {
-  LAZY_SKIP_WITHOUT_NVRTC();
+  LAZY_ASSERT_NVRTC();
   const cuda::Nvrtc& nvrtc = **cuda::Nvrtc::Find();
   for (const char* arch : {"sm_80", "sm_90", "sm_100"}) {
     for (const codegen::Kernel& kernel :
@@ -38,7 +38,7 @@ TEST(Nvrtc, CompilesForEachArchitectureWithoutAGpu) {
 }
 
 TEST(Nvrtc, SaysWhatIsWrongWithAText) {
-  LAZY_SKIP_WITHOUT_NVRTC();
+  LAZY_ASSERT_NVRTC();
   const absl::Status status =
       (*cuda::Nvrtc::Find())->Compile("int f() { return misspelt; }", "sm_90").status();
   EXPECT_THAT(MessageOf(status), AllOf(HasSubstr("NVRTC"), HasSubstr("kernels.cu(1)"),
@@ -46,13 +46,13 @@ TEST(Nvrtc, SaysWhatIsWrongWithAText) {
 }
 
 TEST(Nvrtc, SaysThatItDoesNotKnowAnArchitecture) {
-  LAZY_SKIP_WITHOUT_NVRTC();
+  LAZY_ASSERT_NVRTC();
   const absl::Status status = (*cuda::Nvrtc::Find())->Compile("", "sm_12345").status();
   EXPECT_THAT(MessageOf(status), AllOf(HasSubstr("sm_12345"), HasSubstr("architecture")));
 }
 
 TEST(Nvrtc, CompilesOnSeveralThreads) {
-  LAZY_SKIP_WITHOUT_NVRTC();
+  LAZY_ASSERT_NVRTC();
   std::vector<absl::StatusOr<std::string>> cubins(4);
   std::vector<std::thread> threads;
   for (absl::StatusOr<std::string>& cubin : cubins) {

@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "ir/parse.h"
 #include "ir/print.h"
-#include "test/codegen/nvrtc.h"
+#include "test/backends/nvrtc.h"
 #include "test/codegen/op_graphs.h"
 #include "test/ir/random_graph.h"
 
@@ -38,8 +38,10 @@ std::vector<ir::Graph> GoldenGraphs(const std::string& folder) {
   return graphs;
 }
 
-class Nvrtc : public testing::TestWithParam<const char*> {
+class EveryKernel : public testing::TestWithParam<const char*> {
  protected:
+  void SetUp() override { LAZY_ASSERT_NVRTC(); }
+
   // Each kernel once.
   void Add(const ir::Graph& graph, std::vector<int64_t> typical_extents = {}) {
     CompileOptions options;
@@ -52,8 +54,9 @@ class Nvrtc : public testing::TestWithParam<const char*> {
       if (!names_.insert(kernel.name).second) continue;
       EXPECT_TRUE(kernel.threads >= 32 && kernel.threads <= 1024 && kernel.threads % 32 == 0);
       EXPECT_GE(kernel.iterations_per_block, 1);
-      const absl::Status status = CompileCuda(kernel.source, GetParam());
-      EXPECT_TRUE(status.ok()) << status << "\n" << ir::Print(graph);
+      const absl::Status status =
+          (*backends::cuda::Nvrtc::Find())->Compile(kernel.source, GetParam()).status();
+      EXPECT_TRUE(status.ok()) << status << "\n" << kernel.source << "\n" << ir::Print(graph);
     }
   }
 
@@ -61,7 +64,7 @@ class Nvrtc : public testing::TestWithParam<const char*> {
   std::set<std::string> names_;
 };
 
-TEST_P(Nvrtc, TakesGoldens) {
+TEST_P(EveryKernel, TakesGoldens) {
   for (const char* folder : {"test/golden/kernels", "test/golden/cuda"}) {
     for (const ir::Graph& graph : GoldenGraphs(folder)) {
       Add(graph);
@@ -71,18 +74,18 @@ TEST_P(Nvrtc, TakesGoldens) {
   }
 }
 
-TEST_P(Nvrtc, TakesEveryOpOfEveryType) {
+TEST_P(EveryKernel, TakesEveryOpOfEveryType) {
   for (const ir::DType dtype : DTypesOfOps()) {
     for (const OpGraph& ops : OpGraphs(dtype)) Add(ops.graph);
   }
 }
 
-TEST_P(Nvrtc, TakesRandomGraphs) {
+TEST_P(EveryKernel, TakesRandomGraphs) {
   for (uint32_t seed = 0; seed < 20 && !HasFailure(); ++seed)
     Add(ir::MakeRandomGraph(seed, 24).graph);
 }
 
-INSTANTIATE_TEST_SUITE_P(Architectures, Nvrtc, testing::ValuesIn(kArchitectures),
+INSTANTIATE_TEST_SUITE_P(Architectures, EveryKernel, testing::ValuesIn(kArchitectures),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
