@@ -15,6 +15,7 @@ class GraphHome {
  public:
   explicit GraphHome(c10::Storage memory) : memory_(std::make_shared<c10::Storage>(std::move(memory))) {}
 
+  const c10::Storage& memory() const { return *memory_; }
   // A new content that lies here; what was held before has moved out.
   c10::Storage Lend();
   // Moves out what still lies here. In the current stream's order.

@@ -151,27 +151,38 @@ bool GraphedPlan::Capture(Trace* trace) {
   for (const c10::IValue& number : numbers_of_calls_) {
     if (!IsSame(number, number)) return Refuse("a call takes a number from the host's memory"), false;
   }
-  for (Param& param : params_) {
-    if (param.moves && !param.home) param.home = NewContent(plan_.size_bytes_[param.buffer]);
-  }
   std::vector<c10::Storage> contents;
   for (const Param& param : params_) contents.push_back(trace->slots[param.slot].content);
-  PlanMemory memory(plan_.plan_, plan_.lowered_, plan_.size_bytes_, trace);
-  memory.numbers = NumbersOf(plan_.lowered_, *trace);
-  for (const Param& param : params_) {
-    if (param.moves) memory.Set(param.buffer, param.home);
-  }
   base::Count(base::Counter::kGraphCaptures);
-  const bool is_emulated = &graphs_ == &kEmulatedGraphs;
-  if (is_emulated) EmulateCapture(&memory);
-  const bool captured = is_emulated || CaptureSteps(trace, &memory);
-  for (Result& result : results_) {
-    const auto is_result = [&](const Param& param) { return param.buffer == result.buffer && param.address != nullptr; };
-    const bool is_param = std::any_of(params_.begin(), params_.end(), is_result);
-    if (captured && !is_param) result.home = std::make_unique<GraphHome>(memory.Content(result.buffer));
+  bool captured = true;
+  {
+    PlanMemory memory(plan_.plan_, plan_.lowered_, plan_.size_bytes_, trace);
+    memory.numbers = NumbersOf(plan_.lowered_, *trace);
+    FixMemory(&memory);
+    if (&graphs_ == &kEmulatedGraphs) {
+      EmulateCapture(&memory);
+    } else {
+      captured = CaptureSteps(trace, &memory);
+    }
   }
-  for (size_t k = 0; k < params_.size(); ++k) memory.Set(params_[k].buffer, std::move(contents[k]));
+  for (size_t k = 0; k < params_.size(); ++k) trace->slots[params_[k].slot].content = std::move(contents[k]);
   return captured;
+}
+
+// All that outlives a replay; the rest is shared with other graphs.
+void GraphedPlan::FixMemory(PlanMemory* memory) {
+  std::vector<bool> is_fixed(plan_.plan_.buffers.size());
+  for (Param& param : params_) {
+    if (param.address == nullptr) continue;
+    if (param.moves && !param.home) param.home = NewContent(plan_.size_bytes_[param.buffer]);
+    memory->Fix(param.buffer, param.moves ? param.home : memory->Content(param.buffer));
+    is_fixed[param.buffer] = true;
+  }
+  for (Result& result : results_) {
+    if (is_fixed[result.buffer]) continue;
+    result.home = std::make_unique<GraphHome>(NewContent(plan_.size_bytes_[result.buffer]));
+    memory->Fix(result.buffer, result.home->memory());
+  }
 }
 
 bool GraphedPlan::CaptureSteps(Trace* trace, PlanMemory* memory) {
@@ -213,7 +224,8 @@ void GraphedPlan::EmulateCapture(PlanMemory* memory) {
 void GraphedPlan::EmulateReplay(Trace* trace) {
   std::vector<c10::Storage> contents;  // calls take the slots for their operands
   for (const Param& param : params_) contents.push_back(trace->slots[param.slot].content);
-  PlanMemory memory(plan_.plan_, plan_.lowered_, plan_.size_bytes_, trace, emulated_);
+  PlanMemory memory(plan_.plan_, plan_.lowered_, plan_.size_bytes_, trace);
+  for (size_t b = 0; b < emulated_.size(); ++b) memory.Fix(static_cast<int32_t>(b), emulated_[b]);
   memory.numbers = NumbersOf(plan_.lowered_, *trace);
   for (size_t step = 0; step < plan_.plan_.steps.size(); ++step) plan_.RunStep(step, trace, &memory);
   memory.Keep();

@@ -55,6 +55,7 @@ class GraphedPlan {
   GraphedPlan(const BoundPlan& plan, const CudaGraphs& graphs);
   void NoteAddresses(const Trace& trace);
   bool Capture(Trace* trace);
+  void FixMemory(PlanMemory* memory);
   bool CaptureSteps(Trace* trace, PlanMemory* memory);
   void EmulateCapture(PlanMemory* memory);
   void EmulateReplay(Trace* trace);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // libtorch_lazy_cuda.so: graphs by at::cuda::CUDAGraph, which keeps what ATen allocates meanwhile out of others' reach.
+#include <ATen/cuda/CUDAGeneratorImpl.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDAGuard.h>
 
@@ -10,7 +11,8 @@
 namespace torch_lazy::lazy {
 namespace {
 
-// Temporaries of one graph are dead when the next one runs, and results are kept by who captured them: so one pool will do.
+// What one graph allocates while it is captured is dead when the next one runs, so one pool will do. What outlives a replay,
+// results and the homes of parameters, must be allocated before: a graph captured earlier has used the same memory.
 at::cuda::MempoolId_t Pool() {
   static const at::cuda::MempoolId_t pool = at::cuda::graph_pool_handle();
   return pool;
@@ -22,21 +24,43 @@ c10::cuda::CUDAStream CaptureStream() {
   return stream;
 }
 
-struct Graph {
-  at::cuda::CUDAGraph graph;
+struct Graph : at::cuda::CUDAGraph {
   std::optional<c10::cuda::CUDAStreamGuard> stream;  // while capturing
+
+  void End() {
+    try {
+      capture_end();
+    } catch (...) {
+      Abandon();
+      throw;
+    }
+  }
+
+  // What a capture that CUDA refuses leaves behind in PyTorch: its allocator and generators still believe in it.
+  void Abandon() {
+    cudaGetLastError();
+    try {
+      c10::cuda::CUDACachingAllocator::endAllocateToPool(capture_dev_, mempool_id_);
+    } catch (const std::exception&) {  // it has ended that much
+    }
+    for (auto& [generator, increment] : captured_generator_states_) {
+      generator->capturing_ = false;
+      generator->offset_intragraph_ = 0;
+    }
+    capture_ended_ = true;  // lets go of the pool
+  }
 };
 
 void* Begin() {
   auto graph = std::make_unique<Graph>();
   graph->stream.emplace(CaptureStream());
-  graph->graph.capture_begin(Pool(), cudaStreamCaptureModeThreadLocal);
+  graph->capture_begin(Pool(), cudaStreamCaptureModeThreadLocal);
   return graph.release();
 }
 
 void End(void* captured) {
   std::unique_ptr<Graph> graph(static_cast<Graph*>(captured));
-  graph->graph.capture_end();
+  graph->End();
   graph->stream.reset();
   graph.release();
 }
@@ -44,7 +68,7 @@ void End(void* captured) {
 constexpr CudaGraphs kGraphs{
     .begin = &Begin,
     .end = &End,
-    .replay = [](void* graph) { static_cast<Graph*>(graph)->graph.replay(); },
+    .replay = [](void* graph) { static_cast<Graph*>(graph)->replay(); },
     .destroy = [](void* graph) { delete static_cast<Graph*>(graph); },
 };
 

@@ -17,17 +17,13 @@ void PlanMemory::ForEachParam(const Do& run) {
 }
 
 PlanMemory::PlanMemory(const codegen::Plan& plan, const LoweredTrace& lowered, const std::vector<size_t>& size_bytes, Trace* trace)
-    : plan_(plan), lowered_(lowered), size_bytes_(size_bytes), trace_(*trace), contents_(plan.buffers.size()) {
+    : plan_(plan), lowered_(lowered), size_bytes_(size_bytes), trace_(*trace), contents_(plan.buffers.size()),
+      is_fixed_(plan.buffers.size()) {
   ForEachParam([](c10::Storage* slot, c10::Storage* content) { *content = std::move(*slot); });
 }
 
-PlanMemory::PlanMemory(const codegen::Plan& plan, const LoweredTrace& lowered, const std::vector<size_t>& size_bytes, Trace* trace,
-                       std::vector<c10::Storage> fixed)
-    : plan_(plan), lowered_(lowered), size_bytes_(size_bytes), trace_(*trace), is_fixed_(true), contents_(std::move(fixed)) {}
-
 PlanMemory::~PlanMemory() {
   for (const auto& [buffer, saved] : saved_) CopyContent(Content(buffer), saved, saved.nbytes());
-  if (is_fixed_) return;
   ForEachParam([](c10::Storage* slot, c10::Storage* content) {
     if (!*slot) *slot = std::move(*content);
   });
@@ -40,11 +36,16 @@ c10::Storage& PlanMemory::Content(int32_t buffer) {
 }
 
 void PlanMemory::Set(int32_t buffer, c10::Storage content) {
-  if (is_fixed_) {
+  if (is_fixed_[buffer]) {
     CopyContent(Content(buffer), content, std::min(Content(buffer).nbytes(), content.nbytes()));
   } else {
     contents_[buffer] = std::move(content);
   }
+}
+
+void PlanMemory::Fix(int32_t buffer, c10::Storage content) {
+  contents_[buffer] = std::move(content);
+  is_fixed_[buffer] = true;
 }
 
 void PlanMemory::Save(int32_t buffer) {

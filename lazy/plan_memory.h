@@ -13,12 +13,10 @@
 namespace torch_lazy::lazy {
 
 // The contents of the trace's slots move in, and what is no output moves back at the end, be it an exception, with the bytes
-// that were saved. Or all contents stay where they are, from run to run: what is set is copied there, nothing is freed.
+// that were saved.
 class PlanMemory {
  public:
   PlanMemory(const codegen::Plan& plan, const LoweredTrace& lowered, const std::vector<size_t>& size_bytes, Trace* trace);
-  PlanMemory(const codegen::Plan& plan, const LoweredTrace& lowered, const std::vector<size_t>& size_bytes, Trace* trace,
-             std::vector<c10::Storage> fixed);
   ~PlanMemory();
   PlanMemory(const PlanMemory&) = delete;
   PlanMemory& operator=(const PlanMemory&) = delete;
@@ -27,8 +25,10 @@ class PlanMemory {
   void* Address(int32_t buffer) { return Content(buffer).unsafeGetStorageImpl()->_mutable_data_ptr_no_checks().get(); }
   void Set(int32_t buffer, c10::Storage content);
   void Free(int32_t buffer) {
-    if (!is_fixed_) contents_[buffer] = c10::Storage();
+    if (!is_fixed_[buffer]) contents_[buffer] = c10::Storage();
   }
+  // From now on the buffer stays here: what is set is copied, and it is not freed.
+  void Fix(int32_t buffer, c10::Storage content);
   void Save(int32_t buffer);
   void Keep() { saved_.clear(); }  // what has been written is right
 
@@ -42,8 +42,8 @@ class PlanMemory {
   const LoweredTrace& lowered_;
   const std::vector<size_t>& size_bytes_;
   Trace& trace_;
-  const bool is_fixed_ = false;
   std::vector<c10::Storage> contents_;  // null until first needed
+  std::vector<bool> is_fixed_;
   std::vector<std::pair<int32_t, c10::Storage>> saved_;
 };
 
