@@ -38,8 +38,8 @@ namespace torch_lazy::base {
     "in the background, waited for, or never")                                                     \
   X(Compiler, "compiler", kText, "", "", "the C++ compiler's program; empty: $CXX, g++ or c++")    \
   X(MaxTraceOps, "max_trace_ops", kNumber, "16384", "", "a trace this long is cut")                \
-  X(MaxTraceBytes, "max_trace_bytes", kNumber, "4294967296", "",                                   \
-    "a trace that holds so many new bytes is cut")                                                 \
+  X(MaxTraceBytes, "max_trace_bytes", kNumber, "0", "",                                            \
+    "a trace that holds so many new bytes is cut; 0: 4 GiB, on a GPU half of its memory")          \
   X(MaxKnownOps, "max_known_ops", kNumber, "524288", "",                                           \
     "known traces, once they hold so many calls, and learned shapes, so many, are forgotten")
 

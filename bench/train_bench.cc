@@ -118,8 +118,9 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: train_bench adam64|adam300|mlp|gru|gpt|gpt_lengths|resnet cpu|cuda|lazy\n");
     return 2;
   }
+  const c10::Device device = bench::Open(argv[2]);  // first, since PyTorch looks for CUDA once
   torch::manual_seed(0);
-  const Step step = workloads.at(argv[1])(bench::Open(argv[2]));
+  const Step step = workloads.at(argv[1])(device);
   bench::Sync();
   std::cout << "ready" << std::endl;
   int index = 0;

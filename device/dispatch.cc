@@ -17,6 +17,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, aten) {
   RegisterResizing(aten);
   RegisterCopies(aten);
   RegisterAttention(aten);
+  RegisterFusedAttention(aten);
   RegisterComposites(aten);
   RegisterDropout(aten);
   RegisterShallowCopies(aten);
@@ -26,6 +27,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, aten) {
   RegisterConvolutionRunners();
   RegisterRecurrentRunners();
 }
+
+TORCH_LIBRARY_IMPL(torch_lazy, PrivateUse1, ours) { RecordOurs(ours); }
 
 TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, aten) {
   RegisterDropout(aten);

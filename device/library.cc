@@ -2,6 +2,7 @@
 // torch.ops.torch_lazy: what every language can call, also after a bare dlopen.
 #include <string>
 
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/library.h>
 
 #include "base/faults.h"
@@ -22,6 +23,12 @@ namespace {
 void Sync() {
   CheckFork();
   lazy::SyncAll("sync");
+}
+
+// Runs what is pending and waits for the GPU.
+void Synchronize() {
+  CheckFork();
+  c10::impl::VirtualGuardImpl(c10::kPrivateUse1).synchronizeDevice(0);
 }
 
 void SetOption(std::string name, std::string value) {
@@ -59,6 +66,13 @@ TORCH_LIBRARY(torch_lazy, m) {
   m.def("operators() -> str", &OperatorClasses);
   m.def("eager_device() -> str", [] { return c10::DeviceTypeName(lazy::EagerDevice().type(), /*lower_case=*/true); });
   m.def("reset_metrics() -> ()", &ResetMetrics);
+  m.def("synchronize() -> ()", &Synchronize);
+  // kernels/fused_attention.cc; of four dims: (batch, heads, length, width)
+  m.def("attention(Tensor query, Tensor key, Tensor value, Tensor? bias, int form, bool keeps_sums, bool is_causal, float? scale, "
+        "float dropout=0., Scalar? seed=None, Scalar? offset=None) -> (Tensor, Tensor, Tensor)");
+  m.def("attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor? bias, Tensor out, Tensor sums, Tensor? draw, "
+        "int form, bool[4] wanted, bool is_causal, float? scale, float dropout=0., Scalar? seed=None, Scalar? offset=None) "
+        "-> (Tensor, Tensor, Tensor, Tensor)");
   m.def("set_option(str name, str value) -> ()", &SetOption);
   m.def("_name_python_lines(str[] others) -> ()", [](std::vector<std::string> others) { lazy::NamePythonLines(std::move(others)); });
   m.def("_fail_after(int places) -> ()", [](int64_t places) { base::FailAfter(places); });

@@ -168,6 +168,12 @@ std::string OperatorClasses() {
   return lines;
 }
 
+void RecordOurs(torch::Library& ours) {
+  for (const char* name : {"attention", "attention_backward"}) {
+    ours.impl(name, torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Recorder>()));
+  }
+}
+
 void RecordOthers(torch::Library& fallback) {
   fallback.fallback(torch::CppFunction::makeFromBoxedFunction<&RecordOther>());
 }

@@ -18,6 +18,9 @@ void RunMembersAtOnce(torch::Library& aten, c10::DispatchKey cpu_key);
 // A line for each operator so registered: its name, and `compiled`, `recorded` or `immediate`.
 std::string OperatorClasses();
 
+// For those of our own that take tensors.
+void RecordOurs(torch::Library& ours);
+
 // The recorder for operators of other libraries.
 void RecordOthers(torch::Library& fallback);
 

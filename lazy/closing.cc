@@ -3,12 +3,22 @@
 
 #include "absl/hash/hash.h"
 #include "base/flags.h"
+#include "lazy/eager_device.h"
 #include "lazy/trace.h"
 
 namespace torch_lazy::lazy {
 namespace {
 
 constexpr uint64_t kBase = 0x9e3779b97f4a7c15u;  // odd: a polynomial hash modulo 2^64
+
+int64_t MaxTraceBytes() {
+  constexpr int64_t kOfHost = int64_t{4} << 30;
+  const int64_t chosen = base::Number(base::Option::kMaxTraceBytes);
+  if (chosen != 0) return chosen;
+  static const int64_t usual =
+      GpuAllocator() == nullptr ? kOfHost : static_cast<int64_t>(GpuAllocator()->getMemoryInfo(EagerDevice().index()).second / 2);
+  return usual;
+}
 
 }  // namespace
 
@@ -70,7 +80,7 @@ const char* MustCut(Trace* trace, bool grown) {
     return grown ? "step" : nullptr;
   }
   if (trace->path.size() >= static_cast<size_t>(base::Number(base::Option::kMaxTraceOps))) return "length";
-  if (trace->new_bytes >= base::Number(base::Option::kMaxTraceBytes)) return "bytes";
+  if (trace->new_bytes >= MaxTraceBytes()) return "bytes";
   return nullptr;
 }
 

@@ -2,6 +2,8 @@
 // What libtorch_lazy_cuda.so gives: the one part that needs PyTorch's CUDA libraries, opened where CUDA works.
 #pragma once
 
+#include <cstdint>
+
 namespace torch_lazy::lazy {
 
 // Work captured once, to be asked for again by one call. All graphs share a pool of memory.
@@ -10,7 +12,8 @@ struct CudaGraphs {
   void* (*begin)();
   // The former stream is current again. Throws if something was done that cannot be captured; the graph is destroyed then.
   void (*end)(void* graph);
-  void (*replay)(void* graph);  // on the current stream
+  void (*seek)(void* graph, uint64_t offset);  // while capturing: the next draw lies so far behind where replays begin
+  void (*replay)(void* graph);                 // on the current stream; draws begin at the default generator's offset
   void (*destroy)(void* graph);
 };
 

@@ -33,7 +33,13 @@ void OpenTorchCuda() {
 c10::Allocator* CudaAllocator() { return c10::GetAllocator(c10::kCUDA); }
 
 const backends::CudaHost* FindCuda() {
-  if (!at::hasCUDA()) return nullptr;
+  if (!at::hasCUDA()) {
+    const c10::impl::DeviceGuardImplInterface* const cuda = c10::impl::device_guard_impl_registry[static_cast<size_t>(c10::kCUDA)].load();
+    if (cuda != nullptr && cuda->deviceCount() > 0) {
+      base::WarnOnce("late", "the CPU is used although there is a GPU: PyTorch looked for CUDA before libtorch_lazy.so was loaded");
+    }
+    return nullptr;
+  }
   at::globalContext().lazyInitDevice(c10::kCUDA);
   static const backends::CudaHost host{
       .device = 0,

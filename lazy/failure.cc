@@ -6,6 +6,8 @@
 
 #include <ATen/core/enum_tag.h>
 
+#include "lazy/op.h"
+
 namespace torch_lazy::lazy {
 namespace {
 
@@ -94,7 +96,7 @@ bool IsOneOf(std::string_view name, c10::ArrayRef<std::string_view> names) {
 bool MayFail(const c10::OperatorHandle& handle) {
   constexpr std::string_view kList = "_foreach_";
   const std::string_view name = FunctionalName(handle);
-  if (!handle.operator_name().name.starts_with("aten::")) return true;
+  if (!handle.operator_name().name.starts_with("aten::")) return !IsOurs(handle);
   if (IsOneOf(name.starts_with(kList) ? name.substr(kList.size()) : name, kRefusesIntegers)) return true;
   if (handle.hasTag(at::Tag::pointwise) || handle.hasTag(at::Tag::reduction)) return false;
   return std::none_of(std::begin(kTakesAllValues), std::end(kTakesAllValues),

@@ -2,9 +2,10 @@
 #include "lazy/graphed_plan.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "absl/cleanup/cleanup.h"
 #include "backends/registry.h"
-#include "base/flags.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "lazy/bound_plan.h"
@@ -27,6 +28,26 @@ const void* AddressOf(const c10::Storage& content) {
 
 // A storage may be larger than what lies in it.
 void CopyShared(const c10::Storage& to, const c10::Storage& from) { CopyContent(to, from, std::min(to.nbytes(), from.nbytes())); }
+
+bool IsOfDraw(const Op& op, int arg) { return op.seed_arg >= 0 && (arg == op.seed_arg || arg == op.seed_arg + 1); }
+
+// Where a graph's draws begin; nothing if they have several seeds.
+std::optional<Draw> FirstOf(const std::vector<Draw>& draws) {
+  Draw first = draws.empty() ? Draw() : draws[0];
+  for (const Draw& draw : draws) {
+    if (draw.seed != first.seed) return std::nullopt;
+    first.offset = std::min(first.offset, draw.offset);
+  }
+  return first;
+}
+
+// True if a graph that was captured with the one will draw the other.
+bool LieAlike(const std::vector<Draw>& a, const std::vector<Draw>& b) {
+  const std::optional<Draw> first_a = FirstOf(a), first_b = FirstOf(b);
+  return first_a && first_b && std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](const Draw& x, const Draw& y) {
+    return x.offset - first_a->offset == y.offset - first_b->offset;
+  });
+}
 
 bool IsSame(const c10::IValue& a, const c10::IValue& b) {
   if (a.isNone() && b.isNone()) return true;
@@ -105,22 +126,40 @@ void GraphedPlan::NoteAddresses(const Trace& trace) {
   }
 }
 
+template <typename Do>
+void GraphedPlan::ForEachCall(const Do& run) const {
+  for (const codegen::Step& step : plan_.plan_.steps) {
+    if (step.kind != codegen::Step::Kind::kCall) continue;
+    run(*plan_.entry_.calls()[static_cast<size_t>(plan_.graph_.node(step.call).attrs.index)]);
+  }
+}
+
 // Of calls that ATen runs: these become part of a graph.
 std::vector<c10::IValue> GraphedPlan::NumbersOfCalls(const Trace& trace) const {
   std::vector<c10::IValue> numbers;
-  for (const codegen::Step& step : plan_.plan_.steps) {
-    if (step.kind != codegen::Step::Kind::kCall) continue;
-    const TrieNode& call = *plan_.entry_.calls()[static_cast<size_t>(plan_.graph_.node(step.call).attrs.index)];
-    for (const int16_t arg : call.number_args) numbers.push_back(trace.Argument(call, arg));
-  }
+  ForEachCall([&](const TrieNode& call) {
+    for (const int16_t arg : call.number_args) {
+      if (!IsOfDraw(*call.op, arg)) numbers.push_back(trace.Argument(call, arg));
+    }
+  });
   return numbers;
+}
+
+std::vector<Draw> GraphedPlan::DrawsOf(const Trace& trace) const {
+  std::vector<Draw> draws;
+  ForEachCall([&](const TrieNode& call) {
+    const int seed = call.op->seed_arg;
+    if (seed < 0 || !trace.Argument(call, seed).isInt()) return;
+    draws.push_back({trace.Argument(call, seed).toInt(), trace.Argument(call, seed + 1).toInt()});
+  });
+  return draws;
 }
 
 bool GraphedPlan::Run(Trace* trace) {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock() || refused_) return false;
   if (graph_ != nullptr) {
-    const bool stays = std::all_of(params_.begin(), params_.end(), [&](const Param& param) {
+    const bool stays = LieAlike(draws_, DrawsOf(*trace)) && std::all_of(params_.begin(), params_.end(), [&](const Param& param) {
       const void* const address = AddressOf(trace->slots[param.slot].content);
       return address == param.address || (param.moves && address != nullptr);
     });
@@ -151,6 +190,8 @@ bool GraphedPlan::Capture(Trace* trace) {
   for (const c10::IValue& number : numbers_of_calls_) {
     if (!IsSame(number, number)) return Refuse("a call takes a number from the host's memory"), false;
   }
+  draws_ = DrawsOf(*trace);
+  if (!FirstOf(draws_)) return Refuse("its calls draw random numbers of several seeds"), false;
   std::vector<c10::Storage> contents;
   for (const Param& param : params_) contents.push_back(trace->slots[param.slot].content);
   base::Count(base::Counter::kGraphCaptures);
@@ -192,6 +233,9 @@ bool GraphedPlan::CaptureSteps(Trace* trace, PlanMemory* memory) {
   void* graph = nullptr;
   try {
     graph = graphs_.begin();
+    const CapturedDraws draws{*FirstOf(draws_), graphs_.seek, graph};
+    captured_draws = &draws;
+    const auto end_of_draws = absl::MakeCleanup([] { captured_draws = nullptr; });
     for (size_t step = 0; step < plan_.plan_.steps.size(); ++step) plan_.RunStep(step, trace, memory);
   } catch (const std::exception& error) {
     failure = error.what();
@@ -241,7 +285,13 @@ void GraphedPlan::Replay(Trace* trace) {
   for (Result& result : results_) {
     if (result.home != nullptr) result.home->Vacate();
   }
-  is_emulated ? EmulateReplay(trace) : graphs_.replay(graph_);
+  if (is_emulated) {
+    EmulateReplay(trace);
+  } else {
+    std::optional<DrawScope> draws;
+    if (!draws_.empty()) draws.emplace(*FirstOf(DrawsOf(*trace)));
+    graphs_.replay(graph_);
+  }
   base::Count(base::Counter::kGraphReplays);
   for (const Param& param : params_) {
     if (param.moves && param.is_written) CopyShared(trace->slots[param.slot].content, param.home);

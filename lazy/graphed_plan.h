@@ -8,7 +8,8 @@
 //   for its address at each replay. One that was not, or is not, is copied to a home that the graph keeps, and back if it is
 //   written, and the plan is captured anew;
 // - a result lies in a home (graph_home.h), and so does what fills a storage without memory;
-// - numbers, and the tables of launches of many kernels, lie in memory that the graph's kernels read.
+// - numbers, and the tables of launches of many kernels, lie in memory that the graph's kernels read;
+// - random numbers are those of a seed and an offset (draw.h), which a replay sets for the whole graph.
 // What cannot be captured (a call that waits, numbers among the arguments of ATen's calls that change) goes on by single
 // launches.
 #pragma once
@@ -19,6 +20,7 @@
 
 #include "backends/backend.h"
 #include "lazy/cuda_graphs.h"
+#include "lazy/draw.h"
 #include "lazy/graph_home.h"
 #include "lazy/plan_memory.h"
 #include "lazy/trace.h"
@@ -62,7 +64,10 @@ class GraphedPlan {
   void Replay(Trace* trace);
   void Drop();
   void Refuse(const char* why);
+  template <typename Do>
+  void ForEachCall(const Do& run) const;
   std::vector<c10::IValue> NumbersOfCalls(const Trace& trace) const;
+  std::vector<Draw> DrawsOf(const Trace& trace) const;
 
   const BoundPlan& plan_;
   const CudaGraphs& graphs_;
@@ -76,6 +81,7 @@ class GraphedPlan {
   void* graph_ = nullptr;
   std::unique_ptr<backends::LaunchRecord> record_;
   std::vector<c10::IValue> numbers_of_calls_;  // as captured
+  std::vector<Draw> draws_;                    // likewise
   std::vector<c10::Storage> emulated_;         // what the buffers are, where graphs are emulated
 };
 

@@ -2,6 +2,7 @@
 // libtorch_lazy_cuda.so: graphs by at::cuda::CUDAGraph, which keeps what ATen allocates meanwhile out of others' reach.
 #include <ATen/cuda/CUDAGeneratorImpl.h>
 #include <ATen/cuda/CUDAGraph.h>
+#include <ATen/cuda/MemPool.h>
 #include <c10/cuda/CUDAGuard.h>
 
 #include <optional>
@@ -13,9 +14,10 @@ namespace {
 
 // What one graph allocates while it is captured is dead when the next one runs, so one pool will do. What outlives a replay,
 // results and the homes of parameters, must be allocated before: a graph captured earlier has used the same memory.
+// It has an owner of its own, since PyTorch refuses to capture into a pool that has lost its last graph.
 at::cuda::MempoolId_t Pool() {
-  static const at::cuda::MempoolId_t pool = at::cuda::graph_pool_handle();
-  return pool;
+  static at::cuda::MemPool* const pool = new at::cuda::MemPool(/*allocator=*/nullptr, /*is_user_created=*/false);
+  return pool->id();
 }
 
 // Libraries keep memory for each stream that they work on, so all captures take the same.
@@ -27,17 +29,31 @@ c10::cuda::CUDAStream CaptureStream() {
 struct Graph : at::cuda::CUDAGraph {
   std::optional<c10::cuda::CUDAStreamGuard> stream;  // while capturing
 
-  void End() {
+  void Begin() {
     try {
-      capture_end();
+      capture_begin(Pool(), cudaStreamCaptureModeThreadLocal);
     } catch (...) {
-      Abandon();
+      ForgetCapture();
       throw;
     }
   }
 
+  void End() {
+    try {
+      capture_end();
+    } catch (...) {
+      ForgetCapture();
+      capture_ended_ = true;  // lets go of the pool
+      throw;
+    }
+  }
+
+  void Seek(uint64_t offset) {
+    for (auto& [generator, increment] : captured_generator_states_) generator->offset_intragraph_ = offset;
+  }
+
   // What a capture that CUDA refuses leaves behind in PyTorch: its allocator and generators still believe in it.
-  void Abandon() {
+  void ForgetCapture() {
     cudaGetLastError();
     try {
       c10::cuda::CUDACachingAllocator::endAllocateToPool(capture_dev_, mempool_id_);
@@ -47,14 +63,13 @@ struct Graph : at::cuda::CUDAGraph {
       generator->capturing_ = false;
       generator->offset_intragraph_ = 0;
     }
-    capture_ended_ = true;  // lets go of the pool
   }
 };
 
 void* Begin() {
   auto graph = std::make_unique<Graph>();
   graph->stream.emplace(CaptureStream());
-  graph->capture_begin(Pool(), cudaStreamCaptureModeThreadLocal);
+  graph->Begin();
   return graph.release();
 }
 
@@ -68,6 +83,7 @@ void End(void* captured) {
 constexpr CudaGraphs kGraphs{
     .begin = &Begin,
     .end = &End,
+    .seek = [](void* graph, uint64_t offset) { static_cast<Graph*>(graph)->Seek(offset); },
     .replay = [](void* graph) { static_cast<Graph*>(graph)->replay(); },
     .destroy = [](void* graph) { delete static_cast<Graph*>(graph); },
 };

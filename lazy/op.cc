@@ -123,6 +123,7 @@ Op::Op(c10::OperatorHandle h) : handle(h), name(Key(h.operator_name())) {
     arg.written = argument.alias_info() != nullptr && argument.alias_info()->isWrite();
     const std::optional<c10::IValue>& usual = argument.default_value();
     arg.is_unit = arg.kind == ArgKind::kNumber && usual.has_value() && usual->isInt() && usual->toInt() == 1;
+    if (IsOurs(handle) && argument.name() == "seed") seed_arg = static_cast<int>(args.size());
     args.push_back(arg);
     writes |= arg.written;
     takes_tensors |= arg.kind <= ArgKind::kOptionalTensorList && !argument.is_out();
@@ -145,7 +146,7 @@ Op::Op(c10::OperatorHandle h) : handle(h), name(Key(h.operator_name())) {
   dynamic_by_mask = name == "aten::index.Tensor";
   immediate = random || (handle.hasTag(at::Tag::dynamic_output_shape) && !dynamic_by_mask) || HasUntaggedDynamicShape(name) ||
               handle.hasTag(at::Tag::data_dependent_output) || handle.hasTag(at::Tag::inplace_view) || !tensor_results ||
-              handle.operator_name().name.rfind("aten::", 0) != 0;
+              (handle.operator_name().name.rfind("aten::", 0) != 0 && !IsOurs(handle));
   // Structured operators only: their Meta kernel is the code that eager runs. Others have Meta kernels from Python, which
   // need not agree with the CPU; nor need those that Python puts in the place of a structured one (linalg). What has one
   // kernel for all devices, which only calls structured ones, is as good.

@@ -66,6 +66,7 @@ struct Op {
   bool pointwise = false;
   std::vector<Arg> args;
   std::vector<int> return_alias;     // per return: index of the written argument it is, -1 for a new tensor
+  int seed_arg = -1;                 // ours that draw: which number is the seed; the next is the offset
   bool tensor_results = true;        // all returns are tensors or lists of tensors
   bool writes = false;               // some argument is written
   bool takes_tensors = false;        // some argument, `out=` aside, is a tensor or a list of tensors
@@ -80,6 +81,9 @@ const Op& OpOf(const c10::OperatorHandle& handle);
 
 // The op of this name, if it was ever called; else null.
 const Op* FindOp(const std::string& name);
+
+// One of torch.ops.torch_lazy, which refuse nothing when they run.
+inline bool IsOurs(const c10::OperatorHandle& handle) { return handle.operator_name().name.starts_with("torch_lazy::"); }
 
 // Called by device/ before the first call: rows, runners and rules of shape by overload name.
 void RegisterRow(const Row& row);

@@ -13,6 +13,7 @@ void RegisterViews(torch::Library& aten);
 void RegisterResizing(torch::Library& aten);
 void RegisterCopies(torch::Library& aten);
 void RegisterAttention(torch::Library& aten);
+void RegisterFusedAttention(torch::Library& aten);
 void RegisterComposites(torch::Library& aten);
 void RegisterNested(torch::Library& aten);  // at NestedTensorPrivateUse1
 

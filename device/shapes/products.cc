@@ -3,6 +3,7 @@
 #include <ATen/ExpandUtils.h>
 #include <ATen/OpMathType.h>
 
+#include "device/kernels/fused_attention.h"
 #include "device/shapes/rules.h"
 
 namespace torch_lazy::device {
@@ -98,6 +99,41 @@ bool AttentionBackward(ShapeCall& call) {
   return ReturnOfHeads(call, query) && ReturnOfHeads(call, key) && ReturnOfHeads(call, value);
 }
 
+// Dense, in the order of a tensor's strides.
+bool ReturnInOrder(ShapeCall& call, const at::Tensor& like) {
+  const std::vector<int64_t> strides =
+      like.is_non_overlapping_and_dense() ? like.strides().vec() : at::infer_dense_strides(like.sizes(), like.strides());
+  return call.Return(like.sizes(), strides, like.scalar_type());
+}
+
+// (query, key, value, bias?, form, keeps sums, causal, scale?, ..., seed?, offset?) -> (output, logarithms of sums, draw)
+bool AttentionOfCuda(ShapeCall& call) {
+  const at::Tensor& query = call.Tensor(0);
+  if (!IsAttention(query, call.Tensor(1), call.Tensor(2)) || call.Has(3)) return false;
+  const int64_t batch = query.size(0), heads = query.size(1), length = query.size(2);
+  const auto form = static_cast<AttentionForm>(call.Int(4));
+  if (form == AttentionForm::kEfficient) {
+    constexpr int64_t kRound = 32;
+    const int64_t sums = call.Bool(5) ? (length + kRound - 1) / kRound * kRound : 0;
+    ReturnOfHeads(call, query);
+    call.Return({batch, heads, sums}, at::kFloat);
+    return call.Has(9) ? call.Return({2}, at::kLong) : call.ReturnUndefined();
+  }
+  ReturnInOrder(call, query);
+  form == AttentionForm::kCudnn ? call.Return({batch, heads, length, 1}, at::kFloat) : call.Return({batch, heads, length}, at::kFloat);
+  return call.ReturnUndefined();
+}
+
+// (grad, query, key, value, bias?, out, sums, draw?, form, ...) -> gradients of query, key, value and bias
+bool AttentionOfCudaBackward(ShapeCall& call) {
+  if (!IsAttention(call.Tensor(1), call.Tensor(2), call.Tensor(3)) || call.Has(4)) return false;
+  for (int arg = 1; arg <= 3; ++arg) {
+    static_cast<AttentionForm>(call.Int(8)) == AttentionForm::kEfficient ? ReturnOfHeads(call, call.Tensor(arg))
+                                                                         : ReturnInOrder(call, call.Tensor(arg));
+  }
+  return call.ReturnUndefined();
+}
+
 constexpr ShapeRow kRows[] = {
     {"aten::_scaled_dot_product_flash_attention_for_cpu", Attention},
     {"aten::_scaled_dot_product_flash_attention_for_cpu_backward", AttentionBackward},
@@ -108,6 +144,8 @@ constexpr ShapeRow kRows[] = {
     {"aten::linear", Linear},
     {"aten::linear_backward", LinearBackward},
     {"aten::mm", Product},
+    {"torch_lazy::attention", AttentionOfCuda},
+    {"torch_lazy::attention_backward", AttentionOfCudaBackward},
     {"aten::mv", MatrixVector},
 };
 

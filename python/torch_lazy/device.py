@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The module torch.lazy: what PyTorch and programs call on a device's module, as on torch.cuda."""
+import contextlib
 import os
 from typing import NamedTuple
 
@@ -96,21 +97,29 @@ def get_device_name(device=None):
     return get_device_properties(device).name
 
 
+# Where there is a GPU, torch.accelerator's functions are CUDA's.
+
+
 def synchronize(device=None):
-    torch._C._accelerator_synchronizeDevice(_utils._get_device_index(device, optional=True))
+    if random.on_gpu():
+        torch.ops.torch_lazy.synchronize()
+    else:
+        torch._C._accelerator_synchronizeDevice(_utils._get_device_index(device, optional=True))
 
 
 def current_stream(device=None):
-    return torch._C._accelerator_getStream(_utils._get_device_index(device, optional=True))
+    index = max(0, _utils._get_device_index(device, optional=True))
+    return torch.Stream(stream_id=0, device_index=index, device_type=int(torch._C._autograd.DeviceType.PrivateUse1))
 
 
 def set_stream(stream):
-    torch._C._accelerator_setStream(stream)
+    if not random.on_gpu():
+        torch._C._accelerator_setStream(stream)
 
 
 def stream(stream):
-    """A context that makes `stream` the current one."""
-    return stream
+    """A context that makes `stream` the current one. All streams are one queue."""
+    return contextlib.nullcontext(stream) if random.on_gpu() else stream
 
 
 def memory_allocated(device=None):

@@ -4,12 +4,16 @@ same seed gives eager's numbers.
 
 A seed is set for both, since CUDA takes it when it is used for the first time, and is not woken up for it.
 """
+import functools
+
 import torch
 
 
+@functools.cache
 def on_gpu():
     """Whether the device stands on CUDA; decided when first asked for."""
-    return torch.ops.torch_lazy.eager_device() == "cuda"
+    with torch.utils._python_dispatch._disable_current_modes():
+        return torch.ops.torch_lazy.eager_device() == "cuda"
 
 
 def _generator():

@@ -108,7 +108,7 @@ def test_streams_are_one_queue():
     side = torch.Stream(device="lazy")
     x = torch.ones(1 << 20, device="lazy")
     for step in range(6):
-        with side:
+        with torch.lazy.stream(side):
             x = x + 1
         x = x * 1
         side.synchronize()

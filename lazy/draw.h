@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random numbers of a recorded call on a GPU.
+//
+// CUDA's generators count: a number is a function of the seed, an offset, and where the number goes. So a call takes both as
+// numbers when it is recorded, in the order of the program, and may run whenever it likes.
+#pragma once
+
+#include <cstdint>
+
+namespace torch_lazy::lazy {
+
+struct Draw {
+  int64_t seed = 0, offset = 0;
+};
+
+// The next numbers of CUDA's default generator, of which each thread of a kernel takes `per_thread` at most.
+Draw TakeDraw(uint64_t per_thread);
+
+// While one lives, CUDA's default generator gives the draw's numbers; in a graph that this thread captures, those that lie as
+// far behind the first ones of its replay as they lie behind those of its capture.
+class DrawScope {
+ public:
+  explicit DrawScope(Draw draw);
+  ~DrawScope();
+  DrawScope(const DrawScope&) = delete;
+  DrawScope& operator=(const DrawScope&) = delete;
+
+ private:
+  Draw former_;
+};
+
+// Where a graph's draws begin, and its means to move on in them; null outside of a capture.
+struct CapturedDraws {
+  Draw first;
+  void (*seek)(void* graph, uint64_t offset);
+  void* graph;
+};
+extern thread_local const CapturedDraws* captured_draws;
+
+}  // namespace torch_lazy::lazy
