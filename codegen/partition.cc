@@ -156,7 +156,8 @@ class Partitioner {
     const std::vector<int> groups = GroupsOf(readers);
     if (!readers.stored && groups.size() == 1 && HoldsMemory(v, groups[0])) return NewGroup(v);
     if (!readers.stored &&
-        (groups.size() == 1 || IsCheap(v, groups.size()) || IsHeldAnyway(v, groups))) {
+        (groups.size() == 1 || IsCheap(v, groups.size()) || IsHeldAnyway(v, groups) ||
+         MovesMoreIfStored(v, groups))) {
       const bool all = std::all_of(groups.begin(), groups.end(),
                                    [&](int group) { return CanCompute(v, group); });
       if (all &&
@@ -203,6 +204,51 @@ class Partitioner {
     return held;
   }
 
+  // On a GPU arithmetic is free beside memory: stored, the value would be written once and read by
+  // all groups but one; computed by each, what it is made of is read by each, and held until then.
+  bool MovesMoreIfStored(ir::Value v, const std::vector<int>& groups) const {
+    if (options_.target != Target::kCuda || IsCostly(graph_.node(v)) ||
+        ir::Info(graph_.node(v).op).kind != ir::Kind::kElementwise)
+      return false;
+    const std::vector<ir::Value> sources = SourcesOf(v);
+    if (sources.empty()) return false;
+    double read = 0, most_read = 0, held = 0;
+    for (const int group : groups) {
+      double read_here = 0;
+      for (const ir::Value source : sources)
+        read_here += IsReadBy(source, group) ? 0 : lifetimes_.bytes[source];
+      read += read_here;
+      most_read = std::max(most_read, read_here);
+      if (lifetimes_.calls_before[LastRoot(group)] != lifetimes_.calls_before[v])
+        held = std::max(held, read_here);
+    }
+    const auto num_groups = static_cast<double>(groups.size());
+    return read - most_read < num_groups * lifetimes_.bytes[v] && held <= lifetimes_.bytes[v];
+  }
+
+  // What pointwise ops make it of, as far as these cost little; none if they are many.
+  std::vector<ir::Value> SourcesOf(ir::Value v) const {
+    std::vector<ir::Value> values = {v}, sources;
+    for (size_t k = 0; k < values.size(); ++k) {
+      if (values.size() > kMostSearched) return {};
+      for (const ir::Value input : graph_.node(values[k]).inputs) {
+        const ir::Node& node = graph_.node(input);
+        const ir::Kind kind = ir::Info(node.op).kind;
+        const bool is_pointwise = kind == ir::Kind::kElementwise && !IsCostly(node);
+        if (kind == ir::Kind::kLeaf && node.op != ir::Op::kParam) continue;
+        (is_pointwise || kind == ir::Kind::kView ? values : sources).push_back(input);
+      }
+    }
+    std::sort(sources.begin(), sources.end());
+    sources.erase(std::unique(sources.begin(), sources.end()), sources.end());
+    return sources;
+  }
+
+  bool IsReadBy(ir::Value v, int group) const {
+    return std::any_of(readers_[v].groups.begin(), readers_[v].groups.end(),
+                       [&](const Readers::InGroup& reader) { return reader.group == group; });
+  }
+
   // True if the group reads, whether it computes `v` or not, all that pointwise ops make `v` of.
   bool ReadsInputsOf(ir::Value v, int group) const {
     std::vector<ir::Value> values = {v};
@@ -210,10 +256,7 @@ class Partitioner {
       if (k > kMostSearched) return false;
       for (const ir::Value input : graph_.node(values[k]).inputs) {
         const ir::Kind kind = ir::Info(graph_.node(input).op).kind;
-        const bool is_read =
-            std::any_of(readers_[input].groups.begin(), readers_[input].groups.end(),
-                        [&](const Readers::InGroup& reader) { return reader.group == group; });
-        if (is_read || kind == ir::Kind::kLeaf) continue;
+        if (IsReadBy(input, group) || kind == ir::Kind::kLeaf) continue;
         if (kind != ir::Kind::kElementwise && kind != ir::Kind::kView) return false;
         values.push_back(input);
       }
@@ -353,7 +396,8 @@ class Partitioner {
       if (from.op == ir::Op::kParam || !small) ++full;
       if (from.op == ir::Op::kParam) ++params;
     }
-    return full <= 1 && num_groups <= (full == params ? kMostReadersOfParam : kMostReaders);
+    const size_t most = options_.target == Target::kCuda ? kMostReadersOfParam : kMostReaders;
+    return full <= 1 && num_groups <= (full == params ? kMostReadersOfParam : most);
   }
 
   bool CanCompute(ir::Value v, int group_index) const {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/draw.h"
 
-#include <mutex>
-
 #include <ATen/Context.h>
 #include <c10/core/GeneratorImpl.h>
 
@@ -13,12 +11,12 @@ namespace {
 
 at::Generator Generator() { return at::globalContext().defaultGenerator(EagerDevice()); }
 
-Draw StateOf(const at::Generator& generator) {
+PhiloxDraw StateOf(const at::Generator& generator) {
   return {static_cast<int64_t>(generator.current_seed()), static_cast<int64_t>(generator.unsafeGetGeneratorImpl()->get_offset())};
 }
 
 // A new seed begins at offset 0.
-void SetState(const at::Generator& generator, Draw draw) {
+void SetState(const at::Generator& generator, PhiloxDraw draw) {
   c10::GeneratorImpl* const state = generator.unsafeGetGeneratorImpl();
   if (StateOf(generator).seed != draw.seed) state->set_current_seed(static_cast<uint64_t>(draw.seed));
   state->set_offset(static_cast<uint64_t>(draw.offset));
@@ -28,20 +26,26 @@ void SetState(const at::Generator& generator, Draw draw) {
 
 thread_local const CapturedDraws* captured_draws = nullptr;
 
-Draw TakeDraw(uint64_t per_thread) {
+std::mutex& DrawMutex() {
+  static std::mutex* const mutex = new std::mutex;
+  return *mutex;
+}
+
+PhiloxDraw TakeDraw(uint64_t per_thread) {
   constexpr uint64_t kRound = 4;  // as CUDAGeneratorState::increase() does
   at::Generator generator = Generator();
   const std::lock_guard<std::mutex> lock(generator.mutex());
-  const Draw draw = StateOf(generator);
+  const PhiloxDraw draw = StateOf(generator);
   generator.unsafeGetGeneratorImpl()->set_offset(static_cast<uint64_t>(draw.offset) + (per_thread + kRound - 1) / kRound * kRound);
   return draw;
 }
 
-DrawScope::DrawScope(Draw draw) {
+DrawScope::DrawScope(PhiloxDraw draw) {
   if (captured_draws != nullptr) {
     captured_draws->seek(captured_draws->graph, static_cast<uint64_t>(draw.offset - captured_draws->first.offset));
     return;
   }
+  lock_ = std::unique_lock<std::mutex>(DrawMutex());
   at::Generator generator = Generator();
   const std::lock_guard<std::mutex> lock(generator.mutex());
   former_ = StateOf(generator);

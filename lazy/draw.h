@@ -6,32 +6,37 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 
 namespace torch_lazy::lazy {
 
-struct Draw {
+struct PhiloxDraw {
   int64_t seed = 0, offset = 0;
 };
 
 // The next numbers of CUDA's default generator, of which each thread of a kernel takes `per_thread` at most.
-Draw TakeDraw(uint64_t per_thread);
+PhiloxDraw TakeDraw(uint64_t per_thread);
+
+// Held by who draws at once, or captures: to a generator, each draw belongs to the capture meanwhile, whoever draws.
+std::mutex& DrawMutex();
 
 // While one lives, CUDA's default generator gives the draw's numbers; in a graph that this thread captures, those that lie as
 // far behind the first ones of its replay as they lie behind those of its capture.
 class DrawScope {
  public:
-  explicit DrawScope(Draw draw);
+  explicit DrawScope(PhiloxDraw draw);
   ~DrawScope();
   DrawScope(const DrawScope&) = delete;
   DrawScope& operator=(const DrawScope&) = delete;
 
  private:
-  Draw former_;
+  std::unique_lock<std::mutex> lock_;
+  PhiloxDraw former_;
 };
 
 // Where a graph's draws begin, and its means to move on in them; null outside of a capture.
 struct CapturedDraws {
-  Draw first;
+  PhiloxDraw first;
   void (*seek)(void* graph, uint64_t offset);
   void* graph;
 };

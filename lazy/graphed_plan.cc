@@ -32,9 +32,9 @@ void CopyShared(const c10::Storage& to, const c10::Storage& from) { CopyContent(
 bool IsOfDraw(const Op& op, int arg) { return op.seed_arg >= 0 && (arg == op.seed_arg || arg == op.seed_arg + 1); }
 
 // Where a graph's draws begin; nothing if they have several seeds.
-std::optional<Draw> FirstOf(const std::vector<Draw>& draws) {
-  Draw first = draws.empty() ? Draw() : draws[0];
-  for (const Draw& draw : draws) {
+std::optional<PhiloxDraw> FirstOf(const std::vector<PhiloxDraw>& draws) {
+  PhiloxDraw first = draws.empty() ? PhiloxDraw() : draws[0];
+  for (const PhiloxDraw& draw : draws) {
     if (draw.seed != first.seed) return std::nullopt;
     first.offset = std::min(first.offset, draw.offset);
   }
@@ -42,9 +42,9 @@ std::optional<Draw> FirstOf(const std::vector<Draw>& draws) {
 }
 
 // True if a graph that was captured with the one will draw the other.
-bool LieAlike(const std::vector<Draw>& a, const std::vector<Draw>& b) {
-  const std::optional<Draw> first_a = FirstOf(a), first_b = FirstOf(b);
-  return first_a && first_b && std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](const Draw& x, const Draw& y) {
+bool LieAlike(const std::vector<PhiloxDraw>& a, const std::vector<PhiloxDraw>& b) {
+  const std::optional<PhiloxDraw> first_a = FirstOf(a), first_b = FirstOf(b);
+  return first_a && first_b && std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](const PhiloxDraw& x, const PhiloxDraw& y) {
     return x.offset - first_a->offset == y.offset - first_b->offset;
   });
 }
@@ -145,8 +145,8 @@ std::vector<c10::IValue> GraphedPlan::NumbersOfCalls(const Trace& trace) const {
   return numbers;
 }
 
-std::vector<Draw> GraphedPlan::DrawsOf(const Trace& trace) const {
-  std::vector<Draw> draws;
+std::vector<PhiloxDraw> GraphedPlan::DrawsOf(const Trace& trace) const {
+  std::vector<PhiloxDraw> draws;
   ForEachCall([&](const TrieNode& call) {
     const int seed = call.op->seed_arg;
     if (seed < 0 || !trace.Argument(call, seed).isInt()) return;
@@ -228,6 +228,7 @@ void GraphedPlan::FixMemory(PlanMemory* memory) {
 
 bool GraphedPlan::CaptureSteps(Trace* trace, PlanMemory* memory) {
   backends::Backend& backend = backends::Get();
+  const std::lock_guard<std::mutex> nobody_draws(DrawMutex());
   record_ = backend.BeginRecord(plan_.LaunchBytes());
   std::string failure;
   void* graph = nullptr;

@@ -67,7 +67,7 @@ class GraphedPlan {
   template <typename Do>
   void ForEachCall(const Do& run) const;
   std::vector<c10::IValue> NumbersOfCalls(const Trace& trace) const;
-  std::vector<Draw> DrawsOf(const Trace& trace) const;
+  std::vector<PhiloxDraw> DrawsOf(const Trace& trace) const;
 
   const BoundPlan& plan_;
   const CudaGraphs& graphs_;
@@ -81,7 +81,7 @@ class GraphedPlan {
   void* graph_ = nullptr;
   std::unique_ptr<backends::LaunchRecord> record_;
   std::vector<c10::IValue> numbers_of_calls_;  // as captured
-  std::vector<Draw> draws_;                    // likewise
+  std::vector<PhiloxDraw> draws_;                    // likewise
   std::vector<c10::Storage> emulated_;         // what the buffers are, where graphs are emulated
 };
 

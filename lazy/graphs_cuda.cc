@@ -2,7 +2,7 @@
 // libtorch_lazy_cuda.so: graphs by at::cuda::CUDAGraph, which keeps what ATen allocates meanwhile out of others' reach.
 #include <ATen/cuda/CUDAGeneratorImpl.h>
 #include <ATen/cuda/CUDAGraph.h>
-#include <ATen/cuda/MemPool.h>
+#include <ATen/ops/empty.h>
 #include <c10/cuda/CUDAGuard.h>
 
 #include <optional>
@@ -14,10 +14,9 @@ namespace {
 
 // What one graph allocates while it is captured is dead when the next one runs, so one pool will do. What outlives a replay,
 // results and the homes of parameters, must be allocated before: a graph captured earlier has used the same memory.
-// It has an owner of its own, since PyTorch refuses to capture into a pool that has lost its last graph.
 at::cuda::MempoolId_t Pool() {
-  static at::cuda::MemPool* const pool = new at::cuda::MemPool(/*allocator=*/nullptr, /*is_user_created=*/false);
-  return pool->id();
+  static const at::cuda::MempoolId_t pool = at::cuda::graph_pool_handle();
+  return pool;
 }
 
 // Libraries keep memory for each stream that they work on, so all captures take the same.
@@ -66,7 +65,20 @@ struct Graph : at::cuda::CUDAGraph {
   }
 };
 
+// A graph that stays. PyTorch refuses to capture into a pool, of the GPU's memory or of the host's, that has lost its last graph.
+void KeepPool() {
+  auto graph = std::make_unique<Graph>();
+  const c10::cuda::CUDAStreamGuard on(CaptureStream());
+  static at::Tensor* const written = new at::Tensor(at::empty({1}, at::kCUDA));
+  graph->Begin();
+  written->zero_();
+  graph->End();
+  graph.release();
+}
+
 void* Begin() {
+  static const bool keeps_pool = (KeepPool(), true);
+  static_cast<void>(keeps_pool);
   auto graph = std::make_unique<Graph>();
   graph->stream.emplace(CaptureStream());
   graph->Begin();

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/faults.h"
 #include "base/metrics.h"
+#include "lazy/draw.h"
 #include "lazy/eager_device.h"
 #include "lazy/generator.h"
 #include "lazy/geometry.h"
@@ -224,7 +225,11 @@ std::shared_ptr<const CallShape> RunNow(const Op& op, torch::jit::Stack* stack, 
   const NoteDraw draw(op, *stack);
   if (CurrentNoting() != nullptr) BreakNoting(absl::StrCat("it does at once: ", op.name));
   AliasCall call(op, stack, reason);
-  RunOnAliases(op, stack);
+  {
+    std::unique_lock<std::mutex> lock;
+    if (op.random && !IsOnHost()) lock = std::unique_lock<std::mutex>(DrawMutex());
+    RunOnAliases(op, stack);
+  }
   bool learnable = !call.TakeBackGeometry();
   auto shape = std::make_shared<CallShape>();
   const size_t first = stack->size() - op.return_alias.size();

@@ -16,9 +16,12 @@ class Variant:
     optimizer: dict = dataclasses.field(default_factory=dict)
     environment: dict = dataclasses.field(default_factory=dict)
     compile_mode: str | None = None  # of torch.compile
+    backend: str | None = None  # likewise
 
     def compile(self, function):
-        return torch.compile(function, mode=self.compile_mode) if self.compile_mode else function
+        if self.compile_mode is None and self.backend is None:
+            return function
+        return torch.compile(function, **({"backend": self.backend} if self.backend else {"mode": self.compile_mode}))
 
     def begin_step(self):
         if self.compile_mode == "reduce-overhead":
@@ -54,4 +57,5 @@ VARIANTS = {
     "compile": Variant(compile_mode="default"),
     "compile+graphs": Variant(compile_mode="reduce-overhead"),
     "lazy": Variant(device="lazy"),
+    "lazy+compile": Variant(device="lazy", backend="lazy"),
 }

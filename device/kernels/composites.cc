@@ -16,6 +16,7 @@
 #include <c10/core/DefaultDtype.h>
 
 #include "device/kernels/kernels.h"
+#include "lazy/draw.h"
 #include "lazy/eager_device.h"
 #include "lazy/storage.h"
 
@@ -41,6 +42,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> NativeBatchNorm(const at::Tensor&
 // computes in f32.
 at::Tensor MaskOfCuda(const at::Tensor& input, double p) {
   const at::Tensor like = at::empty_strided(input.sizes(), input.strides(), input.options().device(lazy::EagerDevice()));
+  const std::lock_guard<std::mutex> lock(lazy::DrawMutex());
   const at::Tensor mask = std::get<1>(at::native_dropout(like, p, /*train=*/true));
   return lazy::MakeTensor(lazy::MakeStorage(mask.storage()), mask.scalar_type(), mask.sizes(), mask.strides());
 }

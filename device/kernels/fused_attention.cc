@@ -43,7 +43,7 @@ at::Tensor DrawTensor(const at::Tensor& seed, const at::Tensor& offset, const at
 }
 
 Output EfficientWithDropout(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, const OptionalTensor& bias,
-                            bool keeps_sums, bool is_causal, std::optional<double> scale, double dropout, lazy::Draw draw) {
+                            bool keeps_sums, bool is_causal, std::optional<double> scale, double dropout, lazy::PhiloxDraw draw) {
   const lazy::DrawScope scope(draw);
   const auto [out, sums, seed, offset] =
       at::_scaled_dot_product_efficient_attention(query, key, value, bias, keeps_sums, dropout, is_causal, scale);
@@ -159,7 +159,7 @@ Gradients FusedBackward(const at::Tensor& grad, const at::Tensor& query, const a
 
 // What ATen hands from forward to backward as the seed: on the host the seed and the offset of a draw of ours, which eager's are
 // too where nothing is captured; the draw as a tensor goes as the offset.
-at::Tensor SeedOf(lazy::Draw draw) { return at::tensor({draw.seed, draw.offset}, at::kLong); }
+at::Tensor SeedOf(lazy::PhiloxDraw draw) { return at::tensor({draw.seed, draw.offset}, at::kLong); }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> Efficient(const at::Tensor& query, const at::Tensor& key,
                                                                      const at::Tensor& value, const OptionalTensor& bias,
@@ -174,7 +174,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> Efficient(const at::T
     return {out, sums, no_seed, no_seed};
   }
   // As many as `_efficient_attention_forward` takes: one for each pair of positions.
-  const lazy::Draw draw = lazy::TakeDraw(static_cast<uint64_t>(query.size(0) * query.size(1) * query.size(2) * key.size(2)));
+  const lazy::PhiloxDraw draw = lazy::TakeDraw(static_cast<uint64_t>(query.size(0) * query.size(1) * query.size(2) * key.size(2)));
   const auto [out, sums, kept] = Record(query, key, value, bias, AttentionForm::kEfficient, keeps_sums, is_causal, scale, dropout,
                                         draw.seed, draw.offset);
   return {out, sums, SeedOf(draw), kept};
