@@ -20,6 +20,13 @@ std::vector<int> CountReaders(const ir::Graph& graph) {
   return readers;
 }
 
+// A view, or a conversion to more bytes, which is made where it is read.
+bool LiesAsItsInput(const ir::Graph& graph, ir::Value v) {
+  const ir::Node& node = graph.node(v);
+  if (node.op != ir::Op::kCast) return ir::Info(node.op).kind == ir::Kind::kView;
+  return ir::SizeBytes(graph.type(node.inputs[0]).dtype) <= ir::SizeBytes(node.type.dtype);
+}
+
 }  // namespace
 
 double TypicalBytes(const ir::Type& type, const CompileOptions& options) {
@@ -39,7 +46,7 @@ Lifetimes MakeLifetimes(const ir::Graph& graph, const CompileOptions& options) {
     for (size_t k = 0; k < node.inputs.size(); ++k) {
       ir::Value input = node.inputs[k];
       if (std::find(node.inputs.begin(), node.inputs.begin() + k, input) != node.inputs.begin() + k) continue;
-      while (readers[input] == 1 && ir::Info(graph.node(input).op).kind == ir::Kind::kView) input = graph.node(input).inputs[0];
+      while (readers[input] == 1 && LiesAsItsInput(graph, input)) input = graph.node(input).inputs[0];
       const bool is_stored = ir::Info(graph.node(input).op).kind != ir::Kind::kLeaf;
       if (readers[input] == 1 && is_stored) ending += lifetimes.bytes[input];
     }

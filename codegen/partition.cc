@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_map.h"
 #include "base/check.h"
 #include "base/pace.h"
 #include "codegen/dependencies.h"
@@ -69,12 +70,18 @@ class Partitioner {
     int previous = -1;
     for (size_t v = 0; v < graph_.nodes.size(); ++v) {
       if (ir::Info(graph_.nodes[v].op).kind == ir::Kind::kMatmul)
-        unit_[v] = dependencies_.AddUnit();
+        unit_[v] = AddCallUnit(v);
       if (graph_.nodes[v].op != ir::Op::kCall) continue;
-      unit_[v] = dependencies_.AddUnit();
+      unit_[v] = AddCallUnit(v);
       if (previous >= 0) dependencies_.AddEdge(previous, unit_[v]);
       previous = unit_[v];
     }
+  }
+
+  int AddCallUnit(size_t v) {
+    const int unit = dependencies_.AddUnit();
+    call_of_unit_[unit] = static_cast<ir::Value>(v);
+    return unit;
   }
 
   void Visit(ir::Value v) {
@@ -186,7 +193,7 @@ class Partitioner {
   // Gradients that are summed up over many calls, say: computed in the reader's group, which runs
   // later, the sum would keep all that it is made from until then.
   bool HoldsMemory(ir::Value v, int group) const {
-    return lifetimes_.calls_before[LastRoot(group)] > lifetimes_.calls_before[v] &&
+    return CallsBefore(group) > lifetimes_.calls_before[v] &&
            lifetimes_.bytes_ending[v] > lifetimes_.bytes[v] + kFewBytes;
   }
 
@@ -262,6 +269,18 @@ class Partitioner {
       }
     }
     return true;
+  }
+
+  // The group runs when the program has come to its last root, or before a call that reads one of them.
+  int CallsBefore(int group) const {
+    int calls = lifetimes_.calls_before[LastRoot(group)];
+    for (const Group::Root& root : result_.groups[group].roots) {
+      for (const int unit : readers_[root.value].units) {
+        const auto call = call_of_unit_.find(unit);
+        if (call != call_of_unit_.end()) calls = std::min(calls, lifetimes_.calls_before[call->second]);
+      }
+    }
+    return calls;
   }
 
   // The group runs when the program has come to this value.
@@ -529,6 +548,7 @@ class Partitioner {
   std::vector<Readers> readers_;
   std::vector<absl::InlinedVector<ir::Value, 1>> share_sums_;  // of each value, that are read
   std::vector<int> unit_;                                      // of each call and matmul
+  absl::flat_hash_map<int, ir::Value> call_of_unit_;           // and back
   std::vector<int> group_units_;                               // of each group
 };
 

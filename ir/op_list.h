@@ -21,7 +21,7 @@
 //   Traits     bit set: kCommutes, kTranscendental (<= 2 ulp instead of exact), kNone
 //
 // 16-bit floats are computed in f32 and rounded by the `cast` that follows; lowering puts these
-// casts in.
+// casts in. Products alone take and give them: a library's operands lie in memory as they are.
 // clang-format off
 #ifndef TORCH_LAZY_OP_LIST
 #define TORCH_LAZY_OP_LIST(X)                                                                                   \
@@ -108,9 +108,9 @@
   /* several values in one */                                                                                    \
   X(Concat, "concat", kConcat, -1, kSame, kNone)     /* along attr dim, in order; at least one */               \
   X(Stack, "stack", kConcat, -1, kSame, kNone)       /* along a new dim, attr dim, of their number */              \
-  /* products; f32 and f64 */                                                                                   \
+  /* products of floats; 16-bit ones are summed up in f32 and rounded once */                                   \
   X(Matmul, "matmul", kMatmul, 2, kSame, kNone)      /* [m, k] by [k, n]; both with a batch dim in front, or neither */ \
-  X(MatmulSum, "matmul_sum", kMatmul, 2, kSame, kNone) /* [b, m, k] by [b, k, n], summed over b */                  \
+  X(MatmulSum, "matmul_sum", kMatmul, 2, kSame, kNone) /* [b, m, k] by [b, k, n], summed over b; f32, f64 */        \
   /* calls */                                                                                                   \
   X(Call, "call", kCall, -1, kAny, kNone)            /* attr callee (text), index (record), inout; result 0 is itself */ \
   X(Result, "result", kCall, 1, kAny, kNone)         /* result attr index (>= 1) of a call */

@@ -270,12 +270,11 @@ absl::Status VerifyStack(const Graph& graph, const Node& node) {
   return absl::OkStatus();
 }
 
-bool IsMultiplied(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF64; }
-
+// Not of 16-bit floats: libraries would round after each batch.
 absl::Status VerifyMatmulSum(const Graph& graph, const Node& node) {
   const Type& x = graph.type(node.inputs[0]);
   const Type& y = graph.type(node.inputs[1]);
-  const bool fits = IsMultiplied(x.dtype) && x.rank() == 3 && y.rank() == 3 &&
+  const bool fits = IsFloat(x.dtype) && !IsHalf(x.dtype) && x.rank() == 3 && y.rank() == 3 &&
                     x.dtype == y.dtype && x.dims[0] == y.dims[0] && x.dims[2] == y.dims[1];
   if (fits && node.type == Type{x.dtype, {x.dims[1], y.dims[2]}}) return absl::OkStatus();
   return Bad(node, x.ToString(), " by ", y.ToString(), " does not give ", node.type.ToString());
@@ -285,7 +284,7 @@ absl::Status VerifyMatmul(const Graph& graph, const Node& node) {
   const Type& x = graph.type(node.inputs[0]);
   const Type& y = graph.type(node.inputs[1]);
   const int rank = node.type.rank();
-  const bool fits = IsMultiplied(node.type.dtype) && x.dtype == node.type.dtype && y.dtype == node.type.dtype &&
+  const bool fits = IsFloat(node.type.dtype) && x.dtype == node.type.dtype && y.dtype == node.type.dtype &&
                     (rank == 2 || rank == 3) && x.rank() == rank && y.rank() == rank &&
                     x.dims[rank - 1] == y.dims[rank - 2] && node.type.dims[rank - 2] == x.dims[rank - 2] &&
                     node.type.dims[rank - 1] == y.dims[rank - 1] &&

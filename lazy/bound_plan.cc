@@ -38,7 +38,13 @@ double NumberOf(const at::Tensor& tensor, bool integer) {
   return integer ? std::bit_cast<double>(number.toLong()) : number.toDouble();
 }
 
-at::ScalarType ScalarTypeOf(ir::DType dtype) { return dtype == ir::DType::kF64 ? at::kDouble : at::kFloat; }
+// Of what is multiplied.
+at::ScalarType ScalarTypeOf(ir::DType dtype) {
+  LAZY_CHECK(ir::IsFloat(dtype), "matmul: no products of ", ir::Name(dtype));
+  if (dtype == ir::DType::kF16) return at::kHalf;
+  if (dtype == ir::DType::kBF16) return at::kBFloat16;
+  return dtype == ir::DType::kF64 ? at::kDouble : at::kFloat;
+}
 
 }  // namespace
 

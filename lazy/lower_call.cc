@@ -3,6 +3,7 @@
 
 #include <bit>
 
+#include "backends/registry.h"
 #include "base/check.h"
 #include "lazy/lowering.h"
 #include "lazy/result_types.h"
@@ -60,6 +61,7 @@ class CallLowering final : public Lowering {
   }
 
   ir::Builder& b() override { return writer_.builder(); }
+  bool IsForCuda() const override { return backends::Get().target() == codegen::Target::kCuda; }
   int num_args() const override { return static_cast<int>(call_.op->args.size()); }
 
   bool IsNone(int arg) const override {

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of matrices, and what linear layers make of them. Other types than f32 and f64 are ATen's.
+// Products of matrices, and what linear layers make of them. Integers and complex numbers are ATen's.
+//
+// 16-bit floats are multiplied by one library call where ATen's is cuBLAS, which sums up in f32 and rounds once. What it adds
+// or scales before it rounds (a bias, say) stays ATen's call: rounded in between, it would not be eager's. On the CPU all
+// of them do, where ATen chooses among libraries by more than the operands.
 #include "device/aten/rows.h"
 #include "lazy/lowering.h"
 
@@ -11,8 +15,10 @@ using ir::Value;
 
 bool IsMultiplied(lazy::Lowering& call, int arg) {
   const DType dtype = call.b().dtype(call.Tensor(arg));
-  return dtype == DType::kF32 || dtype == DType::kF64;
+  return ir::IsFloat(dtype) && (!ir::IsHalf(dtype) || call.IsForCuda());
 }
+
+bool IsHalf(lazy::Lowering& call, int arg) { return ir::IsHalf(call.b().dtype(call.Tensor(arg))); }
 
 Value Transposed(lazy::Lowering& call, Value x) { return call.b().Permute(x, {1, 0}); }
 
@@ -37,6 +43,7 @@ bool AddProduct(lazy::Lowering& call) {
   ir::Builder& b = call.b();
   if (!IsMultiplied(call, 1)) return false;
   const double beta = call.StructuralNumber(3), alpha = call.StructuralNumber(4);
+  if (IsHalf(call, 1) && (beta != 0 || alpha != 1)) return false;
   Value sum = b.Matmul(call.Tensor(1), call.Tensor(2));
   if (alpha != 1) sum = b.Mul(sum, b.Like(sum, alpha));
   if (beta != 0) {
@@ -52,6 +59,7 @@ bool AddProduct(lazy::Lowering& call) {
 bool Linear(lazy::Lowering& call) {
   ir::Builder& b = call.b();
   if (!IsMultiplied(call, 0) || b.rank(call.Tensor(1)) != 2) return false;
+  if (IsHalf(call, 0) && !call.IsNone(2)) return false;
   Value y = b.Matmul(AsRows(call, 0), Transposed(call, call.Tensor(1)));
   if (!call.IsNone(2)) y = b.Add(b.BroadcastTo(call.Tensor(2), b.dims(y)), y);
   call.Return(0, b.Reshape(y, call.Result(0).dims));
@@ -65,7 +73,9 @@ bool LinearBackward(lazy::Lowering& call) {
   const Value x = AsRows(call, 0), gradient = AsRows(call, 1);
   if (call.Wanted(0)) call.Return(0, b.Reshape(b.Matmul(gradient, call.Tensor(2)), b.dims(call.Tensor(0))));
   if (call.Wanted(1)) call.Return(1, b.Matmul(Transposed(call, gradient), x));
-  if (call.Wanted(2)) call.Return(2, b.Sum(gradient, {0}, /*keepdim=*/false));
+  if (!call.Wanted(2)) return true;
+  const DType summed = IsHalf(call, 1) ? DType::kF32 : b.dtype(gradient);
+  call.Return(2, b.Sum(b.Cast(gradient, summed), {0}, /*keepdim=*/false));
   return true;
 }
 

@@ -54,11 +54,27 @@ bool Holds(DType to, DType from) {
   return SizeBytes(to) > SizeBytes(from);
 }
 
+// cast(view(cast(x, U)), V) -> view(x) where x is of V and U holds it, for any number of views.
+Value CastBack(const Match& m) {
+  absl::InlinedVector<Value, 2> views;
+  Value v = m.in(0);
+  for (; Info(m.b.graph().node(v).op).kind == Kind::kView; v = m.b.graph().node(v).inputs[0]) views.push_back(v);
+  Value x = m.Inside(v, Op::kCast);
+  if (x == kNoValue || m.b.dtype(x) != m.node.type.dtype || !Holds(m.b.dtype(v), m.b.dtype(x))) return kNoValue;
+  for (; !views.empty(); views.pop_back()) {
+    Node view = m.b.graph().node(views.back());
+    view.inputs[0] = x;
+    view.type.dtype = m.node.type.dtype;
+    x = m.b.Append(std::move(view));
+  }
+  return x;
+}
+
 // cast(cast(x, U), V) -> cast(x, V) where U holds every x: the same number is converted.
 Value Cast(const Match& m) {
   const Value x = m.Inside(m.in(0), Op::kCast);
-  if (x == kNoValue || !Holds(m.b.dtype(m.in(0)), m.b.dtype(x))) return kNoValue;
-  return m.b.Cast(x, m.node.type.dtype);
+  if (x == kNoValue) return CastBack(m);
+  return Holds(m.b.dtype(m.in(0)), m.b.dtype(x)) ? m.b.Cast(x, m.node.type.dtype) : kNoValue;
 }
 
 Value Neg(const Match& m) { return m.Inside(m.in(0), Op::kNeg); }  // -(-x) flips a bit twice

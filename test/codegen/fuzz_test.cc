@@ -194,9 +194,14 @@ class GraphMaker {
     const Value y = b_ir_.Permute(Like(x), rank == 2 ? ir::Ints{1, 0} : ir::Ints{0, 2, 1});
     const bool sums = rank == 3 && Pick(2) == 0;
     const Value left = Pick(2) == 0 ? x : y, right = left == x ? y : x;
-    const Value product = sums ? b_ir_.MatmulSum(left, right) : b_ir_.Matmul(left, Shared(right));
+    const Value product = sums ? b_ir_.MatmulSum(left, right) : Pick(3) == 0 ? OfHalves(left, right) : b_ir_.Matmul(left, Shared(right));
     values_.push_back(product);
     values_.push_back(b_ir_.Unary(Op::kTanh, b_ir_.Mul(product, b_ir_.Like(product, 0.01))));
+  }
+
+  Value OfHalves(Value x, Value y) {
+    const DType half = Pick(2) != 0 ? DType::kBF16 : DType::kF16;
+    return b_ir_.Cast(b_ir_.Matmul(b_ir_.Cast(x, half), Shared(b_ir_.Cast(y, half))), DType::kF32);
   }
 
   // Of a batch, sometimes the first one for all.

@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "ir/parse.h"
 #include "ir/print.h"
+#include "ir/round.h"
 
 namespace torch_lazy::codegen {
 namespace {
@@ -110,19 +111,24 @@ class PlanRun {
     return memory_[matrix.buffer].data() + element * ir::SizeBytes(dtype);
   }
 
-  // f32 only, element by element: a result that lies where an operand does comes out wrong.
+  // Element by element: a result that lies where an operand does comes out wrong.
   void Multiply(const Step& step) {
-    ASSERT_EQ(step.dtype, ir::DType::kF32);
+    ASSERT_TRUE(step.dtype == ir::DType::kF32 || ir::IsHalf(step.dtype));
     std::vector<int64_t> sizes;
     for (const Monomial& size : step.sizes)
       sizes.push_back(Polynomial(size).Value(inputs_->symbols));
     const bool has_batch = sizes.size() == 4;
     const int64_t batches = has_batch ? sizes[0] : 1, rows = sizes[has_batch],
                   inner = sizes[has_batch + 1], columns = sizes[has_batch + 2];
-    const auto number = [&](const BoundMatrix& matrix, int64_t b, int64_t i, int64_t j) -> float& {
+    const auto at = [&](const BoundMatrix& matrix, int64_t b, int64_t i, int64_t j) {
       std::vector<int64_t> index = {i, j};
       if (matrix.strides.size() == 3) index.insert(index.begin(), b);
-      return *reinterpret_cast<float*>(At(matrix, step.dtype, index));
+      return At(matrix, step.dtype, index);
+    };
+    const auto number = [&](const BoundMatrix& matrix, int64_t b, int64_t i, int64_t j) -> double {
+      const char* const place = at(matrix, b, i, j);
+      if (!ir::IsHalf(step.dtype)) return *reinterpret_cast<const float*>(place);
+      return ir::FromHalfBits(step.dtype, *reinterpret_cast<const uint16_t*>(place));
     };
     const int64_t results = step.sums ? 1 : batches, terms = step.sums ? batches : 1;
     for (int64_t r = 0; r < results; ++r) {
@@ -131,9 +137,9 @@ class PlanRun {
           double sum = 0;
           for (int64_t b = r; b < r + terms; ++b) {
             for (int64_t p = 0; p < inner; ++p)
-              sum += static_cast<double>(number(step.x, b, i, p)) * number(step.y, b, p, j);
+              sum += number(step.x, b, i, p) * number(step.y, b, p, j);
           }
-          number(step.result, r, i, j) = static_cast<float>(sum);
+          ir::ToBytes(ir::MakeFloats(step.dtype, {}, {sum}), at(step.result, r, i, j));
         }
       }
     }

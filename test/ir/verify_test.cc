@@ -61,6 +61,13 @@ INSTANTIATE_TEST_SUITE_P(
                 "take: f32[2, 3] along dim 0 does not give f32[4]"},
         BadNode{"%0 = take %i, %b {dim=0} : i64[4]",
                 "take: the index is bool[4], the result i64[4]"},
+        BadNode{"%0 = cast %n : bf16[2, 3] %1 = permute %n {dims=[1, 0]} : f32[3, 2] %2 = matmul %0, %1 : bf16[2, 2]",
+                "matmul: bf16[2, 3] by f32[3, 2] does not give bf16[2, 2]"},
+        BadNode{"%0 = cast %n : bf16[2, 3] %1 = permute %0 {dims=[1, 0]} : bf16[3, 2] %2 = matmul %0, %1 : f32[2, 2]",
+                "matmul: bf16[2, 3] by bf16[3, 2] does not give f32[2, 2]"},
+        BadNode{"%0 = cast %n : f16[2, 3] %1 = reshape %0 : f16[1, 2, 3] %2 = permute %1 {dims=[0, 2, 1]} : f16[1, 3, 2] "
+                "%3 = matmul_sum %1, %2 : f16[2, 2]",
+                "matmul_sum: f16[1, 2, 3] by f16[1, 3, 2] does not give f16[2, 2]"},
         BadNode{"%0 = call %i {callee=\"f\", index=0, inout=[1], may_fail=false} : i64[4]",
                 "call: there is no operand 1"},
         BadNode{"%0 = result %i {index=1} : i64[4]", "result: its operand is no call"},
