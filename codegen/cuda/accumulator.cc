@@ -54,6 +54,7 @@ void Accumulator::Declare() {
 void Accumulator::BeginBlock() {
   if (block_type_ == type_) return;
   step_to_ = name_ + "_block";
+  in_block_ = true;
   text_.Line(absl::StrCat(block_type_, " ", step_to_, " = 0;"));
 }
 
@@ -69,7 +70,8 @@ void Accumulator::Step(const std::string& index, const std::string& in) {
 }
 
 void Accumulator::EndBlock() {
-  if (block_type_ == type_) return;
+  if (!in_block_) return;
+  in_block_ = false;
   text_.Line(Combined(step_to_, ""));
 }
 
@@ -78,6 +80,10 @@ void Accumulator::FoldFromLane(const std::string& distance) {
     return absl::StrCat("__shfl_down_sync(", kAllLanes, ", ", x, ", ", distance, ")");
   };
   const std::string value = name_ + "_other", at = name_ + "_other_at";
+  if (in_block_) {
+    text_.Line(absl::StrCat("const ", block_type_, " ", value, " = ", other(step_to_), ";"));
+    return text_.Line(absl::StrCat(step_to_, " = ", Substitute(fold_.combine, {step_to_, value}), ";"));
+  }
   text_.Line(absl::StrCat("const ", type_, " ", value, " = ", other(name_), ";"));
   if (is_index_) text_.Line(absl::StrCat("const long ", at, " = ", other(name_ + "_at"), ";"));
   text_.Line(Combined(value, at));
@@ -132,6 +138,7 @@ void CombineLanes(std::vector<Accumulator>& accumulators, int lanes, KernelText*
 void CombineGroup(std::vector<Accumulator>& accumulators, int threads, KernelText* text) {
   if (accumulators.empty()) return;
   CombineLanes(accumulators, 32, text);
+  for (Accumulator& accumulator : accumulators) accumulator.EndBlock();
   if (threads > 32) {
     const int warps = threads / 32;
     for (Accumulator& accumulator : accumulators) accumulator.DeclareShared(absl::StrCat(warps));

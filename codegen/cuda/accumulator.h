@@ -48,10 +48,11 @@ class Accumulator {
   Fold fold_;                      // of the others
   std::string type_, block_type_;  // in registers, such as lanes can exchange
   std::string step_to_;
+  bool in_block_ = false;
 };
 
 // The accumulators of a group, a warp or the whole block with `t` its thread, become one number
-// each, which all its threads get.
+// each, which all its threads get. Blocks that are open end where a warp's are one.
 void CombineGroup(std::vector<Accumulator>& accumulators, int threads, KernelText* text);
 
 }  // namespace torch_lazy::codegen::cuda

@@ -40,7 +40,8 @@ class RowEmitter {
     EmitBlock();
     const ir::Dims range =
         has_shares() ? ir::Dims{ir::Extent::Constant(body_.shares)} : RangeOf(loops_);
-    return Finish(text_, "rows", range, block_threads(), has_shares() ? 1 : size_.rows_per_block);
+    return Finish(text_, "rows", range, block_threads(), has_shares() ? 1 : size_.rows_per_block,
+                  size_.blocks_at_once);
   }
 
  private:
@@ -129,7 +130,6 @@ class RowEmitter {
       }
       for (Accumulator& fold : folds) fold.BeginBlock();
       EmitKeptWalk(stage, folds);
-      for (Accumulator& fold : folds) fold.EndBlock();
     } else {
       EmitWalk(stage, folds);
     }

@@ -42,11 +42,12 @@ void OpenFunction(const std::string& qualifiers, const std::string& name,
 void CloseFunction(KernelText* text) { text->Close("}"); }
 
 WrittenKernel Finish(const KernelText& text, const std::string& prefix, const ir::Dims& range,
-                     int threads, int64_t iterations_per_block) {
+                     int threads, int64_t iterations_per_block, int blocks_at_once) {
   const std::string functions =
       text.Lines({"arguments.buffers", "arguments.extents", "arguments.scalars"});
-  const std::string entries =
-      absl::StrReplaceAll(kEntries + 1, {{"THREADS", absl::StrCat(threads)}});
+  std::string bounds = absl::StrCat(threads);
+  if (blocks_at_once > 0) absl::StrAppend(&bounds, ", ", blocks_at_once);
+  const std::string entries = absl::StrReplaceAll(kEntries + 1, {{"THREADS", bounds}});
   WrittenKernel written =
       text.Written(prefix, range,
                    absl::StrCat(MathFunctionsFor(functions),

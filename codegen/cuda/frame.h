@@ -17,6 +17,6 @@ void CloseFunction(KernelText* text);
 // The kernel of the functions written so far, of which the last is KERNEL_block: it does one
 // block's work, given the block's number within its instance.
 WrittenKernel Finish(const KernelText& text, const std::string& prefix, const ir::Dims& range,
-                     int threads, int64_t iterations_per_block);
+                     int threads, int64_t iterations_per_block, int blocks_at_once = 0);
 
 }  // namespace torch_lazy::codegen::cuda

@@ -11,6 +11,7 @@ namespace {
 
 constexpr int kWarpsPerBlock = 4, kWarpsOfShare = 8;
 constexpr double kShortRow = 256, kMostOfWarp = 1024;
+constexpr double kLayer = 128;  // what layers' widths are multiples of
 constexpr double kManyRows = 4096;  // enough warps for the machine
 constexpr int kMostThreads = 1024;
 constexpr int kNumbersOfThread = 16;  // before a row gets more threads
@@ -46,6 +47,19 @@ int LiveArrays(const Body& body, const RowStages& rows) {
   return std::max(arrays, 1);
 }
 
+// A block that does a share's rows one by one has a thread for each of the columns, as far as that
+// leaves few threads without any: then it is theirs to add up.
+int ThreadsOfShare(double length, int width) {
+  int best = 256;
+  const auto lanes = [&](int threads) {
+    return std::ceil(length / (width * threads)) * width * threads;
+  };
+  for (const int threads : {512, kMostThreads}) {
+    if (lanes(threads) <= lanes(best)) best = threads;
+  }
+  return best;
+}
+
 }  // namespace
 
 RowSize RowSizeOf(const Body& body, const Loops& loops, const RowStages& rows, int width,
@@ -62,19 +76,25 @@ RowSize RowSizeOf(const Body& body, const Loops& loops, const RowStages& rows, i
   RowSize size;
   const bool has_shares = body.shares > 0;
   const bool is_short =
-      length <= kShortRow || (length <= kMostOfWarp && (has_shares || count >= kManyRows));
+      length <= kShortRow || (length <= kMostOfWarp && !has_shares && count >= kManyRows);
   if (is_short && length <= size.threads * most(size.threads)) {
     size.rows_per_block = has_shares ? kWarpsOfShare : kWarpsPerBlock;
+  } else if (has_shares) {
+    size.threads = ThreadsOfShare(length, width);
   } else {
     size.threads = 128;
     while (size.threads < kMostThreads &&
            length > size.threads * std::min(kNumbersOfThread, most(size.threads)))
       size.threads *= 2;
   }
-  // Lengths vary (of sequences, say), but hardly those of the rows that are summed up.
+  // Lengths vary (of sequences, say), but hardly those of layers, or of rows that are summed up.
   const double exact = std::ceil(length / (width * size.threads));
-  const double items = has_shares ? exact : std::exp2(std::ceil(std::log2(exact)));
+  const bool is_layer = has_shares || std::fmod(length, kLayer) == 0;
+  const double items = is_layer ? exact : std::exp2(std::ceil(std::log2(exact)));
   if (items * width <= most(size.threads)) size.items = static_cast<int>(items);
+  // What waits for other threads, or for memory, leaves the multiprocessor to other rows.
+  if (size.threads == 512 && size.items > 0 && arrays == 1) size.blocks_at_once = 3;
+  if (size.threads == kMostThreads && size.items == 0 && !has_shares) size.blocks_at_once = 2;
   return size;
 }
 

@@ -58,6 +58,17 @@ bool ClassLossBackward(lazy::Lowering& call) {
   return true;
 }
 
+// (log_probs, target, weight?, reduction, ignore_index) -> (loss, total_weight). The CPU's stays with ATen, which raises for a
+// target that is out of range; CUDA's kernels end the program there, ours give NaN.
+bool ClassLoss(lazy::Lowering& call) {
+  ClassArguments args;
+  if (!call.IsForCuda() || !ReadClassArguments(call, 0, &args)) return false;
+  const auto result = formula::NllLoss(call.b(), args.log_probs, args.target, args.weight, args.reduction, args.ignored);
+  call.Return(0, result.loss);
+  call.Return(1, result.total_weight);
+  return true;
+}
+
 constexpr lazy::Row kRows[] = {
     {"aten::mse_loss", Formula<kFloats, [](Tensor x, Tensor target, int64_t reduction) {
        return formula::MseLoss(x.builder(), x, target, As(reduction));
@@ -86,7 +97,8 @@ constexpr lazy::Row kRows[] = {
      Formula<kFloats, [](Tensor g, Tensor x, Tensor target, Weight weight, int64_t reduction) {
        return formula::BinaryCrossEntropyBackward(x.builder(), g, x, target, ValueOf(weight), As(reduction));
      }>},
-    // nll_loss_forward stays with ATen, which raises for a target that is out of range.
+    {"aten::nll_loss_forward", ClassLoss},
+    {"aten::nll_loss2d_forward", ClassLoss},
     {"aten::nll_loss_backward", ClassLossBackward},
     {"aten::nll_loss2d_backward", ClassLossBackward},
 };

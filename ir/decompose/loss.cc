@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/decompose/loss.h"
 
+#include <limits>
 #include <numeric>
 
 #include "ir/decompose/activation.h"
 #include "ir/decompose/expression.h"
+#include "ir/decompose/pick.h"
 
 namespace torch_lazy::ir::decompose {
 namespace {
@@ -129,8 +131,13 @@ NllLossResult NllLoss(Builder& b, Value log_probs, Value target, Value weight, R
                       Value ignore_index) {
   const Expression x(b, log_probs);
   const Picks picks = PicksOf(b, x, target, weight, ignore_index);
-  const Expression picked = Sum(Where(picks.hit, x, x.Number(0)), {picks.dim}, /*keepdim=*/false);
-  const Expression losses = Where(picks.valid, -picked * picks.weight, x.Number(0));
+  const Expression picked = Pick(x, picks.hit, picks.dim);
+  const Expression t(b, target);
+  const Expression classes(b, b.ExtentOf(x.dims()[picks.dim]));
+  const Expression is_class = Binary(Op::kAnd, t >= t.Number(0), t < classes);
+  const Expression loss = Where(is_class, -picked * picks.weight,
+                                x.Number(std::numeric_limits<double>::quiet_NaN()));
+  const Expression losses = Where(picks.valid, loss, x.Number(0));
   const Ints all = AllDims(losses);
   // ATen gives a total weight of 0 where it is not needed.
   if (reduction == Reduction::kNone) return {losses, x.Number(0)};

@@ -29,7 +29,7 @@ Value BinaryCrossEntropyWithLogits(Builder& b, Value x, Value target, Value weig
 
 // log_probs is [classes] or [batch, classes, ...]; target, i64, lacks the classes' dim. `weight`
 // ([classes]) may be kNoValue. `ignore_index` is i64. A target that is neither a class nor ignored
-// counts as ignored in the loss: whoever lowers must raise eager's error.
+// gives NaN, and has no gradient.
 struct NllLossResult {
   Value loss;
   Value total_weight;  // rank 0
