@@ -5,9 +5,28 @@
 
 namespace torch_lazy::codegen {
 
+namespace {
+
+std::vector<bool> FindOperands(const ir::Graph& graph) {
+  std::vector<bool> is_operand(graph.nodes.size());
+  for (const ir::Node& node : graph.nodes) {
+    const ir::Kind kind = ir::Info(node.op).kind;
+    if (kind != ir::Kind::kCall && kind != ir::Kind::kMatmul) continue;
+    for (ir::Value input : node.inputs) {
+      while (ir::Info(graph.node(input).op).kind == ir::Kind::kView)
+        input = graph.node(input).inputs[0];
+      is_operand[input] = true;
+    }
+  }
+  return is_operand;
+}
+
+}  // namespace
+
 LookAhead MakeLookAhead(const ir::Graph& graph) {
   constexpr int kMostOps = 1000;  // sums along a graph with many paths stay small
   LookAhead look;
+  look.is_operand = FindOperands(graph);
   look.single_ops.assign(graph.nodes.size(), 0);
   look.reduction_behind.assign(graph.nodes.size(), ir::kNoValue);
   for (ir::Value v = 0; v < static_cast<ir::Value>(graph.nodes.size()); ++v) {

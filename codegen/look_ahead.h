@@ -9,6 +9,7 @@
 namespace torch_lazy::codegen {
 
 struct LookAhead {
+  std::vector<bool> is_operand;  // of a call or a product, perhaps as a view: it lies in memory
   std::vector<int> single_ops;  // of a pointwise single number: the ops it takes; else 0
   std::vector<ir::Value>
       reduction_behind;  // the last reduction that a node was derived from by pointwise ops

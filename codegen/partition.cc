@@ -241,7 +241,8 @@ class Partitioner {
       for (const ir::Value input : graph_.node(values[k]).inputs) {
         const ir::Node& node = graph_.node(input);
         const ir::Kind kind = ir::Info(node.op).kind;
-        const bool is_pointwise = kind == ir::Kind::kElementwise && !IsCostly(node);
+        const bool is_pointwise =
+            kind == ir::Kind::kElementwise && !IsCostly(node) && !look_.is_operand[input];
         if (kind == ir::Kind::kLeaf && node.op != ir::Op::kParam) continue;
         (is_pointwise || kind == ir::Kind::kView ? values : sources).push_back(input);
       }

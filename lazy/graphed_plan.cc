@@ -159,7 +159,7 @@ bool GraphedPlan::Run(Trace* trace) {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock() || refused_) return false;
   if (graph_ != nullptr) {
-    const bool stays = LieAlike(draws_, DrawsOf(*trace)) && std::all_of(params_.begin(), params_.end(), [&](const Param& param) {
+    const bool stays = thread_ == std::this_thread::get_id() && LieAlike(draws_, DrawsOf(*trace)) && std::all_of(params_.begin(), params_.end(), [&](const Param& param) {
       const void* const address = AddressOf(trace->slots[param.slot].content);
       return address == param.address || (param.moves && address != nullptr);
     });
@@ -186,6 +186,7 @@ bool GraphedPlan::Run(Trace* trace) {
 }
 
 bool GraphedPlan::Capture(Trace* trace) {
+  thread_ = std::this_thread::get_id();
   numbers_of_calls_ = NumbersOfCalls(*trace);
   for (const c10::IValue& number : numbers_of_calls_) {
     if (!IsSame(number, number)) return Refuse("a call takes a number from the host's memory"), false;

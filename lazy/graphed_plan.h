@@ -7,7 +7,8 @@
 // - a parameter that was at one address in two runs (weights, an optimizer's state) is read and written there, and is asked
 //   for its address at each replay. One that was not, or is not, is copied to a home that the graph keeps, and back if it is
 //   written, and the plan is captured anew;
-// - a result lies in a home (graph_home.h), and so does what fills a storage without memory;
+// - a result lies in a home (graph_home.h), and so does what fills a storage without memory. A replay moves what is still there
+//   elsewhere, which only the thread may do that uses it: for another thread the plan is captured anew;
 // - numbers, and the tables of launches of many kernels, lie in memory that the graph's kernels read;
 // - random numbers are those of a seed and an offset (draw.h), which a replay sets for the whole graph.
 // What cannot be captured (a call that waits, numbers among the arguments of ATen's calls that change) goes on by single
@@ -16,6 +17,7 @@
 
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "backends/backend.h"
@@ -77,7 +79,8 @@ class GraphedPlan {
   int runs_ = 0;
   int moves_ = 0;  // how often addresses changed after a capture
   bool refused_ = false;
-  int64_t stream_ = 0;  // of the last replay
+  int64_t stream_ = 0;      // of the last replay
+  std::thread::id thread_;  // whose results lie in the homes
   void* graph_ = nullptr;
   std::unique_ptr<backends::LaunchRecord> record_;
   std::vector<c10::IValue> numbers_of_calls_;  // as captured

@@ -68,15 +68,20 @@ class RowEmitter {
         is_kept ? "template <int V, int kItems> " : "", is_kept ? "KERNEL_kept" : "KERNEL_walked",
         has_shares() ? "const long share, const int thread" : "const long r, const int t", &text_);
     text_.Line(absl::StrCat("const long length = ", Length(), ";"));
-    if (has_shares()) shares.Open();
+    if (has_shares()) shares.Open(FoldsRows());
     PlaceAddresses(PlaceLoops(loops_.outer, 'i', "r", &text_), &text_);
     if (walks_vectors()) access_.PlaceVectorsInRow("length");
     for (size_t stage = 0; stage < rows_.stages.size(); ++stage) {
       DefineRowNumbers(static_cast<int>(stage));
       EmitStage(rows_.stages[stage]);
     }
-    if (has_shares()) shares.Close();
+    if (has_shares()) shares.Close(FoldsRows());
     CloseFunction(&text_);
+  }
+
+  bool FoldsRows() const {
+    return std::any_of(rows_.stages.begin(), rows_.stages.end(),
+                       [](const RowStage& stage) { return !stage.reductions.empty(); });
   }
 
   std::string Length() {

@@ -49,7 +49,7 @@ void RowShares::ForEachColumn(const std::string& columns, StatementOf statement_
   text_.Close("}");
 }
 
-void RowShares::Open() {
+void RowShares::Open(bool folds_rows) {
   Monomial rows;
   for (const Loop& loop : loops_.outer) rows = rows * loop.extent;
   const bool has_groups = way_.groups() > 1;
@@ -71,7 +71,12 @@ void RowShares::Open() {
   } else {
     ForEachOwned([](const Store& store) { return SumsOf(store) + "[j] = 0;"; });
   }
-  text_.Open(absl::StrCat("for (long step = first; step < last; step += ", way_.groups(), ") {"));
+  const int rows_in_float = kRowsInFloat * way_.groups();
+  text_.Open(absl::StrCat("for (long block = first; block < last; block += ", rows_in_float, ") {"));
+  text_.Line(absl::StrCat("const long end = last - block < ", rows_in_float, " ? last : block + ",
+                          rows_in_float, ";"));
+  if (way_.is_kept && !folds_rows) text_.Line("#pragma unroll 4");
+  text_.Open(absl::StrCat("for (long step = block; step < end; step += ", way_.groups(), ") {"));
   text_.Line(has_groups ? absl::StrCat("const long r = step + thread / ", way_.threads, ";")
                         : "const long r = step;");
   if (has_groups) text_.Open("if (r < last) {");
@@ -83,12 +88,13 @@ void RowShares::Step(const Store& store) {
                           text_.name(body_.expressions[store.expression].arguments[0]), ";"));
 }
 
-void RowShares::Close() {
+void RowShares::Close(bool folds_rows) {
   const bool has_groups = way_.groups() > 1;
   if (has_groups) text_.Close("}");
-  if (way_.is_kept) AddUp();
   // A row's numbers in shared memory are read before the next row's are written.
-  if (!way_.is_warp()) text_.Line("__syncthreads();");
+  if (!way_.is_warp() && (folds_rows || !way_.is_kept)) text_.Line("__syncthreads();");
+  text_.Close("}");
+  if (way_.is_kept) AddUp();
   text_.Close("}");
   if (!has_groups) return;
   text_.Line("__syncthreads();");
@@ -100,8 +106,6 @@ void RowShares::Close() {
 // Now and then, and in the end.
 void RowShares::AddUp() {
   const bool has_groups = way_.groups() > 1;
-  text_.Open(absl::StrCat("if ((step - first) / ", way_.groups(), " % ", kRowsInFloat,
-                          " == ", kRowsInFloat - 1, " || step + ", way_.groups(), " >= last) {"));
   if (has_groups) {
     text_.Open(absl::StrCat("for (int turn = 0; turn < ", way_.groups(), "; ++turn) {"));
     text_.Line("__syncthreads();");
@@ -112,7 +116,6 @@ void RowShares::AddUp() {
                         ", ", SumOf(store), " = 0;");
   });
   if (has_groups) text_.Close("}");
-  text_.Close("}");
 }
 
 }  // namespace torch_lazy::codegen::cuda

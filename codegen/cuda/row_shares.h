@@ -27,9 +27,11 @@ class RowShares {
   RowShares(const Body& body, const Loops& loops, const RowWay& way, KernelText* text)
       : body_(body), loops_(loops), way_(way), text_(*text) {}
 
-  void Open();  // the loop over the rows `r`, of which thread `t` of a group does its part
+  // The loop over the rows `r`, of which thread `t` of a group does its part. `folds_rows`: its
+  // threads wait for each other.
+  void Open(bool folds_rows);
   void Step(const Store& store);  // adds an element up
-  void Close();
+  void Close(bool folds_rows);
 
  private:
   template <typename Function>
