@@ -12,17 +12,15 @@
 #include "codegen/look_ahead.h"
 #include "codegen/matrix.h"
 #include "codegen/op_cost.h"
+#include "codegen/readers.h"
 #include "codegen/reduction_fit.h"
+#include "codegen/sources.h"
 
 namespace torch_lazy::codegen {
 namespace {
 
 constexpr size_t kMostComputed = 96;  // nodes in a group: larger kernels lack registers
 constexpr int kMostMaps = 2;          // at which one node is computed in one group
-constexpr size_t kMostReaders = 3;  // groups that compute a cheap node again instead of loading it
-constexpr size_t kMostSearched = 16;        // values looked at for what a group reads
-constexpr size_t kMostReadersOfParam = 64;  // the same, of a parameter: to store it saves no loads
-constexpr int kMostSingle = 16;             // ops on single numbers that each reader does again
 constexpr int kMostBroadcast = 3;  // ops in a row computed again for what they are broadcast over
 
 class Partitioner {
@@ -53,18 +51,6 @@ class Partitioner {
   }
 
  private:
-  // Who needs a value: groups, at a map, and units that need it in memory.
-  struct Readers {
-    struct InGroup {
-      int group;
-      int map;
-      int broadcast;  // how many ops in a row are computed again and again if this one is
-    };
-    absl::InlinedVector<InGroup, 2> groups;
-    absl::InlinedVector<int, 2> units;  // calls, and groups that cannot compute it
-    bool stored = false;                // an output, or one of `units` is there
-  };
-
   // Calls keep their order: they may draw random numbers or write to what nobody here sees.
   void AddCalls() {
     int previous = -1;
@@ -160,10 +146,10 @@ class Partitioner {
         reader.broadcast = 0;
     }
     const Readers readers = readers_[v];
-    const std::vector<int> groups = GroupsOf(readers);
+    const std::vector<int> groups = readers.Groups();
     if (!readers.stored && groups.size() == 1 && HoldsMemory(v, groups[0])) return NewGroup(v);
     if (!readers.stored &&
-        (groups.size() == 1 || IsCheap(v, groups.size()) || IsHeldAnyway(v, groups) ||
+        (groups.size() == 1 || IsCheap(graph_, look_, options_.target, v, groups.size()) || IsHeldAnyway(v, groups) ||
          MovesMoreIfStored(v, groups))) {
       const bool all = std::all_of(groups.begin(), groups.end(),
                                    [&](int group) { return CanCompute(v, group); });
@@ -173,18 +159,17 @@ class Partitioner {
         return;
       }
     }
-    // Groups of nodes nearer to the start of the program have higher numbers.
     for (const int group : groups) {
       if (IsSingleResult(v) || BelongsToRows(v, group)) continue;
       if (!CanCompute(v, group) || !CanStore(v, group)) continue;
       Group before = result_.groups[group];
       if (!Fit(v, group) ||
-          !MeetsEachOnce(result_.groups[group], result_.groups[group].maps[MapIn(group, readers)],
+          !MeetsEachOnce(result_.groups[group], result_.groups[group].maps[readers.MapIn(group)],
                          graph_.type(v).dims, factors_)) {
         result_.groups[group] = std::move(before);
         continue;
       }
-      StoreIn(v, group, MapIn(group, readers));
+      StoreIn(v, group, readers.MapIn(group));
       return;
     }
     if (!JoinSibling(v)) NewGroup(v);
@@ -217,13 +202,13 @@ class Partitioner {
     if (options_.target != Target::kCuda || IsCostly(graph_.node(v)) ||
         ir::Info(graph_.node(v).op).kind != ir::Kind::kElementwise)
       return false;
-    const std::vector<ir::Value> sources = SourcesOf(v);
+    const std::vector<ir::Value> sources = SourcesOf(graph_, look_, v);
     if (sources.empty()) return false;
     double read = 0, most_read = 0, held = 0;
     for (const int group : groups) {
       double read_here = 0;
       for (const ir::Value source : sources)
-        read_here += IsReadBy(source, group) ? 0 : lifetimes_.bytes[source];
+        read_here += readers_[source].Has(group) ? 0 : lifetimes_.bytes[source];
       read += read_here;
       most_read = std::max(most_read, read_here);
       if (lifetimes_.calls_before[LastRoot(group)] != lifetimes_.calls_before[v])
@@ -233,30 +218,6 @@ class Partitioner {
     return read - most_read < num_groups * lifetimes_.bytes[v] && held <= lifetimes_.bytes[v];
   }
 
-  // What pointwise ops make it of, as far as these cost little; none if they are many.
-  std::vector<ir::Value> SourcesOf(ir::Value v) const {
-    std::vector<ir::Value> values = {v}, sources;
-    for (size_t k = 0; k < values.size(); ++k) {
-      if (values.size() > kMostSearched) return {};
-      for (const ir::Value input : graph_.node(values[k]).inputs) {
-        const ir::Node& node = graph_.node(input);
-        const ir::Kind kind = ir::Info(node.op).kind;
-        const bool is_pointwise =
-            kind == ir::Kind::kElementwise && !IsCostly(node) && !look_.is_operand[input];
-        if (kind == ir::Kind::kLeaf && node.op != ir::Op::kParam) continue;
-        (is_pointwise || kind == ir::Kind::kView ? values : sources).push_back(input);
-      }
-    }
-    std::sort(sources.begin(), sources.end());
-    sources.erase(std::unique(sources.begin(), sources.end()), sources.end());
-    return sources;
-  }
-
-  bool IsReadBy(ir::Value v, int group) const {
-    return std::any_of(readers_[v].groups.begin(), readers_[v].groups.end(),
-                       [&](const Readers::InGroup& reader) { return reader.group == group; });
-  }
-
   // True if the group reads, whether it computes `v` or not, all that pointwise ops make `v` of.
   bool ReadsInputsOf(ir::Value v, int group) const {
     std::vector<ir::Value> values = {v};
@@ -264,7 +225,7 @@ class Partitioner {
       if (k > kMostSearched) return false;
       for (const ir::Value input : graph_.node(values[k]).inputs) {
         const ir::Kind kind = ir::Info(graph_.node(input).op).kind;
-        if (IsReadBy(input, group) || kind == ir::Kind::kLeaf) continue;
+        if (readers_[input].Has(group) || kind == ir::Kind::kLeaf) continue;
         if (kind != ir::Kind::kElementwise && kind != ir::Kind::kView) return false;
         values.push_back(input);
       }
@@ -310,7 +271,7 @@ class Partitioner {
   bool JoinSibling(ir::Value v) {
     const ir::Node& node = graph_.node(v);
     if (ir::Info(node.op).kind == ir::Kind::kIndexed) return false;
-    const std::vector<int> own_readers = GroupsOf(readers_[v]);
+    const std::vector<int> own_readers = readers_[v].Groups();
     for (const ir::Value input : ReadOneForOne(graph_, v)) {
       const auto candidates = readers_[input].groups;
       for (const Readers::InGroup& candidate : candidates) {
@@ -389,37 +350,6 @@ class Partitioner {
            !IsRepeated(group, group.maps[reader.map]);
   }
 
-  std::vector<int> GroupsOf(const Readers& readers) const {
-    std::vector<int> groups;
-    for (const Readers::InGroup& reader : readers.groups) groups.push_back(reader.group);
-    std::sort(groups.begin(), groups.end(), std::greater<int>());
-    groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
-    return groups;
-  }
-
-  static int MapIn(int group, const Readers& readers) {
-    for (const Readers::InGroup& reader : readers.groups) {
-      if (reader.group == group) return reader.map;
-    }
-    return -1;
-  }
-
-  // Cheaper to compute once more than to store and load: one op on at most one input of full size.
-  bool IsCheap(ir::Value v, size_t num_groups) const {
-    const ir::Node& node = graph_.node(v);
-    if (look_.single_ops[v] > 0) return look_.single_ops[v] <= kMostSingle;
-    if (ir::Info(node.op).kind != ir::Kind::kElementwise || IsCostly(node)) return false;
-    int full = 0, params = 0;
-    for (const ir::Value input : node.inputs) {
-      const ir::Node& from = graph_.node(input);
-      const bool small = from.op == ir::Op::kExpand || ir::Info(from.op).kind == ir::Kind::kLeaf;
-      if (from.op == ir::Op::kParam || !small) ++full;
-      if (from.op == ir::Op::kParam) ++params;
-    }
-    const size_t most = options_.target == Target::kCuda ? kMostReadersOfParam : kMostReaders;
-    return full <= 1 && num_groups <= (full == params ? kMostReadersOfParam : most);
-  }
-
   bool CanCompute(ir::Value v, int group_index) const {
     const Group& group = result_.groups[group_index];
     if (group.computed.size() >= kMostComputed) return false;
@@ -436,18 +366,18 @@ class Partitioner {
   // Gives the group what the node needs, if it can.
   bool Fit(ir::Value v, int group) {
     if (ir::Info(graph_.node(v).op).kind != ir::Kind::kReduce) return true;
-    return FitReduction(graph_, factors_, options_, v, MapIn(group, readers_[v]),
+    return FitReduction(graph_, factors_, options_, v, readers_[v].MapIn(group),
                         result_.groups[group]);
   }
 
   // No other reader may have to run before the group.
   bool CanStore(ir::Value v, int group) const {
     const Readers& readers = readers_[v];
-    if (IsReadByShares(result_.groups[group], result_.groups[group].maps[MapIn(group, readers)]))
+    if (IsReadByShares(result_.groups[group], result_.groups[group].maps[readers.MapIn(group)]))
       return false;
     if (std::any_of(readers.groups.begin(), readers.groups.end(),
                     [&](const Readers::InGroup& reader) {
-                      return reader.group == group && reader.map != MapIn(group, readers);
+                      return reader.group == group && reader.map != readers.MapIn(group);
                     })) {
       return false;
     }

@@ -58,25 +58,30 @@ ir::Ints SecondStep(const ir::Graph& graph, const ir::Node& node, const CompileO
 
 // Long columns are folded in shares of the rows. Those of sums are made by a kernel that walks along
 // the rows anyway (a normalisation's gradient), or one that reads memory in order at least.
-bool WantsColumnShares(const ir::Graph& graph, const ir::Node& node,
-                       const CompileOptions& options) {
+// So many; 0: they are done as wholes.
+int64_t ColumnShares(const ir::Graph& graph, const ir::Node& node, const CompileOptions& options) {
   constexpr double kMostColumns = 8192, kMostOfBlock = 1024;
-  if (ir::ShareOf(node.op) == ir::Op::kParam) return false;
+  if (ir::ShareOf(node.op) == ir::Op::kParam) return 0;
   const ir::Dims& dims = graph.type(node.inputs[0]).dims;
-  if (node.attrs.dims.size() == dims.size()) return false;
+  if (node.attrs.dims.size() == dims.size()) return 0;
   double rows = 1, columns = 1;
   for (size_t k = 0; k < dims.size(); ++k) {
     if (IsReduced(node, static_cast<int>(k)) != (k < node.attrs.dims.size()))
-      return false;  // reduced ones come first
+      return 0;  // reduced ones come first
     (IsReduced(node, static_cast<int>(k)) ? rows : columns) *=
         TypicalSize(ProductOf({dims[k]}), options);
   }
   const Machine& machine = MachineOf(options.target);
   // Rows add up f32, and only that; a GPU's blocks walk down columns for anything.
   const bool in_rows = node.op == ir::Op::kSum && node.type.dtype == ir::DType::kF32;
-  if (!in_rows && options.target == Target::kCpu) return false;
-  return rows >= machine.many_rows && columns >= machine.few_columns &&
-         columns <= (in_rows ? kMostColumns : kMostOfBlock) && rows * columns >= kMuchWork;
+  if (!in_rows && options.target == Target::kCpu) return 0;
+  const bool has_shares = rows >= machine.many_rows && columns >= machine.few_columns &&
+                          columns <= (in_rows ? kMostColumns : kMostOfBlock) &&
+                          rows * columns >= kMuchWork;
+  if (!has_shares) return 0;
+  // A share's rows come one after the other, and on a GPU few threads do them where columns are few.
+  const bool is_narrow = options.target == Target::kCuda && columns <= kMostOfBlock && rows >= 4 * machine.many_rows;
+  return is_narrow ? 2 * machine.shares : machine.shares;
 }
 
 // A few long rows, if `reduced`, some of the node's dims, are the innermost: so many shares of
@@ -112,8 +117,8 @@ class Rewriter {
   }
 
   ir::Value Reduction(const ir::Node& node) {
-    if (WantsColumnShares(graph, node, options_))
-      return FoldOfShares(node, node.attrs.dims, MachineOf(options_.target).shares);
+    if (const int64_t shares = ColumnShares(graph, node, options_); shares > 0)
+      return FoldOfShares(node, node.attrs.dims, shares);
     const ir::Ints second = SecondStep(graph, node, options_);
     ir::Ints first;
     for (const int64_t dim : node.attrs.dims) {

@@ -48,8 +48,12 @@ int LiveArrays(const Body& body, const RowStages& rows) {
 }
 
 // A block that does a share's rows one by one has a thread for each of the columns, as far as that
-// leaves few threads without any: then it is theirs to add up.
-int ThreadsOfShare(double length, int width) {
+// leaves few threads without any: then it is theirs to add up. Threads that fold rows are a power
+// of two.
+int ThreadsOfShare(double length, int width, const RowStages& rows) {
+  const bool folds = std::any_of(rows.stages.begin(), rows.stages.end(),
+                                 [](const RowStage& stage) { return !stage.reductions.empty(); });
+  if (!folds) return static_cast<int>(std::min<double>(kMostThreads, std::ceil(length / width / 32) * 32));
   int best = 256;
   const auto lanes = [&](int threads) {
     return std::ceil(length / (width * threads)) * width * threads;
@@ -80,7 +84,7 @@ RowSize RowSizeOf(const Body& body, const Loops& loops, const RowStages& rows, i
   if (is_short && length <= size.threads * most(size.threads)) {
     size.rows_per_block = has_shares ? kWarpsOfShare : kWarpsPerBlock;
   } else if (has_shares) {
-    size.threads = ThreadsOfShare(length, width);
+    size.threads = ThreadsOfShare(length, width, rows);
   } else {
     size.threads = 128;
     while (size.threads < kMostThreads &&
