@@ -20,9 +20,9 @@ namespace torch_lazy::codegen {
 namespace {
 
 constexpr size_t kMostComputed = 96;  // nodes in a group: larger kernels lack registers
-constexpr int kMostMaps = 2;          // at which one node is computed in one group
+constexpr size_t kMostStored = 6;     // by a GPU's map
+constexpr int kMostMaps = 2;  // at which one node is computed in one group
 constexpr int kMostBroadcast = 3;  // ops in a row computed again for what they are broadcast over
-
 class Partitioner {
  public:
   Partitioner(const GraphWithCopies& graph, const Concats& concats, const Factors& factors,
@@ -161,7 +161,7 @@ class Partitioner {
     }
     for (const int group : groups) {
       if (IsSingleResult(v) || BelongsToRows(v, group)) continue;
-      if (!CanCompute(v, group) || !CanStore(v, group)) continue;
+      if (IsFull(result_.groups[group]) || !CanCompute(v, group) || !CanStore(v, group)) continue;
       Group before = result_.groups[group];
       if (!Fit(v, group) ||
           !MeetsEachOnce(result_.groups[group], result_.groups[group].maps[readers.MapIn(group)],
@@ -266,6 +266,13 @@ class Partitioner {
     return ir::Info(node.op).kind == ir::Kind::kReduce && factors_.Of(node.type.dims).empty();
   }
 
+  // Of many results a GPU's kernel has few threads at once.
+  bool IsFull(const Group& group) const {
+    const bool is_wide = options_.target == Target::kCuda && group.shape == Group::Shape::kMap &&
+                         group.roots.size() >= kMostStored;
+    return is_wide || group.computed.size() >= kMostComputed;
+  }
+
   // A group that reads what the node reads, at the same places, can compute it at little cost,
   // though neither needs the other: the sums of a gradient and of its product with something, say.
   bool JoinSibling(ir::Value v) {
@@ -278,7 +285,7 @@ class Partitioner {
         const bool is_reader =
             std::find(own_readers.begin(), own_readers.end(), candidate.group) != own_readers.end();
         Group& group = result_.groups[candidate.group];
-        if (is_reader || group.computed.size() >= kMostComputed) continue;
+        if (is_reader || IsFull(group)) continue;
         const std::optional<IndexMap> map = MapOverSameLoops(graph_, factors_, v, group);
         if (!map.has_value()) continue;
         const int id = group.Intern(*map);
