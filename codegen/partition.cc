@@ -21,8 +21,9 @@ namespace {
 
 constexpr size_t kMostComputed = 96;  // nodes in a group: larger kernels lack registers
 constexpr size_t kMostStored = 6;     // by a GPU's map
-constexpr int kMostMaps = 2;  // at which one node is computed in one group
-constexpr int kMostBroadcast = 3;  // ops in a row computed again for what they are broadcast over
+constexpr int kMostMaps = 2;          // at which one node is computed in one group
+constexpr int kMostBroadcast = 3;     // ops in a row, computed again for each place
+
 class Partitioner {
  public:
   Partitioner(const GraphWithCopies& graph, const Concats& concats, const Factors& factors,
@@ -43,10 +44,7 @@ class Partitioner {
   Partition Run() {
     AddCalls();
     for (const ir::Output& output : graph_.outputs) readers_[output.value].stored = true;
-    for (ir::Value v = static_cast<ir::Value>(graph_.nodes.size()) - 1; v >= 0; --v) {
-      Visit(v);
-      base::GiveWay();
-    }
+    for (auto v = static_cast<ir::Value>(graph_.nodes.size()); v-- > 0; base::GiveWay()) Visit(v);
     return std::move(result_);
   }
 

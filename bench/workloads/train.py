@@ -5,7 +5,7 @@
 def step_of(loss_of, optimizer, batches, variant):
     """A function of the step's number: one training step. It returns the loss, not read."""
     loss_of = variant.compile(loss_of)
-    update = variant.compile(optimizer.step)
+    update = variant.compile_update(optimizer.step)
 
     def step(index):
         optimizer.zero_grad()

@@ -15,6 +15,14 @@ from .replay import _Part
 
 _ops = torch.ops.torch_lazy
 _TENSOR = object()  # in the place of one
+_MOST_REFUSALS = 8  # of a function that cannot be replayed, before it is just called
+
+
+class _Argument:
+    """In the place of a result that is an argument."""
+
+    def __init__(self, index):
+        self.index = index
 
 
 def _is_tensor(value):
@@ -41,16 +49,27 @@ class _Graph:
         tensors = [arg for arg in args if _is_tensor(arg)]
         sizes = tuple(arg for arg in args if not _is_tensor(arg))
         part = self._parts.setdefault(sizes, _Part())
-        made = part.run(tensors)
+        made = part.run(tensors) if part.refusals < _MOST_REFUSALS else self._run(args, sizes)
         if made is None:
             made, _ = part.note(lambda: self._run(args, sizes), tensors)
+            part.refusals += bool(part.refusal())
         made = iter([_ops.to_eager(tensor) for tensor in made] if self._is_eager else made)
-        return [next(made) if result is _TENSOR else result for result in self._results[sizes]]
+        return [self._result(result, args, made) for result in self._results[sizes]]
+
+    @staticmethod
+    def _result(result, args, made):
+        if isinstance(result, _Argument):
+            return args[result.index]
+        return next(made) if result is _TENSOR else result
 
     def _run(self, args, sizes):
+        """What it makes; arguments among its results, as autograd keeps them, and sizes are noted beside."""
         results = self._graph_module(*args)
-        self._results[sizes] = [_TENSOR if _is_tensor(result) else result for result in results]
-        return [result for result in results if _is_tensor(result)]
+        places = {id(arg): _Argument(index) for index, arg in enumerate(args) if _is_tensor(arg)}
+        kinds = [places.get(id(result), _TENSOR) if _is_tensor(result) else result for result in results]
+        self._results[sizes] = kinds
+        # Autograd is around the graph, not in it: a view of a parameter is a result like any other.
+        return [result.detach() for result, kind in zip(results, kinds, strict=True) if kind is _TENSOR]
 
     def _move_to_device(self):
         """What the graph makes on the eager device, it makes on ours."""

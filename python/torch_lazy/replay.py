@@ -14,6 +14,7 @@ class _Part:
 
     def __init__(self):
         self._number = _ops.replay_new()
+        self.refusals = 0  # for who counts them
         weakref.finalize(self, _ops.replay_free, self._number)
 
     def run(self, tensors, numbers=()):
