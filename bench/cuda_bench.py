@@ -6,7 +6,7 @@
 
 Works from a kit (tools/cuda_kit.sh), without a compiler of its own. The variants of a row run in turns, in processes of
 their own, which wait for the GPU at a block's end; a row's variants, and those of the next rows, warm up beside each other.
-Milliseconds a step are medians, ratios the medians of the rounds' own ratios, above 1 where lazy is faster. Beside them: what
+Milliseconds a step are medians, ratios the medians of the rounds' own ratios, above 1 where lazy is faster. "Replayed" is torch.compile with our backend. Beside them: what
 lazy replayed and launched a step, and the speed of rows that memory bounds beside a copy's. A variant that takes longer than
 its limit is killed; a row for which no time is left is not run. Ends with 1 if any of these happened; what a variant
 printed is in bench_cuda.log in the folder, the times of all rounds in bench_cuda.json. LAZY_BENCH_EAGER=cpu LAZY_BACKEND=stand_in tries the program itself, without a GPU.
@@ -27,7 +27,7 @@ import time
 os.environ.setdefault("LAZY_BENCH_EAGER", "cuda")
 
 from catalog import Workload  # noqa: E402
-from cuda_catalog import BANDWIDTH_TARGET, COLD, COLD_MORE_S, COLD_OVER_COMPILE, WORKLOADS  # noqa: E402
+from cuda_catalog import BANDWIDTH_TARGET, REPLAYS_TARGET, COLD, COLD_MORE_S, COLD_OVER_COMPILE, WORKLOADS  # noqa: E402
 from rounds import HERE, Process, ratio  # noqa: E402
 
 sys.path.append(str(HERE.parent / "tools"))
@@ -37,6 +37,7 @@ TOGETHER = 3  # rows that warm up at a time
 ANSWER_S = 20  # that a block may take once it is warm
 COPY = Workload("a copy", "copy", 0, block=20)
 COMPILED = ["compile", "compile+graphs"]
+REPLAYED = "lazy+compile"
 
 
 def parse_arguments():
@@ -59,6 +60,7 @@ class Row:
         self.workload = workload
         self.deadline = min(deadline, time.monotonic() + workload.limit_s)
         names = ["eager", *([] if workload.is_cpp or arguments.no_compile else COMPILED), "lazy"]
+        names += [REPLAYED] if workload.replays else []
         jobs = [(name, workload, name) for name in names] + ([("copy", COPY, "eager")] if workload.arrays else [])
         self.starting = {key: pool.submit(self._warm, key, of, variant, arguments, environment) for key, of, variant in jobs}
 
@@ -129,13 +131,15 @@ def figures(workload, results):
     if compiled:
         best = min(compiled, key=lambda name: statistics.median(results[name]))
         found.append(("compile", ratio(results, "lazy", best), workload.compile_target))
+        if has(results, REPLAYED):
+            found.append(("compile, replayed", ratio(results, REPLAYED, best), REPLAYS_TARGET))
     if has(results, "copy"):
         found.append(("copy", ratio(results, "lazy", "copy") * workload.arrays / 2, BANDWIDTH_TARGET))
     return found
 
 
 def print_row(workload, results, counts):
-    cells = "".join(f"{milliseconds(results, name):>9}" for name in ["eager", *COMPILED, "lazy"])
+    cells = "".join(f"{milliseconds(results, name):>9}" for name in ["eager", *COMPILED, "lazy", REPLAYED])
     ratios = "  ".join(f"{what} {value:.2f}{'' if value >= target else ' MISSED'} (>= {target:g})"
                        for what, value, target in figures(workload, results))
     ran = "  ".join(f"{value:.3g} {name.split('_')[1]}" for name, value in counts.items())
@@ -214,7 +218,7 @@ def main():
         arguments.logs.mkdir()
         environment = kit_environment(arguments.kit, LAZY_COMPILE="sync", LAZY_CACHE_DIR=f"{folder}/lazy",
                                       TORCHINDUCTOR_CACHE_DIR=f"{folder}/inductor", TORCHINDUCTOR_COMPILE_THREADS=4, OMP_NUM_THREADS=4)
-        print(f"{'ms a step':34}{'eager':>9}{'compile':>9}{'+graphs':>9}{'lazy':>9}  times faster than; a step's replays and launches")
+        print(f"{'ms a step':34}{'eager':>9}{'compile':>9}{'+graphs':>9}{'lazy':>9}{'replayed':>9}  times faster than; a step's replays and launches")
         quick = [workload for workload in chosen if workload.is_cpp]
         results = run_rows(quick, arguments, environment, deadline)
         if is_chosen["cold"]:
