@@ -44,8 +44,8 @@ class _Graph:
         if is_eager:
             self._move_to_device()
 
-    def __call__(self, *args):
-        args = [_ops.from_eager(arg) if self._is_eager and _is_eager(arg) else arg for arg in args]
+    def __call__(self, *given):
+        args = [_ops.from_eager(arg) if self._is_eager and _is_eager(arg) else arg for arg in given]
         tensors = [arg for arg in args if _is_tensor(arg)]
         sizes = tuple(arg for arg in args if not _is_tensor(arg))
         part = self._parts.setdefault(sizes, _Part())
@@ -54,12 +54,12 @@ class _Graph:
             made, _ = part.note(lambda: self._run(args, sizes), tensors)
             part.refusals += bool(part.refusal())
         made = iter([_ops.to_eager(tensor) for tensor in made] if self._is_eager else made)
-        return [self._result(result, args, made) for result in self._results[sizes]]
+        return [self._result(result, given, made) for result in self._results[sizes]]
 
     @staticmethod
-    def _result(result, args, made):
+    def _result(result, given, made):
         if isinstance(result, _Argument):
-            return args[result.index]
+            return given[result.index]
         return next(made) if result is _TENSOR else result
 
     def _run(self, args, sizes):

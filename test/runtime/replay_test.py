@@ -326,26 +326,38 @@ def test_torch_compile_with_our_backend(device):
     assert replays() > before
 
 
-def test_both_passes_of_a_compiled_model_are_replayed():
+@pytest.mark.parametrize("device", ["lazy", "cpu"])
+def test_both_passes_of_a_compiled_model_are_replayed(device):
     """What the forward pass keeps of its arguments, and of their views, is no reason to run it again."""
     losses = {}
-    for device in "cpu", "lazy":
+    for is_compiled in False, True:
         torch.manual_seed(0)
         torch._dynamo.reset()
-        net = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 1)).to(device)
-        called = torch.compile(net, backend="lazy") if device == "lazy" else net
+        net = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 1)).to(device if is_compiled else "cpu")
+        called = torch.compile(net, backend="lazy") if is_compiled else net
         optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-        losses[device] = []
+        losses[is_compiled] = []
         for step in range(10):
             optimizer.zero_grad()
             before = replays()
-            loss = called(numbers(4, 6, seed=step).to(device)).square().mean()
+            loss = called(numbers(4, 6, seed=step).to(net[0].weight.device)).square().mean()
             loss.backward()
-            if device == "lazy" and step >= 6:
+            if is_compiled and step >= 6:
                 assert replays() - before == 2
             optimizer.step()
-            losses[device].append(loss.item())
-    torch.testing.assert_close(losses["lazy"], losses["cpu"], rtol=1e-5, atol=1e-6)
+            losses[is_compiled].append(loss.item())
+    torch.testing.assert_close(losses[True], losses[False], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("device", ["lazy", "cpu"])
+def test_a_compiled_function_may_return_its_argument(device):
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda x: (x, x * 2), backend="lazy")
+    for k in range(6):
+        x = numbers(3, seed=k).to(device)
+        same_x, double = compiled(x)
+        assert same_x is x and double.device.type == device
+        torch.testing.assert_close(double.cpu(), x.cpu() * 2)
 
 
 def test_a_graph_with_a_counter_on_the_host_is_just_called():
