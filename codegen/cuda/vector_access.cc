@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "codegen/cuda/places.h"
+#include "codegen/row_stages.h"
 #include "codegen/typical.h"
 
 namespace torch_lazy::codegen::cuda {
@@ -28,8 +29,15 @@ bool IsMultiple(const Polynomial& polynomial, int64_t of) {
 VectorAccess::VectorAccess(const Body& body, const Loop* innermost, uint64_t walked,
                            KernelText* text)
     : body_(body), innermost_(innermost), text_(*text) {
+  std::vector<bool> adds_up(body.addresses.size(), false);  // now and then
+  for (const Store& store : body.stores) adds_up[store.address] = IsShareSum(body, store);
   int64_t widest = 1;
-  for (const Address& address : body.addresses) {
+  for (size_t a = 0; a < body.addresses.size(); ++a) {
+    const Address& address = body.addresses[a];
+    if (adds_up[a]) {
+      is_contiguous_.push_back(false);
+      continue;
+    }
     if (address.slot >= 0) widest = std::max(widest, ir::SizeBytes(text->SlotType(address.slot)));
     bool contiguous = address.slot >= 0 && innermost != nullptr &&
                       address.index.CoefficientOf(innermost->variable).is_one();
