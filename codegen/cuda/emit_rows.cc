@@ -73,7 +73,7 @@ class RowEmitter {
         has_shares() ? "const long share, const int thread" : "const long r, const int t", &text_);
     text_.Line(absl::StrCat("const long length = ", Length(), ";"));
     if (has_shares()) shares.Open();
-    if (way_.rows == 1) PlaceAddresses(PlaceLoops(loops_.outer, 'i', "r", &text_), &text_);
+    if (way_.rows == 1) PlaceAddresses(PlaceLoops(loops_.outer, 'i', "r", &text_), "r", &text_);
     if (walks_vectors()) access_.PlaceVectorsInRow("length");
     for (size_t stage = 0; stage < rows_.stages.size(); ++stage) {
       way_.rows == 1 ? DefineRowNumbers(static_cast<int>(stage))
@@ -151,7 +151,7 @@ class RowEmitter {
     ForEachRow(way_.rows, &text_, [&] {
       if (way_.rows > 1) {
         shares_->PlaceRow();
-        PlaceAddresses(PlaceLoops(loops_.outer, 'i', "r", &text_), &text_);
+        PlaceAddresses(PlaceLoops(loops_.outer, 'i', "r", &text_), "r", &text_);
       }
       write();
     });
