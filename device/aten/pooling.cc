@@ -157,7 +157,9 @@ bool MaxPool2d(lazy::Lowering& call) {
     }
   };
   find_runs();
-  if (runs[0].size() * runs[1].size() > kMostPatches) {
+  const size_t num_patches = runs[0].size() * runs[1].size();
+  if (call.IsForCuda() && num_patches > 1) return false;  // a launch for each; ATen has one for all
+  if (num_patches > kMostPatches) {
     const ir::Value lowest = b.Const(b.dtype(x), -std::numeric_limits<double>::infinity());
     for (Window& w : windows) {
       x = Padded(call, x, lowest, w.dim, w.padding, w.padding, call.ExtentOf(w.input + 2 * w.padding));
