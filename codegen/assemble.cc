@@ -42,7 +42,8 @@ class Assembler {
                   cost.nanoseconds_per_iteration);
       if (!options.dump_folder.empty()) instances_.back().nodes = NodesOf(partition_.groups[g]);
     }
-    for (const std::vector<int>& step : MakeSchedule(units_, costs)) AddStep(step);
+    const std::vector<double> bytes = BytesOfTemporaries(options);
+    for (const std::vector<int>& step : MakeSchedule(units_, costs, bytes, options.target)) AddStep(step);
     AddFrees();
     for (const ir::Output& output : graph_.outputs) {
       plan_.outputs.push_back(storage_.buffer_of[partition_.StoredAs(graph_, output.value)]);
@@ -77,17 +78,27 @@ class Assembler {
   // Of the temporaries that only this unit reads; those that it writes count against it.
   double BytesFreed(const Unit& unit, const CompileOptions& options) const {
     double bytes = 0;
-    const auto is_temporary = [&](ir::Value v) {
-      return plan_.buffers[storage_.buffer_of[v]].kind == BufferSpec::Kind::kTemp;
-    };
     for (const ir::Value v : unit.reads) {
-      if (is_temporary(v) && units_.readers[v].size() == 1)
+      if (IsTemporary(v) && units_.readers[v].size() == 1)
         bytes += TypicalBytes(graph_.type(v), options);
     }
     for (const ir::Value v : unit.writes) {
-      if (is_temporary(v)) bytes -= TypicalBytes(graph_.type(v), options);
+      if (IsTemporary(v)) bytes -= TypicalBytes(graph_.type(v), options);
     }
     return bytes;
+  }
+
+  std::vector<double> BytesOfTemporaries(const CompileOptions& options) const {
+    std::vector<double> bytes(graph_.nodes.size(), 0);
+    for (size_t v = 0; v < bytes.size(); ++v) {
+      if (units_.writer[v] >= 0 && IsTemporary(static_cast<ir::Value>(v)))
+        bytes[v] = TypicalBytes(graph_.type(static_cast<ir::Value>(v)), options);
+    }
+    return bytes;
+  }
+
+  bool IsTemporary(ir::Value v) const {
+    return plan_.buffers[storage_.buffer_of[v]].kind == BufferSpec::Kind::kTemp;
   }
 
   void AddStep(const std::vector<int>& units) {

@@ -10,12 +10,22 @@
 namespace torch_lazy::codegen {
 namespace {
 
-constexpr double kCostly = 100000;
+constexpr double kNearlyFull = 0.95;
+
+// Nanoseconds on one thread of a CPU.
+double CostlyOn(Target target) { return target == Target::kCuda ? 1e6 : 1e5; }
 
 class Scheduler {
  public:
-  Scheduler(const Units& units, const std::vector<UnitCost>& costs)
-      : units_(units), costs_(costs) {}
+  Scheduler(const Units& units, const std::vector<UnitCost>& costs,
+            const std::vector<double>& bytes, Target target)
+      : units_(units), costs_(costs), bytes_(bytes), costly_(CostlyOn(target)) {
+    for (const auto& readers : units.readers) reads_left_.push_back(readers.size());
+    waits_for_end_.assign(units.units.size(), target == Target::kCuda);
+    for (size_t u = 0; u < units.units.size(); ++u) {
+      if (IsCall(static_cast<int>(u))) MarkWaitedFor(static_cast<int>(u));
+    }
+  }
 
   std::vector<std::vector<int>> Run() {
     waits_for_.assign(units_.units.size(), 0);
@@ -54,15 +64,35 @@ class Scheduler {
     const int next_call = calls_left_.empty() ? INT32_MAX : *calls_left_.begin();
     std::vector<int> step;
     for (const auto& [position, unit] : ready_groups_) {
-      if (position < next_call || costs_[unit].nanoseconds < kCostly || step.empty())
+      if (Waits(unit)) continue;
+      if (position < next_call || costs_[unit].nanoseconds < costly_ || step.empty())
         step.push_back(unit);
     }
     return step;
   }
 
+  // The unit, and all that it waits for.
+  void MarkWaitedFor(int unit) {
+    std::vector<int> units = {unit};
+    while (!units.empty()) {
+      const int next = units.back();
+      units.pop_back();
+      if (!waits_for_end_[next]) continue;
+      waits_for_end_[next] = false;
+      for (const ir::Value read : units_.units[next].reads) {
+        if (units_.writer[read] >= 0) units.push_back(units_.writer[read]);
+      }
+    }
+  }
+
+  bool Waits(int unit) const {
+    return waits_for_end_[unit] && !calls_left_.empty() && live_ < kNearlyFull * peak_;
+  }
+
   bool FreesBefore(int call_position) const {
     return std::any_of(ready_groups_.begin(), ready_groups_.end(), [&](const auto& group) {
-      return group.first < call_position && costs_[group.second].bytes_freed > kFewBytes;
+      return group.first < call_position && costs_[group.second].bytes_freed > kFewBytes &&
+             !Waits(group.second);
     });
   }
 
@@ -70,6 +100,9 @@ class Scheduler {
     const int position = units_.units[unit].position;
     (IsCall(unit) ? ready_calls_ : ready_groups_).erase({position, unit});
     if (IsCall(unit)) calls_left_.erase(position);
+    for (const ir::Value v : units_.units[unit].writes) live_ += reads_left_[v] > 0 ? bytes_[v] : 0;
+    peak_ = std::max(peak_, live_);
+    for (const ir::Value v : units_.units[unit].reads) live_ -= --reads_left_[v] == 0 ? bytes_[v] : 0;
     for (const int next : units_.order.successors(unit)) {
       if (--waits_for_[next] == 0) MakeReady(next);
     }
@@ -77,6 +110,11 @@ class Scheduler {
 
   const Units& units_;
   const std::vector<UnitCost>& costs_;
+  const std::vector<double>& bytes_;
+  const double costly_;
+  double live_ = 0, peak_ = 0;      // bytes of temporaries
+  std::vector<size_t> reads_left_;  // of each value
+  std::vector<bool> waits_for_end_;  // does no call wait for it?
   std::vector<int> waits_for_;
   std::set<int> calls_left_;
   Ready ready_calls_, ready_groups_;
@@ -85,8 +123,9 @@ class Scheduler {
 
 }  // namespace
 
-std::vector<std::vector<int>> MakeSchedule(const Units& units, const std::vector<UnitCost>& costs) {
-  return Scheduler(units, costs).Run();
+std::vector<std::vector<int>> MakeSchedule(const Units& units, const std::vector<UnitCost>& costs,
+                                           const std::vector<double>& bytes, Target target) {
+  return Scheduler(units, costs, bytes, target).Run();
 }
 
 }  // namespace torch_lazy::codegen

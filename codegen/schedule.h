@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "codegen/target.h"
 #include "codegen/units.h"
 
 namespace torch_lazy::codegen {
@@ -15,10 +16,16 @@ namespace torch_lazy::codegen {
 // but a costly group waits for its place in the program, since running it early would only keep its
 // result in memory. A group whose place comes before that of the next call runs first if it ends
 // the use of more memory than it takes.
+//
+// On a GPU each launch takes its time, and most groups take little: what no call waits for (sums of
+// shares that become gradients, updates) runs after the last call, or once memory is nearly as full
+// as it has been.
 struct UnitCost {
   double nanoseconds = 0;
   double bytes_freed = 0;  // of what it reads last, without what it writes
 };
-std::vector<std::vector<int>> MakeSchedule(const Units& units, const std::vector<UnitCost>& costs);
+std::vector<std::vector<int>> MakeSchedule(const Units& units, const std::vector<UnitCost>& costs,
+                                           const std::vector<double>& bytes,  // of each temporary
+                                           Target target);
 
 }  // namespace torch_lazy::codegen
