@@ -2,7 +2,9 @@
 #include "codegen/prepare_reductions.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "codegen/centred_squares.h"
 #include "codegen/typical.h"
 #include "ir/passes/passes.h"
 
@@ -61,6 +63,7 @@ ir::Ints SecondStep(const ir::Graph& graph, const ir::Node& node, const CompileO
 // So many; 0: they are done as wholes.
 int64_t ColumnShares(const ir::Graph& graph, const ir::Node& node, const CompileOptions& options) {
   constexpr double kMostColumns = 8192, kMostOfBlock = 1024;
+  constexpr double kRowsOfShare = 32;  // so that its sums, in double, are little beside them
   if (ir::ShareOf(node.op) == ir::Op::kParam) return 0;
   const ir::Dims& dims = graph.type(node.inputs[0]).dims;
   if (node.attrs.dims.size() == dims.size()) return 0;
@@ -79,9 +82,8 @@ int64_t ColumnShares(const ir::Graph& graph, const ir::Node& node, const Compile
                           columns <= (in_rows ? kMostColumns : kMostOfBlock) &&
                           rows * columns >= kMuchWork;
   if (!has_shares) return 0;
-  // A share's rows come one after the other, and on a GPU few threads do them where columns are few.
-  const bool is_narrow = options.target == Target::kCuda && columns <= kMostOfBlock && rows >= 4 * machine.many_rows;
-  return is_narrow ? 2 * machine.shares : machine.shares;
+  const bool are_short = rows < kRowsOfShare * static_cast<double>(machine.shares);
+  return options.target == Target::kCuda && are_short ? machine.shares / 2 : machine.shares;
 }
 
 // A few long rows, if `reduced`, some of the node's dims, are the innermost: so many shares of
@@ -117,15 +119,19 @@ class Rewriter {
   }
 
   ir::Value Reduction(const ir::Node& node) {
-    if (const int64_t shares = ColumnShares(graph, node, options_); shares > 0)
-      return FoldOfShares(node, node.attrs.dims, shares);
+    if (const int64_t shares = ColumnShares(graph, node, options_); shares > 0) {
+      const std::optional<Centred> centred = CentredSquares(graph, node);
+      if (options_.target == Target::kCuda && centred.has_value())
+        return SumOfSquares(node, *centred, shares);
+      return CastTo(node.type, FoldOfShares(node, node.attrs.dims, shares));
+    }
     const ir::Ints second = SecondStep(graph, node, options_);
     ir::Ints first;
     for (const int64_t dim : node.attrs.dims) {
       if (std::find(second.begin(), second.end(), dim) == second.end()) first.push_back(dim);
     }
     const int64_t shares = RowShares(graph, node, first, options_);
-    if (shares > 0) return FoldOfShares(node, first, shares);
+    if (shares > 0) return CastTo(node.type, FoldOfShares(node, first, shares));
     ir::Value value = Reduce(node, node.inputs[0], first);
     if (!second.empty()) value = Reduce(node, value, second);
     return Reshape(value, node.type);
@@ -134,7 +140,69 @@ class Rewriter {
   ir::Graph graph;
 
  private:
-  // First in shares along some of the node's dims, then over the shares and the others.
+  // The sum of (x - mean)^2 in the same walk as the mean's own: squares of x - k, and what they are
+  // off, in double. With k the first row, x - k is about as large as x - mean, and as exact.
+  ir::Value SumOfSquares(const ir::Node& node, const Centred& centred, int64_t shares) {
+    const ir::Type type = graph.type(centred.x);
+    ir::Node first;
+    first.op = ir::Op::kSlice;
+    first.inputs = {centred.x};
+    first.type = type;
+    first.attrs.starts.assign(type.dims.size(), ir::Extent::Constant(0));
+    first.attrs.steps.assign(type.dims.size(), 1);
+    for (const int64_t dim : node.attrs.dims) first.type.dims[dim] = ir::Extent::Constant(1);
+    const ir::Value k = Append(first);
+    const ir::Value shifted = Op(ir::Op::kSub, {centred.x, Op(ir::Op::kExpand, {k}, type)}, type);
+    ir::Node sum = node;
+    sum.attrs.keepdim = true;
+    sum.type.dims = first.type.dims;
+    sum.inputs = {shifted};
+    const ir::Value sum_of_shifted = FoldOfShares(sum, node.attrs.dims, shares);
+    sum.inputs = {Op(ir::Op::kMul, {shifted, shifted}, type)};
+    const ir::Value squares = FoldOfShares(sum, node.attrs.dims, shares);
+    const ir::Type f64 = graph.type(squares);
+    const auto as_f64 = [&](ir::Value v) { return Op(ir::Op::kCast, {Reshape(v, {ir::DType::kF32, f64.dims})}, f64); };
+    const ir::Value off = Op(ir::Op::kSub, {as_f64(centred.mean), as_f64(k)}, f64);
+    const ir::Value rows = Full(CountOf(type.dims, node.attrs.dims), f64);
+    const ir::Value twice = Op(ir::Op::kAdd, {sum_of_shifted, sum_of_shifted}, f64);
+    // (x - mean)^2 = (x - k)^2 - off * (2 (x - k) - off)
+    const ir::Value rest = Op(ir::Op::kSub, {twice, Op(ir::Op::kMul, {rows, off}, f64)}, f64);
+    const ir::Value centred_squares = Op(ir::Op::kSub, {squares, Op(ir::Op::kMul, {off, rest}, f64)}, f64);
+    return CastTo(node.type, Op(ir::Op::kMax, {centred_squares, Full(Zero(), f64)}, f64));
+  }
+
+  ir::Value Op(ir::Op op, absl::InlinedVector<ir::Value, 3> inputs, ir::Type type) {
+    ir::Node node;
+    node.op = op;
+    node.inputs = std::move(inputs);
+    node.type = std::move(type);
+    return Append(std::move(node));
+  }
+
+  // A single number, everywhere.
+  ir::Value Full(ir::Value number, const ir::Type& type) {
+    const ir::Dims ones(type.dims.size(), ir::Extent::Constant(1));
+    return Op(ir::Op::kExpand, {Reshape(number, {type.dtype, ones})}, type);
+  }
+
+  ir::Value Zero() { return Op(ir::Op::kConst, {}, {ir::DType::kF64, {}}); }
+
+  // How many elements these dims have, as f64.
+  ir::Value CountOf(const ir::Dims& dims, const ir::Ints& of) {
+    ir::Value count = ir::kNoValue;
+    for (const int64_t dim : of) {
+      ir::Node extent;
+      extent.op = ir::Op::kExtentOf;
+      extent.type = {ir::DType::kI64, {}};
+      extent.attrs.extent = dims[dim];
+      const ir::Value next = Append(std::move(extent));
+      count = count == ir::kNoValue ? next : Op(ir::Op::kMul, {count, next}, {ir::DType::kI64, {}});
+    }
+    return Op(ir::Op::kCast, {count}, {ir::DType::kF64, {}});
+  }
+
+  // First in shares along some of the node's dims, then over the shares and the others. Sums of
+  // floats are double.
   ir::Value FoldOfShares(const ir::Node& node, const ir::Ints& first, int64_t num_shares) {
     const ir::Dims& dims = graph.type(node.inputs[0]).dims;
     ir::Node shares;
@@ -151,15 +219,13 @@ class Rewriter {
     }
     ir::Node rest = node;
     rest.type.dtype = shares.type.dtype;
-    ir::Value value = Reduce(rest, Append(std::move(shares)), second);
-    if (node.type.dtype != rest.type.dtype) {
-      ir::Node cast;
-      cast.op = ir::Op::kCast;
-      cast.inputs = {value};
-      cast.type = {node.type.dtype, graph.type(value).dims};
-      value = Append(std::move(cast));
-    }
-    return Reshape(value, node.type);
+    return Reduce(rest, Append(std::move(shares)), second);
+  }
+
+  ir::Value CastTo(const ir::Type& type, ir::Value value) {
+    if (graph.type(value).dtype != type.dtype)
+      value = Op(ir::Op::kCast, {value}, {type.dtype, graph.type(value).dims});
+    return Reshape(value, type);
   }
 
   ir::Value Reshape(ir::Value value, const ir::Type& type) {

@@ -22,9 +22,7 @@ class Scheduler {
       : units_(units), costs_(costs), bytes_(bytes), costly_(CostlyOn(target)) {
     for (const auto& readers : units.readers) reads_left_.push_back(readers.size());
     waits_for_end_.assign(units.units.size(), target == Target::kCuda);
-    for (size_t u = 0; u < units.units.size(); ++u) {
-      if (IsCall(static_cast<int>(u))) MarkWaitedFor(static_cast<int>(u));
-    }
+    MarkWaitedFor();
   }
 
   std::vector<std::vector<int>> Run() {
@@ -71,17 +69,20 @@ class Scheduler {
     return step;
   }
 
-  // The unit, and all that it waits for.
-  void MarkWaitedFor(int unit) {
-    std::vector<int> units = {unit};
-    while (!units.empty()) {
-      const int next = units.back();
-      units.pop_back();
-      if (!waits_for_end_[next]) continue;
-      waits_for_end_[next] = false;
-      for (const ir::Value read : units_.units[next].reads) {
-        if (units_.writer[read] >= 0) units.push_back(units_.writer[read]);
-      }
+  // The calls, and all that they wait for: what they read, and who reads what they replace.
+  void MarkWaitedFor() {
+    std::vector<std::vector<int>> before(units_.units.size());
+    std::vector<int> marked;
+    for (int u = 0; u < static_cast<int>(units_.units.size()); ++u) {
+      for (const int next : units_.order.successors(u)) before[next].push_back(u);
+      if (IsCall(u)) marked.push_back(u);
+    }
+    while (!marked.empty()) {
+      const int unit = marked.back();
+      marked.pop_back();
+      if (!waits_for_end_[unit]) continue;
+      waits_for_end_[unit] = false;
+      marked.insert(marked.end(), before[unit].begin(), before[unit].end());
     }
   }
 

@@ -47,13 +47,16 @@ int LiveArrays(const Body& body, const RowStages& rows) {
   return std::max(arrays, 1);
 }
 
+bool FoldsRows(const RowStages& rows) {
+  return std::any_of(rows.stages.begin(), rows.stages.end(),
+                     [](const RowStage& stage) { return !stage.reductions.empty(); });
+}
+
 // A block that does a share's rows one by one has a thread for each of the columns, as far as that
 // leaves few threads without any: then it is theirs to add up. Threads that fold rows are a power
 // of two.
 int ThreadsOfShare(double length, int width, const RowStages& rows) {
-  const bool folds = std::any_of(rows.stages.begin(), rows.stages.end(),
-                                 [](const RowStage& stage) { return !stage.reductions.empty(); });
-  if (!folds) return static_cast<int>(std::min<double>(kMostThreads, std::ceil(length / width / 32) * 32));
+  if (!FoldsRows(rows)) return static_cast<int>(std::min<double>(kMostThreads, std::ceil(length / width / 32) * 32));
   int best = 256;
   const auto lanes = [&](int threads) {
     return std::ceil(length / (width * threads)) * width * threads;
@@ -62,6 +65,16 @@ int ThreadsOfShare(double length, int width, const RowStages& rows) {
     if (lanes(threads) <= lanes(best)) best = threads;
   }
   return best;
+}
+
+// Threads that do not wait for each other take turns at the rows, and meet in shared memory.
+int GroupsOfShare(int threads, double length, const Body& body, const RowStages& rows) {
+  constexpr int kThreads = 512;
+  constexpr double kMostSharedBytes = 32 << 10;
+  if (FoldsRows(rows)) return 1;
+  double bytes = 0;
+  for (const Store& store : body.stores) bytes += IsShareSum(body, store) ? length * sizeof(double) : 0;
+  return bytes <= kMostSharedBytes ? std::max(1, kThreads / threads) : 1;
 }
 
 // Registers of a row that a thread has read and keeps, for each element.
@@ -109,6 +122,7 @@ RowSize RowSizeOf(const Body& body, const Loops& loops, const RowStages& rows, i
     size.rows_per_block = has_shares ? kThreadsOfShare / size.threads : kWarpsPerBlock;
   } else if (has_shares) {
     size.threads = ThreadsOfShare(length, width, rows);
+    size.rows_per_block = GroupsOfShare(size.threads, length, body, rows);
   } else {
     size.threads = 128;
     while (size.threads < kMostThreads &&
