@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transcendental functions of floats are polynomials without branches, so that loops over them
 // become vector code; they are right to 2 ulp and handle NaN, infinities and subnormal numbers.
-// Those of doubles are libm's.
+// Those of doubles are libm's. Random numbers are integers.
 #include "codegen/math_text.h"
 
 #include <vector>
@@ -308,6 +308,71 @@ template <typename T> inline T lazy_pow(T a, T b) {
     if (b & 1) y *= a;
   }
   return y;
+}
+)"},
+    {"lazy_high_product", R"(
+inline unsigned lazy_high_product(unsigned a, unsigned b) { return (unsigned)((unsigned long)a * b >> 32); }
+)"},
+    {"lazy_philox", R"(
+struct lazy_four { unsigned x0, x1, x2, x3; };
+// As ir/philox.h.
+inline lazy_four lazy_philox(unsigned long count, unsigned long thread, unsigned long seed) {
+  unsigned x0 = (unsigned)count, x1 = (unsigned)(count >> 32), x2 = (unsigned)thread, x3 = (unsigned)(thread >> 32);
+  unsigned k0 = (unsigned)seed, k1 = (unsigned)(seed >> 32);
+#pragma unroll
+  for (int round = 0; round < 10; ++round) {
+    const unsigned high0 = lazy_high_product(0xD2511F53u, x0), low0 = 0xD2511F53u * x0;
+    const unsigned high2 = lazy_high_product(0xCD9E8D57u, x2), low2 = 0xCD9E8D57u * x2;
+    x0 = high2 ^ x1 ^ k0, x1 = low2, x2 = high0 ^ x3 ^ k1, x3 = low0;
+    k0 += 0x9E3779B9u, k1 += 0xBB67AE85u;
+  }
+  return {x0, x1, x2, x3};
+}
+)"},
+    {"lazy_philox_group", R"(
+// Of the group'th 2 or 4 neighbours, where a thread does `width`.
+inline lazy_four lazy_philox_group(unsigned long group, long seed, long offset, long threads, long width) {
+  const unsigned long groups = width > 4 ? width / 4 : 1, vector = group / groups;
+  const unsigned long round = vector / (unsigned long)threads, thread = vector - round * threads;
+  return lazy_philox((unsigned long)offset / 4 + round * groups + group % groups, thread, seed);
+}
+)"},
+    {"lazy_bernoulli", R"(
+inline bool lazy_bernoulli(long index, long seed, long offset, long threads, long width, long threshold) {
+  const unsigned long at = index, size = width > 4 ? 4 : width;
+  unsigned long lane = at % size;
+  lazy_four four;
+  if (width == 1) {
+    const unsigned long column = at / (unsigned long)threads;
+    four = lazy_philox((unsigned long)offset / 4 + column / 4, at - column * threads, seed), lane = column % 4;
+  } else {
+    four = lazy_philox_group(at / size, seed, offset, threads, width);
+  }
+  const unsigned number = lane & 2 ? (lane & 1 ? four.x3 : four.x2) : lane & 1 ? four.x1 : four.x0;
+  return number < (unsigned)threshold;
+}
+)"},
+    {"lazy_bernoullis", R"(
+// Of V places from `first` on; numbers that come together are computed once, wherever `first` is among them.
+template <int V> inline void lazy_bernoullis(bool (&to)[V], long first, long seed, long offset, long threads, long width, long threshold) {
+  if (width == 1) {
+#pragma unroll
+    for (int k = 0; k < V; ++k) to[k] = lazy_bernoulli(first + k, seed, offset, threads, width, threshold);
+    return;
+  }
+  const int size = width > 4 ? 4 : width, lane = first & (size - 1);
+  const unsigned long group = (unsigned long)first / size;
+  unsigned bits = 0;
+#pragma unroll
+  for (int k = 0; k <= V; k += size) {
+    if (k >= V + lane) break;
+    const lazy_four four = lazy_philox_group(group + k / size, seed, offset, threads, width);
+    bits |= (unsigned)(four.x0 < (unsigned)threshold) << k | (unsigned)(four.x1 < (unsigned)threshold) << (k + 1);
+    if (size == 4) bits |= (unsigned)(four.x2 < (unsigned)threshold) << (k + 2) | (unsigned)(four.x3 < (unsigned)threshold) << (k + 3);
+  }
+  bits >>= lane;
+#pragma unroll
+  for (int k = 0; k < V; ++k) to[k] = bits >> k & 1;
 }
 )"},
 };
