@@ -30,4 +30,6 @@ double NanosecondsOf(const ir::Node& node) {
 
 bool IsCostly(const ir::Node& node) { return NanosecondsOf(node) > 0.1; }
 
+bool IsDear(const ir::Node& node) { return NanosecondsOf(node) > 1; }
+
 }  // namespace torch_lazy::codegen

@@ -183,7 +183,8 @@ class Partitioner {
   // Stored, the value would be held over calls until its last readers run, and there all that it is
   // made of is read anyway: an activation's inner values, which its gradient needs too.
   bool IsHeldAnyway(ir::Value v, const std::vector<int>& groups) const {
-    if (groups.size() > kMostReaders || ir::Info(graph_.node(v).op).kind != ir::Kind::kElementwise)
+    const ir::Node& node = graph_.node(v);
+    if (groups.size() > kMostReaders || IsDear(node) || ir::Info(node.op).kind != ir::Kind::kElementwise)
       return false;
     bool held = false;
     for (const int group : groups) {
