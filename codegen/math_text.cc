@@ -316,8 +316,8 @@ inline unsigned lazy_high_product(unsigned a, unsigned b) { return (unsigned)((u
     {"lazy_philox", R"(
 struct lazy_four { unsigned x0, x1, x2, x3; };
 // As ir/philox.h.
-inline lazy_four lazy_philox(unsigned long count, unsigned long thread, unsigned long seed) {
-  unsigned x0 = (unsigned)count, x1 = (unsigned)(count >> 32), x2 = (unsigned)thread, x3 = (unsigned)(thread >> 32);
+inline lazy_four lazy_philox(unsigned long count, unsigned thread, unsigned long seed) {
+  unsigned x0 = (unsigned)count, x1 = (unsigned)(count >> 32), x2 = thread, x3 = 0;
   unsigned k0 = (unsigned)seed, k1 = (unsigned)(seed >> 32);
 #pragma unroll
   for (int round = 0; round < 10; ++round) {
@@ -331,22 +331,21 @@ inline lazy_four lazy_philox(unsigned long count, unsigned long thread, unsigned
 )"},
     {"lazy_philox_group", R"(
 // Of the group'th 2 or 4 neighbours, where a thread does `width`.
-inline lazy_four lazy_philox_group(unsigned long group, long seed, long offset, long threads, long width) {
-  const unsigned long groups = width > 4 ? width / 4 : 1, vector = group / groups;
-  const unsigned long round = vector / (unsigned long)threads, thread = vector - round * threads;
-  return lazy_philox((unsigned long)offset / 4 + round * groups + group % groups, thread, seed);
+inline lazy_four lazy_philox_group(unsigned group, long seed, long offset, unsigned threads, unsigned width) {
+  const unsigned groups = width > 4 ? width / 4 : 1, vector = group / groups, round = vector / threads;
+  return lazy_philox((unsigned long)offset / 4 + (unsigned long)round * groups + group % groups, vector - round * threads, seed);
 }
 )"},
     {"lazy_bernoulli", R"(
 inline bool lazy_bernoulli(long index, long seed, long offset, long threads, long width, long threshold) {
-  const unsigned long at = index, size = width > 4 ? 4 : width;
-  unsigned long lane = at % size;
+  const unsigned at = (unsigned)index, size = width > 4 ? 4 : (unsigned)width, n = (unsigned)threads;
+  unsigned lane = at % size;
   lazy_four four;
   if (width == 1) {
-    const unsigned long column = at / (unsigned long)threads;
-    four = lazy_philox((unsigned long)offset / 4 + column / 4, at - column * threads, seed), lane = column % 4;
+    const unsigned column = at / n;
+    four = lazy_philox((unsigned long)offset / 4 + column / 4, at - column * n, seed), lane = column % 4;
   } else {
-    four = lazy_philox_group(at / size, seed, offset, threads, width);
+    four = lazy_philox_group(at / size, seed, offset, n, (unsigned)width);
   }
   const unsigned number = lane & 2 ? (lane & 1 ? four.x3 : four.x2) : lane & 1 ? four.x1 : four.x0;
   return number < (unsigned)threshold;
@@ -360,15 +359,14 @@ template <int V> inline void lazy_bernoullis(bool (&to)[V], long first, long see
     for (int k = 0; k < V; ++k) to[k] = lazy_bernoulli(first + k, seed, offset, threads, width, threshold);
     return;
   }
-  const int size = width > 4 ? 4 : width, lane = first & (size - 1);
-  const unsigned long group = (unsigned long)first / size;
+  const unsigned size = width > 4 ? 4 : (unsigned)width, lane = (unsigned)first % size, limit = (unsigned)threshold;
   unsigned bits = 0;
 #pragma unroll
-  for (int k = 0; k <= V; k += size) {
+  for (unsigned k = 0; k <= V; k += size) {
     if (k >= V + lane) break;
-    const lazy_four four = lazy_philox_group(group + k / size, seed, offset, threads, width);
-    bits |= (unsigned)(four.x0 < (unsigned)threshold) << k | (unsigned)(four.x1 < (unsigned)threshold) << (k + 1);
-    if (size == 4) bits |= (unsigned)(four.x2 < (unsigned)threshold) << (k + 2) | (unsigned)(four.x3 < (unsigned)threshold) << (k + 3);
+    const lazy_four four = lazy_philox_group((unsigned)first / size + k / size, seed, offset, (unsigned)threads, (unsigned)width);
+    bits |= (unsigned)(four.x0 < limit) << k | (unsigned)(four.x1 < limit) << (k + 1);
+    if (size == 4) bits |= (unsigned)(four.x2 < limit) << (k + 2) | (unsigned)(four.x3 < limit) << (k + 3);
   }
   bits >>= lane;
 #pragma unroll

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dropout: recorded products with a mask that is drawn at once on the CPU; on a GPU an operator of our own, which draws the
 // numbers of CUDA's generator that are its own in the order of the program, whenever it runs.
+#include <limits>
+
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
@@ -77,7 +79,8 @@ at::Tensor MaskOfCuda(const at::Tensor& input, double p) {
 bool IsRecorded(const at::Tensor& input, double p) {
   const at::ScalarType dtype = input.scalar_type();
   const bool computes = dtype == at::kFloat || dtype == at::kDouble || IsHalf(dtype);
-  return computes && p >= 0 && p < 1 && DrawsAsKnown(dtype, LaunchOf(input, lazy::MultiprocessorsOfGpu()).width);
+  const bool is_counted = input.numel() <= std::numeric_limits<uint32_t>::max();  // in kernels, by 32 bits
+  return computes && is_counted && p >= 0 && p < 1 && DrawsAsKnown(dtype, LaunchOf(input, lazy::MultiprocessorsOfGpu()).width);
 }
 
 Result OnGpu(const at::Tensor& input, double p) {
