@@ -15,6 +15,7 @@
 #include "codegen/readers.h"
 #include "codegen/reduction_fit.h"
 #include "codegen/sources.h"
+#include "codegen/worth_storing.h"
 
 namespace torch_lazy::codegen {
 namespace {
@@ -31,6 +32,7 @@ class Partitioner {
       : graph_(graph.graph),
         look_(MakeLookAhead(graph.graph)),
         lifetimes_(MakeLifetimes(graph.graph, options)),
+        worth_({graph_, look_, lifetimes_, options.target, readers_, result_.groups, call_of_unit_}),
         factors_(factors),
         options_(options),
         readers_(graph_.nodes.size()),
@@ -145,10 +147,10 @@ class Partitioner {
     }
     const Readers readers = readers_[v];
     const std::vector<int> groups = readers.Groups();
-    if (!readers.stored && groups.size() == 1 && HoldsMemory(v, groups[0])) return NewGroup(v);
+    if (!readers.stored && groups.size() == 1 && worth_.HoldsMemory(v, groups[0])) return NewGroup(v);
     if (!readers.stored &&
-        (groups.size() == 1 || IsCheap(graph_, look_, options_.target, v, groups.size()) || IsHeldAnyway(v, groups) ||
-         MovesMoreIfStored(v, groups))) {
+        (groups.size() == 1 || IsCheap(graph_, look_, options_.target, v, groups.size()) || worth_.IsHeldAnyway(v, groups) ||
+         worth_.MovesMoreIfStored(v, groups))) {
       const bool all = std::all_of(groups.begin(), groups.end(),
                                    [&](int group) { return CanCompute(v, group); });
       if (all &&
@@ -173,82 +175,18 @@ class Partitioner {
     if (!JoinSibling(v)) NewGroup(v);
   }
 
-  // Gradients that are summed up over many calls, say: computed in the reader's group, which runs
-  // later, the sum would keep all that it is made from until then.
-  bool HoldsMemory(ir::Value v, int group) const {
-    return CallsBefore(group) > lifetimes_.calls_before[v] &&
-           lifetimes_.bytes_ending[v] > lifetimes_.bytes[v] + kFewBytes;
-  }
-
-  // Stored, the value would be held over calls until its last readers run, and there all that it is
-  // made of is read anyway: an activation's inner values, which its gradient needs too.
-  bool IsHeldAnyway(ir::Value v, const std::vector<int>& groups) const {
-    const ir::Node& node = graph_.node(v);
-    if (groups.size() > kMostReaders || IsDear(node) || ir::Info(node.op).kind != ir::Kind::kElementwise)
-      return false;
-    bool held = false;
-    for (const int group : groups) {
-      if (lifetimes_.calls_before[LastRoot(group)] == lifetimes_.calls_before[v]) continue;
-      held = true;
-      if (!ReadsInputsOf(v, group)) return false;
+  // A GPU's group that reads all that a stored value is made of need not read the value, too: where a
+  // ReLU was open, say, follows from what the gradient of the normalisation before it reads.
+  void ComputeFromWhatIsRead(ir::Value v, int home) {
+    if (options_.target != Target::kCuda) return;
+    for (const int group : readers_[v].Groups()) {
+      if (group == home || !CanCompute(v, group) || !worth_.MakesFromWhatItReads(v, group)) continue;
+      Compute(v, group);
+      auto& readers = readers_[v].groups;
+      readers.erase(std::remove_if(readers.begin(), readers.end(),
+                                   [&](const Readers::InGroup& reader) { return reader.group == group; }),
+                    readers.end());
     }
-    return held;
-  }
-
-  // On a GPU arithmetic is free beside memory: stored, the value would be written once and read by
-  // all groups but one; computed by each, what it is made of is read by each, and held until then.
-  bool MovesMoreIfStored(ir::Value v, const std::vector<int>& groups) const {
-    if (options_.target != Target::kCuda || IsCostly(graph_.node(v)) ||
-        ir::Info(graph_.node(v).op).kind != ir::Kind::kElementwise)
-      return false;
-    const std::vector<ir::Value> sources = SourcesOf(graph_, look_, v);
-    if (sources.empty()) return false;
-    double read = 0, most_read = 0, held = 0;
-    for (const int group : groups) {
-      double read_here = 0;
-      for (const ir::Value source : sources)
-        read_here += readers_[source].Has(group) ? 0 : lifetimes_.bytes[source];
-      read += read_here;
-      most_read = std::max(most_read, read_here);
-      if (lifetimes_.calls_before[LastRoot(group)] != lifetimes_.calls_before[v])
-        held = std::max(held, read_here);
-    }
-    const auto num_groups = static_cast<double>(groups.size());
-    return read - most_read < num_groups * lifetimes_.bytes[v] && held <= lifetimes_.bytes[v];
-  }
-
-  // True if the group reads, whether it computes `v` or not, all that pointwise ops make `v` of.
-  bool ReadsInputsOf(ir::Value v, int group) const {
-    std::vector<ir::Value> values = {v};
-    for (size_t k = 0; k < values.size(); ++k) {
-      if (k > kMostSearched) return false;
-      for (const ir::Value input : graph_.node(values[k]).inputs) {
-        const ir::Kind kind = ir::Info(graph_.node(input).op).kind;
-        if (readers_[input].Has(group) || kind == ir::Kind::kLeaf) continue;
-        if (kind != ir::Kind::kElementwise && kind != ir::Kind::kView) return false;
-        values.push_back(input);
-      }
-    }
-    return true;
-  }
-
-  // The group runs when the program has come to its last root, or before a call that reads one of them.
-  int CallsBefore(int group) const {
-    int calls = lifetimes_.calls_before[LastRoot(group)];
-    for (const Group::Root& root : result_.groups[group].roots) {
-      for (const int unit : readers_[root.value].units) {
-        const auto call = call_of_unit_.find(unit);
-        if (call != call_of_unit_.end()) calls = std::min(calls, lifetimes_.calls_before[call->second]);
-      }
-    }
-    return calls;
-  }
-
-  // The group runs when the program has come to this value.
-  ir::Value LastRoot(int group) const {
-    ir::Value last = 0;
-    for (const Group::Root& root : result_.groups[group].roots) last = std::max(last, root.value);
-    return last;
   }
 
   // Columns run across rows: a value made with reductions along these (a normalisation's gradient,
@@ -427,6 +365,7 @@ class Partitioner {
 
   // The group computes the value and stores it; whoever else reads it comes after.
   void StoreIn(ir::Value v, int group, int map) {
+    ComputeFromWhatIsRead(v, group);
     NoteReaders(v, GroupUnit(group));
     result_.groups[group].roots.push_back({v, map});
     result_.home[v] = group;
@@ -478,6 +417,7 @@ class Partitioner {
   const ir::Graph& graph_;
   const LookAhead look_;
   const Lifetimes lifetimes_;
+  const WorthStoring worth_;
   const Factors& factors_;
   const CompileOptions& options_;
   Partition result_;

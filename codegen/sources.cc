@@ -11,6 +11,13 @@ namespace {
 constexpr size_t kMostReadersOfParam = 64;  // of a parameter: to store it saves no loads
 constexpr int kMostSingle = 16;             // ops on single numbers that each reader does again
 
+// Made of what is not in memory yet, and smaller than that?
+bool Narrows(const ir::Graph& graph, ir::Value v) {
+  const ir::Node& node = graph.node(v);
+  if (node.op != ir::Op::kCast || graph.node(node.inputs[0]).op == ir::Op::kParam) return false;
+  return ir::SizeBytes(node.type.dtype) < ir::SizeBytes(graph.type(node.inputs[0]).dtype);
+}
+
 }  // namespace
 
 bool IsCheap(const ir::Graph& graph, const LookAhead& look, Target target, ir::Value v,
@@ -18,6 +25,7 @@ bool IsCheap(const ir::Graph& graph, const LookAhead& look, Target target, ir::V
   const ir::Node& node = graph.node(v);
   if (look.single_ops[v] > 0) return look.single_ops[v] <= kMostSingle;
   if (ir::Info(node.op).kind != ir::Kind::kElementwise || IsCostly(node)) return false;
+  if (Narrows(graph, v)) return false;
   int full = 0, params = 0;
   for (const ir::Value input : node.inputs) {
     const ir::Node& from = graph.node(input);

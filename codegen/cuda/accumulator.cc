@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/cuda/accumulator.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 
 namespace torch_lazy::codegen::cuda {
 namespace {
 
 constexpr char kAllLanes[] = "0xffffffffu";
+
+std::string OfRow(int rows) { return rows > 1 ? "[row]" : ""; }
 
 // Lanes exchange numbers of 4 and 8 bytes.
 std::string ExchangedType(const std::string& type) {
@@ -16,12 +20,15 @@ std::string ExchangedType(const std::string& type) {
 
 }  // namespace
 
-Accumulator::Accumulator(int expression, KernelText* text)
+Accumulator::Accumulator(int expression, KernelText* text, int rows)
     : expression_(expression),
       text_(*text),
+      rows_(rows),
       name_(text->NewName('c')),
+      value_(name_ + OfRow(rows)),
+      index_(name_ + "_at" + OfRow(rows)),
       is_index_(node().op == ir::Op::kArgMax || node().op == ir::Op::kArgMin),
-      step_to_(name_) {
+      step_to_(value_) {
   if (is_index_) {
     const int operand = text_.body().expressions[expression_].arguments[0];
     type_ = ExchangedType(ComputeType(text_.body().expressions[operand].dtype));
@@ -41,21 +48,33 @@ const ir::Node& Accumulator::node() const {
 }
 
 std::string Accumulator::Combined(const std::string& other, const std::string& other_at) const {
-  if (!is_index_) return absl::StrCat(name_, " = ", Substitute(fold_.combine, {name_, other}), ";");
-  return absl::StrCat(node().op == ir::Op::kArgMax ? "lazy_arg<true>(" : "lazy_arg<false>(", name_,
-                      ", ", name_, "_at, ", other, ", ", other_at, ");");
+  if (!is_index_)
+    return absl::StrCat(value_, " = ", Substitute(fold_.combine, {value_, other}), ";");
+  return absl::StrCat(node().op == ir::Op::kArgMax ? "lazy_arg<true>(" : "lazy_arg<false>(", value_,
+                      ", ", index_, ", ", other, ", ", other_at, ");");
 }
 
 void Accumulator::Declare() {
-  text_.Line(absl::StrCat(type_, " ", name_, " = ", is_index_ ? "0" : fold_.identity, ";"));
-  if (is_index_) text_.Line(absl::StrCat("long ", name_, "_at = -1;"));
+  const std::string identity = is_index_ ? "0" : fold_.identity;
+  if (rows_ == 1) {
+    text_.Line(absl::StrCat(type_, " ", name_, " = ", identity, ";"));
+    if (is_index_) text_.Line(absl::StrCat("long ", name_, "_at = -1;"));
+    return;
+  }
+  text_.Line(absl::StrCat(type_, " ", name_, "[", rows_, "];"));
+  if (is_index_) text_.Line(absl::StrCat("long ", name_, "_at[", rows_, "];"));
+  if (block_type_ != type_) text_.Line(absl::StrCat(block_type_, " ", name_, "_block[", rows_, "];"));
+  ForEachRow(rows_, &text_, [&] {
+    text_.Line(absl::StrCat(value_, " = ", identity, ";"));
+    if (is_index_) text_.Line(absl::StrCat(index_, " = -1;"));
+  });
 }
 
 void Accumulator::BeginBlock() {
   if (block_type_ == type_) return;
-  step_to_ = name_ + "_block";
+  step_to_ = absl::StrCat(name_, "_block", OfRow(rows_));
   in_block_ = true;
-  text_.Line(absl::StrCat(block_type_, " ", step_to_, " = 0;"));
+  text_.Line(absl::StrCat(rows_ == 1 ? block_type_ + " " : "", step_to_, " = 0;"));
 }
 
 void Accumulator::Step(const std::string& index, const std::string& in) {
@@ -84,8 +103,8 @@ void Accumulator::FoldFromLane(const std::string& distance) {
     text_.Line(absl::StrCat("const ", block_type_, " ", value, " = ", other(step_to_), ";"));
     return text_.Line(absl::StrCat(step_to_, " = ", Substitute(fold_.combine, {step_to_, value}), ";"));
   }
-  text_.Line(absl::StrCat("const ", type_, " ", value, " = ", other(name_), ";"));
-  if (is_index_) text_.Line(absl::StrCat("const long ", at, " = ", other(name_ + "_at"), ";"));
+  text_.Line(absl::StrCat("const ", type_, " ", value, " = ", other(value_), ";"));
+  if (is_index_) text_.Line(absl::StrCat("const long ", at, " = ", other(index_), ";"));
   text_.Line(Combined(value, at));
 }
 
@@ -94,12 +113,13 @@ void Accumulator::FoldFrom(const std::string& place) {
                       absl::StrCat(name_, "_at_shared[", place, "]")));
 }
 
-void Accumulator::TakeLane0() {
+void Accumulator::TakeLane0(int lanes) {
+  const std::string width = lanes < 32 ? absl::StrCat(", ", lanes) : "";
   const auto first = [&](const std::string& x) {
-    return absl::StrCat(x, " = __shfl_sync(", kAllLanes, ", ", x, ", 0);");
+    return absl::StrCat(x, " = __shfl_sync(", kAllLanes, ", ", x, ", 0", width, ");");
   };
-  text_.Line(first(name_));
-  if (is_index_) text_.Line(first(name_ + "_at"));
+  text_.Line(first(value_));
+  if (is_index_) text_.Line(first(index_));
 }
 
 void Accumulator::DeclareShared(const std::string& size) {
@@ -108,48 +128,65 @@ void Accumulator::DeclareShared(const std::string& size) {
 }
 
 void Accumulator::Put(const std::string& place) {
-  text_.Line(absl::StrCat(name_, "_shared[", place, "] = ", name_, ";"));
-  if (is_index_) text_.Line(absl::StrCat(name_, "_at_shared[", place, "] = ", name_, "_at;"));
+  text_.Line(absl::StrCat(name_, "_shared[", place, "] = ", value_, ";"));
+  if (is_index_) text_.Line(absl::StrCat(name_, "_at_shared[", place, "] = ", index_, ";"));
 }
 
 void Accumulator::Take(const std::string& place) {
-  text_.Line(absl::StrCat(name_, " = ", name_, "_shared[", place, "];"));
-  if (is_index_) text_.Line(absl::StrCat(name_, "_at = ", name_, "_at_shared[", place, "];"));
+  text_.Line(absl::StrCat(value_, " = ", name_, "_shared[", place, "];"));
+  if (is_index_) text_.Line(absl::StrCat(index_, " = ", name_, "_at_shared[", place, "];"));
 }
 
 void Accumulator::DefineResult() {
   const std::string type = ComputeType(text_.body().expressions[expression_].dtype);
-  text_.DefineAs(expression_, is_index_ ? name_ + "_at" : absl::StrCat("(", type, ")", name_));
+  const std::string result = is_index_ ? index_ : absl::StrCat("(", type, ")", value_);
+  if (rows_ == 1) return text_.DefineAs(expression_, result);
+  text_.SetName(expression_, absl::StrCat("(", result, ")"));
+}
+
+void ForEachRow(int rows, KernelText* text, const std::function<void()>& write) {
+  if (rows == 1) return write();
+  text->Line("#pragma unroll");
+  text->Open(absl::StrCat("for (int row = 0; row < ", rows, "; ++row) {"));
+  write();
+  text->Close("}");
 }
 
 namespace {
 
 // Into lane 0, from so many lanes.
-void CombineLanes(std::vector<Accumulator>& accumulators, int lanes, KernelText* text) {
+void CombineLanes(std::vector<Accumulator>& accumulators, int lanes, KernelText* text, int rows) {
   if (lanes < 2) return;
   text->Line("#pragma unroll");
   text->Open(absl::StrCat("for (int d = ", lanes / 2, "; d > 0; d /= 2) {"));
-  for (Accumulator& accumulator : accumulators) accumulator.FoldFromLane("d");
+  ForEachRow(rows, text, [&] {
+    for (Accumulator& accumulator : accumulators) accumulator.FoldFromLane("d");
+  });
   text->Close("}");
 }
 
 }  // namespace
 
-void CombineGroup(std::vector<Accumulator>& accumulators, int threads, KernelText* text) {
+void CombineGroup(std::vector<Accumulator>& accumulators, int threads, KernelText* text, int rows) {
   if (accumulators.empty()) return;
-  CombineLanes(accumulators, 32, text);
-  for (Accumulator& accumulator : accumulators) accumulator.EndBlock();
+  const auto each = [&](const std::function<void(Accumulator&)>& write) {
+    ForEachRow(rows, text, [&] { std::for_each(accumulators.begin(), accumulators.end(), write); });
+  };
+  CombineLanes(accumulators, std::min(threads, 32), text, rows);
+  each([](Accumulator& accumulator) { accumulator.EndBlock(); });
   if (threads > 32) {
     const int warps = threads / 32;
-    for (Accumulator& accumulator : accumulators) accumulator.DeclareShared(absl::StrCat(warps));
+    const std::string first = rows > 1 ? absl::StrCat("row * ", warps, " + ") : "";
+    for (Accumulator& accumulator : accumulators)
+      accumulator.DeclareShared(absl::StrCat(rows * warps));
     text->Open("if (t % 32 == 0) {");
-    for (Accumulator& accumulator : accumulators) accumulator.Put("t / 32");
+    each([&](Accumulator& accumulator) { accumulator.Put(first + "t / 32"); });
     text->Close("}");
     text->Line("__syncthreads();");
-    for (Accumulator& accumulator : accumulators) accumulator.Take(absl::StrCat("t % ", warps));
-    CombineLanes(accumulators, warps, text);
+    each([&](Accumulator& accumulator) { accumulator.Take(absl::StrCat(first, "t % ", warps)); });
+    CombineLanes(accumulators, warps, text, rows);
   }
-  for (Accumulator& accumulator : accumulators) accumulator.TakeLane0();
+  each([&](Accumulator& accumulator) { accumulator.TakeLane0(std::min(threads, 32)); });
   for (Accumulator& accumulator : accumulators) accumulator.DefineResult();
 }
 

@@ -5,6 +5,7 @@
 // the CPU. Threads combine theirs in an order that sizes alone decide.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,8 @@ constexpr int kBlockSteps = 64;  // numbers of a thread in a block
 
 class Accumulator {
  public:
-  Accumulator(int expression, KernelText* text);
+  // Of so many rows at once: all but Declare() and DefineResult() stand in a loop over `row` then.
+  Accumulator(int expression, KernelText* text, int rows = 1);
 
   // In the order in which they are written.
   void Declare();
@@ -29,7 +31,7 @@ class Accumulator {
   // Folds another thread's into this thread's: from the lane `distance` further, or from memory.
   void FoldFromLane(const std::string& distance);
   void FoldFrom(const std::string& memory);  // an index, of the arrays declared by DeclareShared
-  void TakeLane0();
+  void TakeLane0(int lanes);  // the first of so many
 
   void DeclareShared(const std::string& size);
   void Put(const std::string& place);   // into the shared arrays
@@ -43,16 +45,22 @@ class Accumulator {
 
   const int expression_;
   KernelText& text_;
-  const std::string name_;
-  const bool is_index_;            // argmax or argmin
+  const int rows_;
+  const std::string name_, value_, index_;  // the last two of a row
+  const bool is_index_;                     // argmax or argmin
   Fold fold_;                      // of the others
   std::string type_, block_type_;  // in registers, such as lanes can exchange
   std::string step_to_;
   bool in_block_ = false;
 };
 
-// The accumulators of a group, a warp or the whole block with `t` its thread, become one number
-// each, which all its threads get. Blocks that are open end where a warp's are one.
-void CombineGroup(std::vector<Accumulator>& accumulators, int threads, KernelText* text);
+// The accumulators of a group, lanes side by side or the whole block with `t` its thread, become one number
+// each, which all its threads get. Blocks that are open end where a warp's are one. The same for
+// each of `rows` at once.
+void CombineGroup(std::vector<Accumulator>& accumulators, int threads, KernelText* text,
+                  int rows = 1);
+
+// A loop over `row` around what is written within; nothing but that where there is one row.
+void ForEachRow(int rows, KernelText* text, const std::function<void()>& write);
 
 }  // namespace torch_lazy::codegen::cuda

@@ -45,7 +45,7 @@ class ColumnEmitter {
     text_.Line(absl::StrCat("const long column = block * ", kColumns, " + x;"));
     text_.Line("const bool in = column < arguments.iterations;");
     text_.Line("const long c = in ? column : arguments.iterations - 1;");
-    PlaceAddresses(PlaceLoops(loops_.outer, 'i', "c", &text_), &text_);
+    PlaceAddresses(PlaceLoops(loops_.outer, 'i', "c", &text_), "c", &text_);
     for (size_t stage = 0; stage < stages_.stages.size(); ++stage) {
       DefineColumnNumbers(static_cast<int>(stage));
       EmitStage(stages_.stages[stage]);

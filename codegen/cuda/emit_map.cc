@@ -34,7 +34,7 @@ class MapEmitter {
   // V elements from `at` on.
   void EmitElements() {
     OpenFunction("template <int V> ", "KERNEL_at", "const long at", &text_);
-    PlaceAddresses(PlaceLoops(loops_.outer, 'i', "at", &text_), &text_);
+    PlaceAddresses(PlaceLoops(loops_.outer, 'i', "at", &text_), "at", &text_);
     const uint64_t inner = innermost_ == nullptr ? 0 : innermost_->bits;
     for (size_t e = 0; e < body_.expressions.size(); ++e) {
       if ((body_.expressions[e].uses & inner) == 0) Define(static_cast<int>(e), {});

@@ -4,6 +4,9 @@
 // There are two functions for that. In a row that fits, what several stages need stays in
 // registers, so that memory is read once. One of any length is read and computed again in each
 // stage; where rows are long, with vectors between the first and the last aligned place.
+//
+// A group that does a share's rows in registers does some at once: all are read before the first
+// is written, and they wait for the group's threads together.
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
@@ -56,7 +59,8 @@ class RowEmitter {
   // A share's rows are dealt to groups where these keep them in registers.
   RowWay WayOf(bool is_kept) const {
     const bool is_whole = has_shares() && !is_kept;
-    return {is_kept, is_whole ? block_threads() : size_.threads, block_threads()};
+    return {is_kept, is_whole ? block_threads() : size_.threads, block_threads(),
+            is_kept ? size_.rows_at_once : 1};
   }
 
   void EmitFunction(bool is_kept) {
@@ -69,11 +73,12 @@ class RowEmitter {
         is_kept ? "template <int V, int kItems> " : "", is_kept ? "KERNEL_kept" : "KERNEL_walked",
         has_shares() ? "const long share, const int thread" : "const long r, const int t", &text_);
     text_.Line(absl::StrCat("const long length = ", Length(), ";"));
-    if (has_shares()) shares.Open(FoldsRows());
-    PlaceAddresses(PlaceLoops(loops_.outer, 'i', "r", &text_), &text_);
+    if (has_shares()) shares.Open();
+    if (way_.rows == 1) PlaceAddresses(PlaceLoops(loops_.outer, 'i', "r", &text_), "r", &text_);
     if (walks_vectors()) access_.PlaceVectorsInRow("length");
     for (size_t stage = 0; stage < rows_.stages.size(); ++stage) {
-      DefineRowNumbers(static_cast<int>(stage));
+      way_.rows == 1 ? DefineRowNumbers(static_cast<int>(stage))
+                     : DefineNumbersOfRows(static_cast<int>(stage));
       EmitStage(rows_.stages[stage]);
     }
     if (has_shares()) shares.Close(FoldsRows());
@@ -99,14 +104,58 @@ class RowEmitter {
       if (expression.depth != stage || body_.uses_inner(number) || text_.defined(number)) continue;
       text_.Define(number, expression.address < 0 ? "" : PlaceText(expression.address, {}, &text_));
     }
+    StoreRowNumbers(stage);
+  }
+
+  void StoreRowNumbers(int stage) {
     for (const Store& store : body_.stores) {
       if (body_.expressions[store.expression].depth != stage || StoresAlongRow(body_, store))
         continue;
       if (MayReplaceRowNumber(store))
         text_.Line(way_.is_warp() ? "__syncwarp();" : "__syncthreads();");
-      text_.Line(absl::StrCat("if (t == 0) ", PlaceText(store.address, {}, &text_), " = ",
-                              StoredText(store), ";"));
+      text_.Line(absl::StrCat(way_.rows > 1 ? "if (is_row && t == 0) " : "if (t == 0) ",
+                              PlaceText(store.address, {}, &text_), " = ", StoredText(store), ";"));
     }
+  }
+
+  // The same for all rows done at once, whose numbers are arrays.
+  void DefineNumbersOfRows(int stage) {
+    std::vector<int> numbers;
+    for (size_t e = 0; e < body_.expressions.size(); ++e) {
+      const int number = static_cast<int>(e);
+      if (body_.expressions[e].depth == stage && !body_.uses_inner(number) && !text_.defined(number))
+        numbers.push_back(number);
+    }
+    for (const int number : numbers)
+      text_.Line(absl::StrCat(ComputeType(body_.expressions[number].dtype), " y", number, "[",
+                              way_.rows, "];"));
+    const bool stores = std::any_of(body_.stores.begin(), body_.stores.end(), [&](const Store& s) {
+      return body_.expressions[s.expression].depth == stage && !StoresAlongRow(body_, s);
+    });
+    if (numbers.empty() && !stores) return;
+    ForEachPlacedRow([&] {
+      for (const int number : numbers) {
+        const Expression& e = body_.expressions[number];
+        std::string place = e.address < 0 ? "" : PlaceText(e.address, {}, &text_);
+        if (e.kind == Expression::Kind::kLoad && DependsOnData(body_, body_.addresses[e.address]))
+          place = Guarded("is_row", place, e.dtype);
+        text_.Define(number, place);
+        text_.Line(absl::StrCat("y", number, "[row] = ", text_.name(number), ";"));
+      }
+      StoreRowNumbers(stage);
+    });
+    for (const int number : numbers) text_.SetName(number, absl::StrCat("y", number, "[row]"));
+  }
+
+  template <typename Function>
+  void ForEachPlacedRow(Function write) {
+    ForEachRow(way_.rows, &text_, [&] {
+      if (way_.rows > 1) {
+        shares_->PlaceRow();
+        PlaceAddresses(PlaceLoops(loops_.outer, 'i', "r", &text_), "r", &text_);
+      }
+      write();
+    });
   }
 
   // A number may be stored where one is read that every thread of the group needs.
@@ -127,32 +176,69 @@ class RowEmitter {
   void EmitStage(const RowStage& stage) {
     if (stage.reductions.empty() && stage.stores.empty()) return;
     std::vector<Accumulator> folds;
-    for (const int reduction : stage.reductions) folds.emplace_back(reduction, &text_);
+    for (const int reduction : stage.reductions)
+      folds.emplace_back(reduction, &text_, way_.rows);
     for (Accumulator& fold : folds) fold.Declare();
     if (way_.is_kept) {
       for (const int kept : stage.kept) {
-        text_.Line(
-            absl::StrCat(ComputeType(body_.expressions[kept].dtype), " x", kept, "[kItems][V];"));
+        text_.Line(absl::StrCat(ComputeType(body_.expressions[kept].dtype), " x", kept, OfRows(),
+                                "[kItems][V];"));
       }
-      for (Accumulator& fold : folds) fold.BeginBlock();
-      EmitKeptWalk(stage, folds);
+      if (way_.rows > 1) ReadRows(stage);
+      ForEachPlacedRow([&] {
+        for (Accumulator& fold : folds) fold.BeginBlock();
+        EmitKeptWalk([&] { EmitVector(stage, folds); });
+      });
     } else {
       EmitWalk(stage, folds);
     }
     for (const int number : stage.numbers) text_.Forget(number);
     available_.insert(stage.kept.begin(), stage.kept.end());
-    CombineGroup(folds, way_.threads, &text_);
+    CombineGroup(folds, way_.threads, &text_, way_.rows);
+  }
+
+  std::string OfRows() const { return way_.rows > 1 ? absl::StrCat("[", way_.rows, "]") : ""; }
+
+  // Before anything is written: to a compiler, what is written may be what is read next.
+  void ReadRows(const RowStage& stage) {
+    is_vector_ = true;
+    std::vector<int> reads;
+    std::copy_if(stage.numbers.begin(), stage.numbers.end(), std::back_inserter(reads),
+                 [this](int number) { return IsVector(number); });
+    is_vector_ = false;
+    for (const int number : reads) {
+      const int address = body_.expressions[number].address;
+      text_.Line(absl::StrCat(MemoryType(text_.SlotType(body_.addresses[address].slot)), " all",
+                              address, OfRows(), "[kItems][V];"));
+    }
+    if (reads.empty()) return;
+    ForEachPlacedRow([&] {
+      EmitKeptWalk([&] {
+        const std::vector<KernelText::Along> along = PlaceLoops(loops_.inner, 'j', "j", &text_);
+        for (const int number : reads) {
+          const int address = body_.expressions[number].address;
+          text_.Line(absl::StrCat("lazy_read(all", address, "[row][item], ",
+                                  PointerText(address, along, &text_), ");"));
+        }
+      });
+    });
   }
 
   // All of the row at once: each thread has kItems vectors of V. Those beyond the end compute what
   // the first does, so that loads need no branches, and neither fold nor store it.
-  void EmitKeptWalk(const RowStage& stage, std::vector<Accumulator>& folds) {
+  template <typename Function>
+  void EmitKeptWalk(Function write) {
     text_.Line("#pragma unroll");
     text_.Open("for (int item = 0; item < kItems; ++item) {");
     text_.Line(absl::StrCat("const int own_j = (item * ", way_.threads, " + t) * V;"));
-    text_.Line("const bool in = own_j < length;");
-    text_.Line("const int j = in ? own_j : 0;");
-    EmitVector(stage, folds);
+    if (way_.rows > 1) {
+      text_.Line("const bool in = is_row && own_j < length;");
+      text_.Line("const int j = own_j < length ? own_j : 0;");
+    } else {
+      text_.Line("const bool in = own_j < length;");
+      text_.Line("const int j = in ? own_j : 0;");
+    }
+    write();
     text_.Close("}");
   }
 
@@ -163,6 +249,10 @@ class RowEmitter {
     for (const int number : stage.numbers) {
       if (!IsVector(number)) continue;
       const int address = body_.expressions[number].address;
+      if (way_.rows > 1) {
+        text_.Line(absl::StrCat("auto& m", address, " = all", address, "[row][item];"));
+        continue;
+      }
       Declare(address);
       text_.Line(
           absl::StrCat("lazy_read(m", address, ", ", PointerText(address, along, &text_), ");"));
@@ -264,7 +354,7 @@ class RowEmitter {
     for (const int number : stage.numbers) {
       if (body_.expressions[number].kind == Expression::Kind::kShareSum) continue;
       if (available_.contains(number)) {
-        text_.DefineAs(number, absl::StrCat("x", number, "[item][k]"));
+        text_.DefineAs(number, Kept(number));
         continue;
       }
       if (IsDrawn(number)) {
@@ -277,12 +367,16 @@ class RowEmitter {
       fold.Step(is_vector_ ? "(long)(j + k)" : "j", way_.is_kept ? "in" : "");
     if (!is_vector_) return StepShares(stage);
     for (const int kept : stage.kept)
-      text_.Line(absl::StrCat("x", kept, "[item][k] = ", text_.name(kept), ";"));
+      text_.Line(absl::StrCat(Kept(kept), " = ", text_.name(kept), ";"));
     StepShares(stage);
     for (const Store& store : stage.stores) {
       if (!IsShareSum(body_, store))
         text_.Line(absl::StrCat("m", store.address, "[k] = ", StoredText(store), ";"));
     }
+  }
+
+  std::string Kept(int number) const {
+    return absl::StrCat("x", number, way_.rows > 1 ? "[row]" : "", "[item][k]");
   }
 
   void StepShares(const RowStage& stage) {
@@ -299,7 +393,11 @@ class RowEmitter {
     // The index may be what the thread of the row's first element has just written in its place.
     const bool is_guarded = way_.is_kept && e.kind == Expression::Kind::kLoad &&
                             DependsOnData(body_, body_.addresses[e.address]);
-    return is_guarded ? absl::StrCat("(in ? ", place, " : (", MemoryType(e.dtype), ")0)") : place;
+    return is_guarded ? Guarded("in", place, e.dtype) : place;
+  }
+
+  static std::string Guarded(const char* condition, const std::string& place, ir::DType dtype) {
+    return absl::StrCat("(", condition, " ? ", place, " : (", MemoryType(dtype), ")0)");
   }
 
   void EmitBlock() {

@@ -52,7 +52,7 @@ class ShareEmitter {
       text_.Line(absl::StrCat("const int groups = ", kThreads, " / width, y = t / width;"));
       text_.Line("const bool in = y < groups;");
     }
-    PlaceAddresses(PlaceLoops(loops_.outer, 'i', "r", &text_), &text_);
+    PlaceAddresses(PlaceLoops(loops_.outer, 'i', "r", &text_), "r", &text_);
     for (size_t e = 0; e < body_.expressions.size(); ++e) {
       const Expression& expression = body_.expressions[e];
       const int number = static_cast<int>(e);

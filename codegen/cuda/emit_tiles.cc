@@ -92,7 +92,7 @@ class TileEmitter {
     text_.Line(absl::StrCat("const long first_j = lazy_index(rest, wide) * ", kSide, ";"));
     text_.Line(absl::StrCat("const long first_i = lazy_index(rest, high) * ", kSide, ";"));
     text_.Line("const long other = rest;");
-    PlaceAddresses(PlaceLoops(other_loops_, 'o', "other", &text_), &text_);
+    PlaceAddresses(PlaceLoops(other_loops_, 'o', "other", &text_), "other", &text_);
     const uint64_t bits = row_loop_.bits | column_loop_.bits;
     for (size_t e = 0; e < body_.expressions.size(); ++e) {
       if ((body_.expressions[e].uses & bits) == 0) Define(static_cast<int>(e), {});

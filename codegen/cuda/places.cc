@@ -22,11 +22,28 @@ std::vector<KernelText::Along> PlaceLoops(const std::vector<Loop>& loops, char l
   return along;
 }
 
-void PlaceAddresses(absl::Span<const KernelText::Along> along, KernelText* text) {
+namespace {
+
+// Does the place step by one from iteration to iteration?
+bool IsFlat(const Affine& index, absl::Span<const KernelText::Along> along) {
+  Polynomial step = 1;
+  for (size_t k = along.size(); k-- > 0;) {
+    if (!(index.CoefficientOf(along[k].loop->variable) == step)) return false;
+    step = step * Polynomial(along[k].loop->extent);
+  }
+  return !along.empty();
+}
+
+}  // namespace
+
+void PlaceAddresses(absl::Span<const KernelText::Along> along, const std::string& number,
+                    KernelText* text) {
   const Body& body = text->body();
   for (size_t a = 0; a < body.addresses.size(); ++a) {
     const Address& address = body.addresses[a];
-    const std::string index = text->IndexText(address.index, along, /*with_offset=*/false);
+    const std::string index = IsFlat(address.index, along)
+                                  ? number
+                                  : text->IndexText(address.index, along, /*with_offset=*/false);
     text->Line(address.slot < 0 ? absl::StrCat("const long a", a, " = ", index, ";")
                                 : absl::StrCat("auto* const a", a, " = ",
                                                text->PointerTo(address.slot), " + ", index, ";"));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/cuda/row_shares.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 
 namespace torch_lazy::codegen::cuda {
@@ -49,7 +51,7 @@ void RowShares::ForEachColumn(const std::string& columns, StatementOf statement_
   text_.Close("}");
 }
 
-void RowShares::Open(bool folds_rows) {
+void RowShares::Open() {
   Monomial rows;
   for (const Loop& loop : loops_.outer) rows = rows * loop.extent;
   const bool has_groups = way_.groups() > 1;
@@ -71,26 +73,37 @@ void RowShares::Open(bool folds_rows) {
   } else {
     ForEachOwned([](const Store& store) { return SumsOf(store) + "[j] = 0;"; });
   }
-  const int rows_in_float = kRowsInFloat * way_.groups();
+  const int rows_in_float = kRowsInFloat * way_.groups(), rows_of_step = way_.groups() * way_.rows;
   text_.Open(absl::StrCat("for (long block = first; block < last; block += ", rows_in_float, ") {"));
   text_.Line(absl::StrCat("const long end = last - block < ", rows_in_float, " ? last : block + ",
                           rows_in_float, ";"));
-  if (way_.is_kept && !folds_rows) text_.Line("#pragma unroll 4");
-  text_.Open(absl::StrCat("for (long step = block; step < end; step += ", way_.groups(), ") {"));
-  text_.Line(has_groups ? absl::StrCat("const long r = step + thread / ", way_.threads, ";")
-                        : "const long r = step;");
+  text_.Open(absl::StrCat("for (long step = block; step < end; step += ", rows_of_step, ") {"));
+  if (way_.rows > 1) return;
+  text_.Line(absl::StrCat("const long r = ", RowText("step"), ";"));
   if (has_groups) text_.Open("if (r < last) {");
+}
+
+std::string RowShares::RowText(const std::string& first) const {
+  return way_.groups() > 1 ? absl::StrCat(first, " + thread / ", way_.threads) : first;
+}
+
+// Rows beyond the end read what the step's first does.
+void RowShares::PlaceRow() {
+  const std::string distance = way_.groups() > 1 ? absl::StrCat(" * ", way_.groups()) : "";
+  text_.Line(absl::StrCat("const long own_r = ", RowText(absl::StrCat("step + row", distance)), ";"));
+  text_.Line("const bool is_row = own_r < last;");
+  text_.Line("const long r = is_row ? own_r : step;");
 }
 
 void RowShares::Step(const Store& store) {
   const std::string sum = way_.is_kept ? SumOf(store) : SumsOf(store) + "[j]";
-  text_.Line(absl::StrCat(sum, " = ", sum, " + ",
+  text_.Line(absl::StrCat(way_.rows > 1 ? "if (is_row) " : "", sum, " = ", sum, " + ",
                           text_.name(body_.expressions[store.expression].arguments[0]), ";"));
 }
 
 void RowShares::Close(bool folds_rows) {
   const bool has_groups = way_.groups() > 1;
-  if (has_groups) text_.Close("}");
+  if (has_groups && way_.rows == 1) text_.Close("}");
   // A row's numbers in shared memory are read before the next row's are written.
   if (!way_.is_warp() && (folds_rows || !way_.is_kept)) text_.Line("__syncthreads();");
   text_.Close("}");
@@ -105,17 +118,45 @@ void RowShares::Close(bool folds_rows) {
 
 // Now and then, and in the end.
 void RowShares::AddUp() {
-  const bool has_groups = way_.groups() > 1;
-  if (has_groups) {
-    text_.Open(absl::StrCat("for (int turn = 0; turn < ", way_.groups(), "; ++turn) {"));
-    text_.Line("__syncthreads();");
-    text_.Line(absl::StrCat("if (turn != thread / ", way_.threads, ") continue;"));
+  if (way_.groups() == 1) {
+    return ForEachOwned([](const Store& store) {
+      return absl::StrCat(SumsOf(store), "[j] += ", SumOf(store), ", ", SumOf(store), " = 0;");
+    });
   }
-  ForEachOwned([&](const Store& store) {
-    return absl::StrCat(has_groups ? SharedSumsOf(store) : SumsOf(store), "[j] += ", SumOf(store),
-                        ", ", SumOf(store), " = 0;");
+  if (way_.threads < 32) AddUpWarp();
+  const int turn_threads = std::max(way_.threads, 32);
+  text_.Open(absl::StrCat("for (int turn = 0; turn < ", way_.block_threads / turn_threads, "; ++turn) {"));
+  text_.Line("__syncthreads();");
+  text_.Line(absl::StrCat("if (turn != thread / ", turn_threads,
+                          way_.threads < 32 ? absl::StrCat(" || thread % 32 >= ", way_.threads) : "",
+                          ") continue;"));
+  ForEachOwned([](const Store& store) {
+    return absl::StrCat(SharedSumsOf(store), "[j] += ", SumOf(store), ";");
   });
-  if (has_groups) text_.Close("}");
+  text_.Close("}");
+  ForEachSum([](const std::string& sum) { return absl::StrCat(sum, " = 0;"); });
+}
+
+// A warp's groups, into its first.
+void RowShares::AddUpWarp() {
+  text_.Line("#pragma unroll");
+  text_.Open(absl::StrCat("for (int d = 16; d >= ", way_.threads, "; d /= 2) {"));
+  ForEachSum([](const std::string& sum) {
+    return absl::StrCat(sum, " += __shfl_down_sync(0xffffffffu, ", sum, ", d);");
+  });
+  text_.Close("}");
+}
+
+// What a thread adds up, whether it is a column's or beyond the end.
+template <typename StatementOf>
+void RowShares::ForEachSum(StatementOf statement_of) {
+  text_.Line("#pragma unroll");
+  text_.Open("for (int item = 0; item < kItems; ++item) {");
+  text_.Line("#pragma unroll");
+  text_.Open("for (int k = 0; k < V; ++k) {");
+  ForEach([&](const Store& store) { text_.Line(statement_of(SumOf(store))); });
+  text_.Close("}");
+  text_.Close("}");
 }
 
 }  // namespace torch_lazy::codegen::cuda

@@ -16,10 +16,11 @@ namespace torch_lazy::codegen::cuda {
 // How a function walks along a row.
 struct RowWay {
   bool is_kept = false;  // in registers: kItems vectors of V elements a thread
-  int threads = 32;      // of a group, which does a row
+  int threads = 32;      // of a group, which does a row; of a warp, if fewer, a power of two
   int block_threads = 32;
+  int rows = 1;          // that a group does at once: `row` of them
   int groups() const { return block_threads / threads; }
-  bool is_warp() const { return threads == 32; }
+  bool is_warp() const { return threads <= 32; }
 };
 
 class RowShares {
@@ -27,11 +28,11 @@ class RowShares {
   RowShares(const Body& body, const Loops& loops, const RowWay& way, KernelText* text)
       : body_(body), loops_(loops), way_(way), text_(*text) {}
 
-  // The loop over the rows `r`, of which thread `t` of a group does its part. `folds_rows`: its
-  // threads wait for each other.
-  void Open(bool folds_rows);
+  // The loop over the rows `r`, of which thread `t` of a group does its part.
+  void Open();
+  void PlaceRow();  // where rows are done at once: `r`, and whether it `is_row`, of the share
   void Step(const Store& store);  // adds an element up
-  void Close(bool folds_rows);
+  void Close(bool folds_rows);    // `folds_rows`: a group's threads wait for each other
 
  private:
   template <typename Function>
@@ -39,8 +40,12 @@ class RowShares {
   template <typename StatementOf>
   void ForEachOwned(StatementOf statement_of);
   template <typename StatementOf>
+  void ForEachSum(StatementOf statement_of);
+  template <typename StatementOf>
   void ForEachColumn(const std::string& columns, StatementOf statement_of);
   void AddUp();
+  void AddUpWarp();
+  std::string RowText(const std::string& first) const;
 
   const Body& body_;
   const Loops& loops_;

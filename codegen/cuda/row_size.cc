@@ -9,7 +9,7 @@
 namespace torch_lazy::codegen::cuda {
 namespace {
 
-constexpr int kWarpsPerBlock = 4, kWarpsOfShare = 8;
+constexpr int kWarpsPerBlock = 4, kThreadsOfShare = 256, kFewestLanes = 4;
 constexpr double kShortRow = 256, kMostOfWarp = 1024;
 constexpr double kLayer = 128;  // what layers' widths are multiples of
 constexpr double kManyRows = 4096;  // enough warps for the machine
@@ -64,6 +64,28 @@ int ThreadsOfShare(double length, int width, const RowStages& rows) {
   return best;
 }
 
+// Registers of a row that a thread has read and keeps, for each element.
+double RegistersOfRow(const Body& body, int arrays) {
+  double registers = arrays;
+  for (const Store& store : body.stores) registers -= IsShareSum(body, store) ? 1 : 0;
+  for (size_t e = 0; e < body.expressions.size(); ++e) {
+    if (body.expressions[e].kind == Expression::Kind::kLoad && body.uses_inner(static_cast<int>(e)))
+      registers += static_cast<double>(ir::SizeBytes(body.expressions[e].dtype)) / 4;
+  }
+  return std::max(registers, 1.0);
+}
+
+// As many as registers hold, so that the group waits for memory, and for its threads, once.
+int RowsAtOnce(const RowSize& size, int width, double registers_of_row) {
+  constexpr int kMostRows = 4;
+  constexpr double kMostRegisters = 96 * 256;  // of all rows that a block's threads keep
+  int rows = kMostRows;
+  while (rows > 1 && rows * registers_of_row * size.items * width * size.threads *
+                             size.rows_per_block > kMostRegisters)
+    rows /= 2;
+  return rows;
+}
+
 }  // namespace
 
 RowSize RowSizeOf(const Body& body, const Loops& loops, const RowStages& rows, int width,
@@ -73,7 +95,7 @@ RowSize RowSizeOf(const Body& body, const Loops& loops, const RowStages& rows, i
   const int arrays = LiveArrays(body, rows);
   const auto most = [&](int threads) {
     const int registers = threads >= kMostThreads ? kRegistersOf1024
-                          : threads == 32         ? kRegistersOfWarp
+                          : threads <= 32         ? kRegistersOfWarp
                                                   : kRegisters;
     return std::clamp(registers / arrays, width, kMostNumbers);
   };
@@ -82,7 +104,9 @@ RowSize RowSizeOf(const Body& body, const Loops& loops, const RowStages& rows, i
   const bool is_short =
       length <= kShortRow || (length <= kMostOfWarp && !has_shares && count >= kManyRows);
   if (is_short && length <= size.threads * most(size.threads)) {
-    size.rows_per_block = has_shares ? kWarpsOfShare : kWarpsPerBlock;
+    while (has_shares && size.threads > kFewestLanes && length <= size.threads / 2 * width)
+      size.threads /= 2;
+    size.rows_per_block = has_shares ? kThreadsOfShare / size.threads : kWarpsPerBlock;
   } else if (has_shares) {
     size.threads = ThreadsOfShare(length, width, rows);
   } else {
@@ -96,8 +120,11 @@ RowSize RowSizeOf(const Body& body, const Loops& loops, const RowStages& rows, i
   const bool is_layer = has_shares || std::fmod(length, kLayer) == 0;
   const double items = is_layer ? exact : std::exp2(std::ceil(std::log2(exact)));
   if (items * width <= most(size.threads)) size.items = static_cast<int>(items);
+  if (has_shares && size.items > 0)
+    size.rows_at_once = RowsAtOnce(size, width, RegistersOfRow(body, arrays));
   // What waits for other threads, or for memory, leaves the multiprocessor to other rows.
   if (size.threads == 512 && size.items > 0 && arrays == 1) size.blocks_at_once = 3;
+  if (has_shares && size.threads <= 512 && size.items > 0) size.blocks_at_once = 2;
   if (size.threads == kMostThreads && size.items == 0 && !has_shares) size.blocks_at_once = 2;
   return size;
 }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "codegen/cuda/places.h"
+#include "codegen/row_stages.h"
 #include "codegen/typical.h"
 
 namespace torch_lazy::codegen::cuda {
@@ -23,23 +24,38 @@ bool IsMultiple(const Polynomial& polynomial, int64_t of) {
                      [of](const Monomial& term) { return term.coefficient % of == 0; });
 }
 
+bool IsOf(const Affine::Term& term, const Loop& loop) {
+  return term.variable < 64 && (loop.bits >> term.variable & 1) != 0;
+}
+
+// Does the row lie at the same place whatever the other loops do?
+bool IsOfAllRows(const Address& address, const Loop& innermost) {
+  return std::all_of(address.index.terms.begin(), address.index.terms.end(),
+                     [&](const Affine::Term& term) { return IsOf(term, innermost); });
+}
+
 }  // namespace
 
 VectorAccess::VectorAccess(const Body& body, const Loop* innermost, uint64_t walked,
                            KernelText* text)
     : body_(body), innermost_(innermost), text_(*text) {
-  int64_t widest = 1;
-  for (const Address& address : body.addresses) {
-    if (address.slot >= 0) widest = std::max(widest, ir::SizeBytes(text->SlotType(address.slot)));
-    bool contiguous = address.slot >= 0 && innermost != nullptr &&
+  std::vector<bool> adds_up(body.addresses.size(), false);  // now and then
+  for (const Store& store : body.stores) adds_up[store.address] = IsShareSum(body, store);
+  int64_t widest = 0, widest_once = 1;  // of what is a row's own, and of what all rows read
+  for (size_t a = 0; a < body.addresses.size(); ++a) {
+    const Address& address = body.addresses[a];
+    bool contiguous = !adds_up[a] && address.slot >= 0 && innermost != nullptr &&
                       address.index.CoefficientOf(innermost->variable).is_one();
     for (const Affine::Term& term : address.index.terms) {
       if (body.variables[term.variable].kind != Variable::Kind::kData || !contiguous) continue;
       contiguous = (body.expressions[body.data[term.variable]].uses & walked) == 0;
     }
     is_contiguous_.push_back(contiguous);
+    if (!contiguous) continue;
+    int64_t& most = IsOfAllRows(address, *innermost) ? widest_once : widest;
+    most = std::max(most, ir::SizeBytes(text->SlotType(address.slot)));
   }
-  width_ = static_cast<int>(std::clamp<int64_t>(kAccess / widest, 4, 8));
+  width_ = static_cast<int>(std::clamp<int64_t>(kAccess / (widest > 0 ? widest : widest_once), 4, 8));
 }
 
 std::vector<Polynomial> VectorAccess::Steps() const {
@@ -47,8 +63,7 @@ std::vector<Polynomial> VectorAccess::Steps() const {
   for (size_t a = 0; a < is_contiguous_.size(); ++a) {
     if (!is_contiguous_[a]) continue;
     for (const Affine::Term& term : body_.addresses[a].index.terms) {
-      const bool is_innermost = term.variable < 64 && (innermost_->bits >> term.variable & 1) != 0;
-      if (!is_innermost) steps.push_back(term.coefficient);
+      if (!IsOf(term, *innermost_)) steps.push_back(term.coefficient);
     }
   }
   return steps;

@@ -20,7 +20,8 @@ class VectorAccess {
   // from one access to the next within a function; what lies at data that these change is no row.
   VectorAccess(const Body& body, const Loop* innermost, uint64_t walked, KernelText* text);
 
-  // V, from the widest element that is read or written.
+  // V, from the widest element that is read or written; of those that all rows share, if there are
+  // no others.
   int width() const { return width_; }
 
   // Steps by one along the innermost loop, from a place that nothing else in the loop changes.

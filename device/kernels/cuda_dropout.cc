@@ -9,6 +9,7 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/native_dropout.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include "base/log.h"
 #include "ir/philox.h"
@@ -17,9 +18,9 @@
 namespace torch_lazy::device {
 namespace {
 
-constexpr int64_t kBlock = 256;    // threads
-constexpr int64_t kAccess = 16;    // bytes
-constexpr int64_t kTogether = 4;   // numbers that a thread draws at once
+constexpr int64_t kBlock = 256;   // threads
+constexpr int64_t kAccess = 16;   // bytes
+constexpr int64_t kTogether = 4;  // numbers that a thread draws at once
 constexpr double kProbability = 0.5;
 
 int64_t MostThreads(lazy::Multiprocessors gpu) { return gpu.count * (gpu.threads_of_each / kBlock) * kBlock; }
@@ -38,6 +39,8 @@ float Uniform(int64_t number) { return static_cast<float>(static_cast<uint32_t>(
 bool DrawsAlike(at::ScalarType dtype, int64_t width, int64_t count) {
   constexpr int64_t kMost = 4096;  // elements compared at each end
   const lazy::PhiloxDraw draw = {.seed = 0x123456789abcdef, .offset = 8};
+  // Not seen by the program's modes, nor by autograd.
+  const c10::impl::ForceDispatchKeyGuard no_modes{c10::impl::LocalDispatchKeySet(c10::impl::PODLocalDispatchKeySet{})};
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
   at::Tensor mask;
   {
