@@ -55,12 +55,11 @@ Result RunDropout(at::Tensor input, double p, double scale, at::Scalar threshold
   return {at::empty_like(input).copy_(wide * mask * scale), mask};
 }
 
-Result Record(const at::Tensor& input, double p) {
+Result Record(const at::Tensor& input, double p, const DropoutLaunch& launch) {
   static const auto op = c10::Dispatcher::singleton()
                              .findSchemaOrThrow("torch_lazy::dropout", "")
                              .typed<Result(const at::Tensor&, double, double, const at::Scalar&, const at::Scalar&, const at::Scalar&,
                                            const at::Scalar&, int64_t, at::IntArrayRef)>();
-  const DropoutLaunch launch = LaunchOf(input, lazy::MultiprocessorsOfGpu());
   const lazy::PhiloxDraw draw = lazy::TakeDraw(launch.numbers_per_thread);
   const at::ScalarType dtype = input.scalar_type();
   return op.call(input, p, ScaleOf(dtype, p), ThresholdOf(dtype, p), draw.seed, draw.offset, launch.threads, launch.width, launch.order);
@@ -76,16 +75,17 @@ at::Tensor MaskOfCuda(const at::Tensor& input, double p) {
   return lazy::MakeTensor(lazy::MakeStorage(mask.storage()), mask.scalar_type(), mask.sizes(), mask.strides());
 }
 
-bool IsRecorded(const at::Tensor& input, double p) {
+bool IsRecorded(const at::Tensor& input, double p, int64_t width) {
   const at::ScalarType dtype = input.scalar_type();
   const bool computes = dtype == at::kFloat || dtype == at::kDouble || IsHalf(dtype);
   const bool is_counted = input.numel() <= std::numeric_limits<uint32_t>::max();  // in kernels, by 32 bits
-  return computes && is_counted && p >= 0 && p < 1 && DrawsAsKnown(dtype, LaunchOf(input, lazy::MultiprocessorsOfGpu()).width);
+  return computes && is_counted && p >= 0 && p < 1 && DrawsAsKnown(dtype, width);
 }
 
 Result OnGpu(const at::Tensor& input, double p) {
   if (p == 1) return {at::zeros_like(input), at::zeros_like(input, input.options().dtype(at::kBool))};
-  if (IsRecorded(input, p)) return Record(input, p);
+  const DropoutLaunch launch = LaunchOf(input, lazy::MultiprocessorsOfGpu());
+  if (IsRecorded(input, p, launch.width)) return Record(input, p, launch);
   const at::Tensor mask = MaskOfCuda(input, p);
   return {at::mul(input, mask).mul_(ScaleOf(input.scalar_type(), p)), mask};
 }

@@ -52,12 +52,17 @@ std::vector<Value> BesideColumns(ir::Builder& b, Value x, Value kept) {
   return {b.Reduce(ir::Op::kReduceMax, Sizes(b, x, kept), {0}, /*keepdim=*/false), kept};
 }
 
+std::vector<ir::HostValue> Numbers(const ir::PhiloxLaunch& launch) {
+  std::vector<ir::HostValue> numbers;
+  for (const int64_t number : {launch.seed, launch.offset, launch.threads, kThreshold})
+    numbers.push_back(ir::MakeIntegers(DType::kI64, {}, {number}));
+  return numbers;
+}
+
 void Check(const ir::Graph& graph, const ir::PhiloxLaunch& launch, const ir::Ints& order,
            int64_t rows, int64_t columns, const std::vector<int64_t>& typical) {
-  const auto number = [](int64_t n) { return ir::MakeIntegers(DType::kI64, {}, {n}); };
   ir::EvaluateInputs inputs = RandomInputs(graph, {rows, columns, rows * columns}, 1);
-  inputs.scalars = {number(launch.seed), number(launch.offset), number(launch.threads),
-                    number(kThreshold)};
+  inputs.scalars = Numbers(launch);
   const std::vector<ir::HostValue> expected = *ir::Evaluate(graph, inputs);
   const std::vector<ir::HostValue> actual =
       RunPlan(graph, *Compile(graph, OptionsFor(typical)), &inputs);
@@ -86,6 +91,40 @@ void CheckUse(Use use) {
         Check(graph, launch, order, rows, columns, {rows, columns, rows * columns});
       }
     }
+  }
+}
+
+// Vectors of these rows begin among numbers that come together.
+TEST(Draws, InLongRows) {
+  constexpr int64_t kColumns = 50257;
+  for (const int64_t width : {2, 4, 8}) {
+    const ir::Graph graph = Draws(width, {0, 1}, BesideRows);
+    Check(graph, {kSeed, 12, 48, width}, {0, 1}, 2, kColumns, {2, kColumns, 2 * kColumns});
+  }
+}
+
+// So do those of a mask that is read from its second element on.
+TEST(Draws, InPartsOfMasks) {
+  constexpr int64_t kCount = 4097;
+  for (const int64_t width : {1, 2, 4, 8}) {
+    ir::Builder b;
+    ir::decompose::Draw draw;
+    for (Value* number : {&draw.seed, &draw.offset, &draw.threads, &draw.threshold})
+      *number = b.Scalar(DType::kI64);
+    draw.width = b.Const(DType::kI64, width);
+    const Value kept =
+        ir::decompose::KeptElements(b, draw, {ir::Extent::Symbol(0)}, {0}, ir::Extent::Symbol(0));
+    const Value part =
+        b.Slice(kept, {ir::Extent::Constant(1)}, {ir::Extent::Symbol(1)}, /*steps=*/{1});
+    const ir::Graph graph = b.Finish({{part}});
+    const ir::PhiloxLaunch launch = {kSeed, 12, 48, width};
+    ir::EvaluateInputs inputs{
+        .params = {}, .scalars = Numbers(launch), .symbols = {kCount, kCount - 1}, .call = {}};
+    const std::vector<ir::HostValue> actual =
+        RunPlan(graph, *Compile(graph, OptionsFor({})), &inputs);
+    for (int64_t k = 0; k + 1 < kCount; ++k)
+      ASSERT_EQ(actual[0].integers[k], ir::PhiloxAt(launch, k + 1) < kThreshold)
+          << width << " " << k;
   }
 }
 
