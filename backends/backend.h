@@ -28,6 +28,12 @@ struct BoundInstance {
   int64_t scratch_bytes = 0;  // codegen::ScratchBytes of the instance
 };
 
+// Of a GPU.
+struct Multiprocessors {
+  int count = 0;
+  int threads_of_each = 0;  // that it holds at once
+};
+
 // Kernels being compiled, or ready. Thread-safe.
 class Module {
  public:
@@ -55,6 +61,7 @@ class Backend {
   virtual bool on_host() const { return true; }
   // What kernels' text must be written for.
   virtual codegen::Target target() const { return codegen::Target::kCpu; }
+  virtual Multiprocessors multiprocessors() const { return {}; }  // none: no GPU
   // Starts compiling the kernels that are not known by name yet (memory, then disk), all in one or
   // two processes. Returns at once; with `wait` the compiler runs at normal priority and the call
   // returns when it is done.

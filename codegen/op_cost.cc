@@ -16,6 +16,7 @@ constexpr CostRow kCostRows[] = {
     {ir::Op::kDiv, 0.15},   {ir::Op::kRecip, 0.15}, {ir::Op::kSqrt, 0.2},
     {ir::Op::kRsqrt, 0.35}, {ir::Op::kFmod, 5},     {ir::Op::kRemainder, 5},
     {ir::Op::kTake, 1},     {ir::Op::kFloorDiv, 5}, {ir::Op::kTruncDiv, 0.2},
+    {ir::Op::kBernoulli, 5},
 };
 
 }  // namespace
@@ -28,5 +29,7 @@ double NanosecondsOf(const ir::Node& node) {
 }
 
 bool IsCostly(const ir::Node& node) { return NanosecondsOf(node) > 0.1; }
+
+bool IsDear(const ir::Node& node) { return NanosecondsOf(node) > 1; }
 
 }  // namespace torch_lazy::codegen

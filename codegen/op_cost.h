@@ -11,4 +11,7 @@ double NanosecondsOf(const ir::Node& node);
 // More than to read its result from cache.
 bool IsCostly(const ir::Node& node);
 
+// More than to keep its result in memory for another kernel.
+bool IsDear(const ir::Node& node);
+
 }  // namespace torch_lazy::codegen

@@ -16,7 +16,7 @@ namespace {
 using ir::DType;
 using ir::Op;
 
-// $0, $1, $2: arguments. $T: the type. @: before a name of C's library, whose suffix for the type
+// $0, $1, ...: arguments. $T: the type. @: before a name of C's library, whose suffix for the type
 // is $f. lazy_ functions stand in math_text.cc and cuda/math_text.cc. Bool takes the text for
 // integers unless it has its own; the result is narrowed by the register's type.
 struct OpRow {
@@ -72,6 +72,7 @@ constexpr OpRow kOpRows[] = {
     {Op::kGe, "$0 >= $1", "$0 >= $1"},
     {Op::kFma, "@fma$f($0, $1, $2)", "$0 * $1 + $2"},
     {Op::kWhere, "$0 ? $1 : $2", "$0 ? $1 : $2"},
+    {Op::kBernoulli, nullptr, "lazy_bernoulli($0, $1, $2, $3, $4, $5)"},
 };
 
 // Sums are exact enough in double for any length, in their own type for a few hundred numbers;

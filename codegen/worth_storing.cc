@@ -14,7 +14,8 @@ bool WorthStoring::HoldsMemory(ir::Value v, int group) const {
 }
 
 bool WorthStoring::IsHeldAnyway(ir::Value v, const std::vector<int>& by) const {
-  if (by.size() > kMostReaders || ir::Info(graph.node(v).op).kind != ir::Kind::kElementwise)
+  const ir::Node& node = graph.node(v);
+  if (by.size() > kMostReaders || IsDear(node) || ir::Info(node.op).kind != ir::Kind::kElementwise)
     return false;
   bool held = false;
   for (const int group : by) {

@@ -19,6 +19,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, aten) {
   RegisterAttention(aten);
   RegisterFusedAttention(aten);
   RegisterComposites(aten);
+  RegisterNativeDropout(aten);
   RegisterDropout(aten);
   RegisterShallowCopies(aten);
   RecordTheRest(aten);  // last: it leaves out what has a kernel by now

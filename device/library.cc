@@ -73,6 +73,9 @@ TORCH_LIBRARY(torch_lazy, m) {
   m.def("attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor? bias, Tensor out, Tensor sums, Tensor? draw, "
         "int form, bool[4] wanted, bool is_causal, float? scale, float dropout=0., Scalar? seed=None, Scalar? offset=None) "
         "-> (Tensor, Tensor, Tensor, Tensor)");
+  // kernels/dropout.cc
+  m.def("dropout(Tensor input, float p, float scale, Scalar threshold, Scalar seed, Scalar offset, Scalar threads, int width, "
+        "int[] order) -> (Tensor, Tensor)");
   m.def("set_option(str name, str value) -> ()", &SetOption);
   m.def("_name_python_lines(str[] others) -> ()", [](std::vector<std::string> others) { lazy::NamePythonLines(std::move(others)); });
   m.def("_fail_after(int places) -> ()", [](int64_t places) { base::FailAfter(places); });

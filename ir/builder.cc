@@ -113,6 +113,13 @@ Value Builder::Where(Value condition, Value if_true, Value if_false) {
   return AppendOp(Op::kWhere, {condition, if_true, if_false}, type(if_true));
 }
 
+Value Builder::Bernoulli(Value index, std::array<Value, 5> numbers) {
+  for (Value& number : numbers) number = BroadcastTo(number, dims(index));
+  const auto [seed, offset, threads, width, threshold] = numbers;
+  return AppendOp(Op::kBernoulli, {index, seed, offset, threads, width, threshold},
+                  {DType::kBool, dims(index)});
+}
+
 Value Builder::Cast(Value x, DType to) {
   if (dtype(x) == to) return x;
   return AppendOp(Op::kCast, {x}, {to, dims(x)});

@@ -10,6 +10,7 @@
 // Nothing broadcasts or promotes by itself; BroadcastTo, Cast and Full say it.
 #pragma once
 
+#include <array>
 #include <initializer_list>
 #include <string>
 #include <vector>
@@ -39,6 +40,9 @@ class Builder {
   Value Binary(Op op, Value a, Value b);
   Value Fma(Value a, Value b, Value c);  // a * b + c
   Value Where(Value condition, Value if_true, Value if_false);
+  // Are the Philox numbers of places `index` below a threshold? All i64, the others of rank 0: seed,
+  // offset, threads, width (see philox.h), threshold.
+  Value Bernoulli(Value index, std::array<Value, 5> numbers);
   Value Cast(Value x, DType dtype);  // x itself if it has the dtype
   Value Neg(Value x) { return Unary(Op::kNeg, x); }
   Value Add(Value a, Value b) { return Binary(Op::kAdd, a, b); }

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "ir/evaluate_elementwise.h"
+#include "ir/philox.h"
 #include "ir/round.h"
 
 namespace torch_lazy::ir {
@@ -94,6 +95,12 @@ void CastElement(const HostValue& from, int64_t i, HostValue& to) {
 void ComputeElement(const Node& node, Operands in, int64_t i, HostValue& out) {
   if (node.op == Op::kCast) return CastElement(*in[0], i, out);
   if (node.op == Op::kWhere) return CopyElement(*in[in[0]->integers[i] != 0 ? 1 : 2], i, out, i);
+  if (node.op == Op::kBernoulli) {
+    const auto number = [&](int k) { return in[k]->integers[i]; };
+    const PhiloxLaunch launch = {number(1), number(2), number(3), number(4)};
+    out.integers[i] = PhiloxAt(launch, number(0)) < number(5);
+    return;
+  }
   const bool floats = IsFloat(in[0]->dtype);
   if (Info(node.op).dtype_rule == DTypeRule::kCompare) {
     out.integers[i] = floats ? Compare(node.op, in[0]->floats[i], in[1]->floats[i])

@@ -80,6 +80,10 @@
   /* elementwise, three inputs */                                                                               \
   X(Fma, "fma", kElementwise, 3, kSame, kNone)       /* a * b + c, rounded once */                               \
   X(Where, "where", kElementwise, 3, kSelect, kNone) /* condition, if true, if false */                          \
+  /* elementwise, six inputs */                                                                                 \
+  X(Bernoulli, "bernoulli", kElementwise, 6, kCompare, kNone) /* (index, seed, offset, threads, width, threshold), i64: a Philox \
+                                                        number (philox.h), is it below the threshold; indices and the \
+                                                        threshold fit 32 bits */ \
   /* views */                                                                                                   \
   X(Reshape, "reshape", kView, 1, kAny, kNone)       /* same elements in row-major order; dims = result's */     \
   X(Permute, "permute", kView, 1, kAny, kNone)       /* result dim k is input dim attr dims[k] */                \

@@ -31,6 +31,8 @@ bool Computes(Op op, DType dtype) {
     case Op::kAny:
     case Op::kAll:
       return dtype == DType::kBool;
+    case Op::kBernoulli:
+      return dtype == DType::kI64;
     case Op::kNot:
     case Op::kAnd:
     case Op::kOr:

@@ -36,6 +36,11 @@ c10::DeviceAllocator* GpuAllocator() {
   return IsGpuInUse() ? dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(c10::kCUDA)) : nullptr;
 }
 
+Multiprocessors MultiprocessorsOfGpu() {
+  const backends::Multiprocessors of_gpu = backends::Get().multiprocessors();
+  return {of_gpu.count, of_gpu.threads_of_each};
+}
+
 void CopyContent(const c10::Storage& to, const c10::Storage& from, size_t size_bytes) {
   if (size_bytes == 0) return;
   if (IsOnHost()) {

@@ -19,6 +19,12 @@ bool IsGpuInUse();
 // PyTorch's allocator of the GPU in use, which keeps its statistics; null if none is.
 c10::DeviceAllocator* GpuAllocator();
 
+// Of the GPU in use.
+struct Multiprocessors {
+  int64_t count, threads_of_each;
+};
+Multiprocessors MultiprocessorsOfGpu();
+
 // Copies the first bytes of one content to another: at once on the host, in the current stream's order on a GPU.
 void CopyContent(const c10::Storage& to, const c10::Storage& from, size_t size_bytes);
 

@@ -80,23 +80,29 @@ absl::StatusOr<CudaBackend*> CudaBackend::Make(const CudaHost& host) {
   LAZY_RETURN_IF_ERROR(StatusOf(*driver, driver->DeviceGet(&device, host.device),
                                 absl::StrCat("cuDeviceGet of ", host.device)));
   int major = 0, minor = 0;
-  LAZY_RETURN_IF_ERROR(StatusOf(*driver,
-                                driver->DeviceGetAttribute(&major, cuda::kCapabilityMajor, device),
-                                "cuDeviceGetAttribute"));
-  LAZY_RETURN_IF_ERROR(StatusOf(*driver,
-                                driver->DeviceGetAttribute(&minor, cuda::kCapabilityMinor, device),
-                                "cuDeviceGetAttribute"));
+  Multiprocessors multiprocessors;
+  const std::pair<int, int*> attributes[] = {
+      {cuda::kCapabilityMajor, &major},
+      {cuda::kCapabilityMinor, &minor},
+      {cuda::kMultiprocessors, &multiprocessors.count},
+      {cuda::kThreadsOfMultiprocessor, &multiprocessors.threads_of_each}};
+  for (const auto& [attribute, value] : attributes) {
+    LAZY_RETURN_IF_ERROR(StatusOf(*driver, driver->DeviceGetAttribute(value, attribute, device),
+                                  "cuDeviceGetAttribute"));
+  }
   cuda::Context context = nullptr;  // the one PyTorch uses too
   LAZY_RETURN_IF_ERROR(StatusOf(*driver, driver->DevicePrimaryCtxRetain(&context, device),
                                 "cuDevicePrimaryCtxRetain"));
-  return new CudaBackend(*driver, host, context, absl::StrCat("sm_", major, minor));
+  return new CudaBackend(*driver, host, context, absl::StrCat("sm_", major, minor),
+                         multiprocessors);
 }
 
 CudaBackend::CudaBackend(const cuda::Driver& driver, const CudaHost& host, cuda::Context context,
-                         std::string arch)
+                         std::string arch, Multiprocessors multiprocessors)
     : driver_(driver),
       host_(host),
       context_(context),
+      multiprocessors_(multiprocessors),
       kernels_(std::move(arch),
                [this](const std::string& cubin, absl::Span<BlockKernel* const> kernels) {
                  return Load(cubin, kernels);

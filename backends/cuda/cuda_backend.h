@@ -26,6 +26,7 @@ class CudaBackend final : public Backend {
 
   codegen::Target target() const override { return codegen::Target::kCuda; }
   bool on_host() const override { return false; }
+  Multiprocessors multiprocessors() const override { return multiprocessors_; }
   std::shared_ptr<Module> Compile(absl::Span<const codegen::Kernel> kernels, bool wait) override {
     return kernels_.Compile(kernels, wait);
   }
@@ -43,13 +44,14 @@ class CudaBackend final : public Backend {
  private:
   friend class CudaRecord;
   CudaBackend(const cuda::Driver& driver, const CudaHost& host, cuda::Context context,
-              std::string arch);
+              std::string arch, Multiprocessors multiprocessors);
   absl::Status Load(const std::string& cubin, absl::Span<BlockKernel* const> kernels) const;
   void Send(const BlockLaunch& launch, const UploadRing::Place& image, cuda::Stream stream) const;
 
   const cuda::Driver& driver_;
   const CudaHost& host_;
   const cuda::Context context_;
+  const Multiprocessors multiprocessors_;
   CubinTable kernels_;
   absl::Mutex launch_mutex_;
   UploadRing ring_ ABSL_GUARDED_BY(launch_mutex_);

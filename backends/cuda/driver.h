@@ -22,6 +22,8 @@ using Stream = struct CUstream_st*;
 using Event = struct CUevent_st*;
 using DevicePointer = unsigned long long;
 
+inline constexpr int kMultiprocessors = 16;            // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+inline constexpr int kThreadsOfMultiprocessor = 39;    // .._MAX_THREADS_PER_MULTIPROCESSOR
 inline constexpr int kCapabilityMajor = 75;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
 inline constexpr int kCapabilityMinor = 76;
 inline constexpr unsigned kEventDisableTiming = 2;  // CU_EVENT_DISABLE_TIMING

@@ -3,6 +3,7 @@
 // Else, and in the last block, it does elements that lie a block's threads apart, one after the
 // other.
 #include "absl/strings/str_cat.h"
+#include "codegen/cuda/draws.h"
 #include "codegen/cuda/emit.h"
 #include "codegen/cuda/frame.h"
 #include "codegen/cuda/places.h"
@@ -60,6 +61,7 @@ class MapEmitter {
   }
 
   void Define(int e, const std::vector<KernelText::Along>& along) {
+    if (!along.empty() && DrawsForNeighbours(text_, e, innermost_)) return DefineDraw(e, &text_);
     const int address = body_.expressions[e].address;
     const bool is_read = body_.expressions[e].kind == Expression::Kind::kLoad && !along.empty() &&
                          access_.IsContiguous(address);
@@ -83,6 +85,10 @@ class MapEmitter {
       Declare(address);
       text_.Line(
           absl::StrCat("lazy_read(m", address, ", ", PointerText(address, {}, &text_), ");"));
+    }
+    for (size_t e = 0; e < body_.expressions.size(); ++e) {
+      if (DrawsForNeighbours(text_, static_cast<int>(e), innermost_))
+        DeclareDraws(static_cast<int>(e), {}, &text_);
     }
     for (const Store& store : body_.stores) Declare(store.address);
   }

@@ -12,6 +12,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "codegen/cuda/accumulator.h"
+#include "codegen/cuda/draws.h"
 #include "codegen/cuda/emit.h"
 #include "codegen/cuda/frame.h"
 #include "codegen/cuda/places.h"
@@ -256,6 +257,9 @@ class RowEmitter {
       text_.Line(
           absl::StrCat("lazy_read(m", address, ", ", PointerText(address, along, &text_), ");"));
     }
+    for (const int number : stage.numbers) {
+      if (IsDrawn(number)) DeclareDraws(number, along, &text_);
+    }
     for (const Store& store : stage.stores) {
       if (!IsShareSum(body_, store)) Declare(store.address);
     }
@@ -292,6 +296,11 @@ class RowEmitter {
     const Expression& e = body_.expressions[number];
     return is_vector_ && e.kind == Expression::Kind::kLoad && !available_.contains(number) &&
            access_.IsContiguous(e.address);
+  }
+
+  bool IsDrawn(int number) const {
+    return is_vector_ && !available_.contains(number) && loops_.inner.size() == 1 &&
+           DrawsForNeighbours(text_, number, &loops_.inner[0]);
   }
 
   void EmitWalk(const RowStage& stage, std::vector<Accumulator>& folds) {
@@ -346,6 +355,10 @@ class RowEmitter {
       if (body_.expressions[number].kind == Expression::Kind::kShareSum) continue;
       if (available_.contains(number)) {
         text_.DefineAs(number, Kept(number));
+        continue;
+      }
+      if (IsDrawn(number)) {
+        DefineDraw(number, &text_);
         continue;
       }
       text_.Define(number, SourceOf(number, along));

@@ -108,6 +108,9 @@ inline unsigned lazy_bf16_bits(float x) {
   return y;
 }
 )"},
+    {"lazy_high_product", R"(
+inline unsigned lazy_high_product(unsigned a, unsigned b) { return __umulhi(a, b); }
+)"},
     {"lazy_from_f16", R"(
 inline float lazy_from_f16(unsigned short x) {
   float y;

@@ -5,7 +5,7 @@ namespace torch_lazy::device {
 
 void RegisterRows() {
   for (Rows (*family)() : {UnaryRows, ArithmeticRows, TernaryRows, ComparisonRows, ActivationRows, CopyRows, JoinRows, MatmulRows, PoolingRows, ReductionRows,
-                           MomentRows, SoftmaxRows, NormRows, LossRows, ForeachRows, OptimizerRows, CheckedRows}) {
+                           MomentRows, SoftmaxRows, NormRows, LossRows, ForeachRows, OptimizerRows, DropoutRows, CheckedRows}) {
     for (const lazy::Row& row : family()) lazy::RegisterRow(row);
   }
 }

@@ -29,6 +29,7 @@ Rows NormRows();
 Rows LossRows();
 Rows ForeachRows();
 Rows OptimizerRows();
+Rows DropoutRows();
 Rows CheckedRows();
 
 // Makes all rows known to lazy/, before the first operator is looked up.

@@ -15,6 +15,7 @@ void RegisterCopies(torch::Library& aten);
 void RegisterAttention(torch::Library& aten);
 void RegisterFusedAttention(torch::Library& aten);
 void RegisterComposites(torch::Library& aten);
+void RegisterNativeDropout(torch::Library& aten);
 void RegisterNested(torch::Library& aten);  // at NestedTensorPrivateUse1
 
 // At PrivateUse1 and at AutogradPrivateUse1: the parts of dropout have their own derivatives, and who asks whether tensors may

@@ -152,6 +152,14 @@ bool Clamp(ShapeCall& call) { return call.ReturnElementwise(call.Tensor(0).scala
 // (self) -> (output, buffer), the latter of nothing on most CPUs
 bool LogSigmoid(ShapeCall& call) { return call.ReturnLike(call.Tensor(0)) && call.ReturnLike(call.Tensor(0)); }
 
+// (input, ...) -> (output, which elements are kept), as empty_like
+bool Dropout(ShapeCall& call) {
+  const at::Tensor& input = call.Tensor(0);
+  const std::vector<int64_t> strides =
+      input.is_non_overlapping_and_dense() ? input.strides().vec() : at::infer_dense_strides(input.sizes(), input.strides());
+  return call.Return(input.sizes(), strides, input.scalar_type()) && call.Return(input.sizes(), strides, at::kBool);
+}
+
 constexpr ShapeRow kRows[] = {
     {"aten::_native_batch_norm_legit", BatchNorm},
     {"aten::embedding", Embedding},
@@ -171,6 +179,7 @@ constexpr ShapeRow kRows[] = {
     {"aten::nll_loss_forward", NllLoss},
     {"aten::smooth_l1_loss", Loss},
     {"aten::smooth_l1_loss_backward", LossBackward},
+    {"torch_lazy::dropout", Dropout},
 };
 
 }  // namespace

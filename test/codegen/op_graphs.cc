@@ -36,7 +36,7 @@ bool IsForBool(Op op) {
 }
 
 bool Takes(Op op, DType dtype) {
-  if (ir::Info(op).kind != ir::Kind::kElementwise || op == Op::kCast) return false;
+  if (ir::Info(op).kind != ir::Kind::kElementwise || op == Op::kCast || op == Op::kBernoulli) return false;
   if (ir::IsHalf(dtype)) return false;  // lowering computes these in f32
   if (dtype == DType::kBool) return IsForBool(op);
   if (ir::IsInteger(dtype)) return !IsForFloats(op) || op == Op::kPow;

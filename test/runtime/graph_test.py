@@ -163,6 +163,31 @@ def test_calls_of_aten(changes):
     assert replays == (1 if changes else 8 - 3)
 
 
+def _dropout():
+    """As a GPU's is recorded: numbers of the generator that the next step does not draw again."""
+    net = _net()
+    results = []
+    for step in range(12):
+        x = torch.full((2, 8), 1.0 + step, device="lazy", requires_grad=True)
+        y = net[:3](x)
+        with torch.no_grad():
+            dropped, mask = torch.ops.torch_lazy.dropout(y, 0.5, 2.0, 2**31, 2**62 + 7, 4 * step, 256, 4, [0, 1])
+            torch.ops.aten.native_dropout_backward(y, mask, 2.0)
+        net[4](dropped).sum().backward()
+        torch_lazy.sync()
+        results.append((mask.tolist(), dropped.tolist()))
+    return results, torch_lazy.metrics()["graph_replays"]
+
+
+def test_dropout():
+    interpreted, _ = in_child(_dropout, compile="off")
+    expected, _ = in_child(_dropout, compile="sync", disable="graphs")
+    results, replays = in_child(_dropout, compile="sync")
+    masks = [mask for mask, _ in results]
+    assert results == expected and masks == [mask for mask, _ in interpreted]
+    assert len(set(map(str, masks))) == len(masks) and replays > 6
+
+
 def _two_models_in_turn():
     nets = [_net(), _net()]
     optimizers = [torch.optim.SGD(net.parameters(), lr=0.1 * (k + 1)) for k, net in enumerate(nets)]
