@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "base/check.h"
 #include "ir/passes/numbers.h"
+#include "ir/round.h"
 
 namespace torch_lazy::codegen {
 namespace {
@@ -124,10 +125,29 @@ std::string CastText(DType from, DType to, const std::string& x) {
   return absl::StrCat("(", type, ")", x);
 }
 
+bool ChoosesOnly(Op op) {
+  return op == Op::kWhere || op == Op::kNeg || op == Op::kAbs || op == Op::kMax || op == Op::kMin;
+}
+
+// Is the number, of any float type, always one that the 16-bit type has? As a ReLU's is, of what
+// has been rounded.
+bool IsExactIn(DType dtype, const ir::Graph& graph, ir::Value v, int depth = 0) {
+  constexpr int kMostDepth = 6;
+  const ir::Node& node = graph.node(v);
+  if (node.type.dtype == dtype) return true;
+  if (depth == kMostDepth || !ir::IsFloat(node.type.dtype) || ir::IsHalf(node.type.dtype)) return false;
+  if (node.op == Op::kConst) return ir::RoundTo(dtype, node.attrs.f) == node.attrs.f;
+  if (!ChoosesOnly(node.op) && node.op != Op::kCast && ir::Info(node.op).kind != ir::Kind::kView)
+    return false;
+  for (size_t k = node.op == Op::kWhere ? 1 : 0; k < node.inputs.size(); ++k) {
+    if (!IsExactIn(dtype, graph, node.inputs[k], depth + 1)) return false;
+  }
+  return true;
+}
+
 // 16-bit floats are computed in f32; what may not be exact is rounded, in case no cast follows.
 std::string Rounded(const ir::Node& node, const std::string& text) {
-  const bool exact = node.op == Op::kWhere || node.op == Op::kNeg || node.op == Op::kAbs ||
-                     node.op == Op::kMax || node.op == Op::kMin || !ir::IsHalf(node.type.dtype);
+  const bool exact = ChoosesOnly(node.op) || !ir::IsHalf(node.type.dtype);
   return exact ? text : CastText(DType::kF32, node.type.dtype, absl::StrCat("(", text, ")"));
 }
 
@@ -252,7 +272,11 @@ std::string OpText(Target target, const ir::Graph& graph, const ir::Node& node,
                    const std::vector<std::string>& arguments) {
   const DType in =
       graph.type(node.inputs.back()).dtype;  // of a where the last: the first is its condition
-  if (node.op == Op::kCast) return CastText(in, node.type.dtype, arguments[0]);
+  if (node.op == Op::kCast) {
+    if (ir::IsHalf(node.type.dtype) && IsExactIn(node.type.dtype, graph, node.inputs[0]))
+      return CastText(in, DType::kF32, arguments[0]);
+    return CastText(in, node.type.dtype, arguments[0]);
+  }
   if (node.op == Op::kExp && IsNonPositive(graph, node.inputs[0])) {
     return Rounded(node, absl::StrCat("lazy_exp_nonpositive(", arguments[0], ")"));
   }

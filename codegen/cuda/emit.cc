@@ -11,7 +11,7 @@ WrittenKernel EmitKernel(const ir::Graph& graph, Group::Shape shape, const Body&
     case Group::Shape::kMap:
       if (std::optional<WrittenKernel> tiles = EmitTiles(graph, body, options))
         return *std::move(tiles);
-      return EmitMap(graph, body);
+      return EmitMap(graph, body, options);
     case Group::Shape::kRows:
       return EmitRows(graph, body, options);
     case Group::Shape::kColumns:

@@ -13,7 +13,7 @@
 namespace torch_lazy::codegen::cuda {
 
 // A thread does some neighbouring elements.
-WrittenKernel EmitMap(const ir::Graph& graph, const Body& body);
+WrittenKernel EmitMap(const ir::Graph& graph, const Body& body, const CompileOptions& options);
 
 // The same for a map that reads or writes across memory, in tiles; nothing if it does neither.
 std::optional<WrittenKernel> EmitTiles(const ir::Graph& graph, const Body& body,

@@ -2,13 +2,22 @@
 // A thread does V neighbours of the innermost loop, with wide accesses where memory allows it.
 // Else, and in the last block, it does elements that lie a block's threads apart, one after the
 // other.
+//
+// Where all rows of the innermost loop read the same (the numbers of channels that lie side by
+// side, say), a thread does V neighbours of some rows: what is the same is read once, and the other
+// reads are under way together.
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
+#include "codegen/cuda/accumulator.h"
 #include "codegen/cuda/draws.h"
 #include "codegen/cuda/emit.h"
 #include "codegen/cuda/frame.h"
 #include "codegen/cuda/places.h"
 #include "codegen/cuda/vector_access.h"
+#include "codegen/cuda/vector_store.h"
 #include "codegen/op_text.h"
+#include "codegen/typical.h"
 
 namespace torch_lazy::codegen::cuda {
 namespace {
@@ -17,42 +26,128 @@ constexpr int kThreads = 256;
 
 class MapEmitter {
  public:
-  MapEmitter(const ir::Graph& graph, const Body& body)
+  MapEmitter(const ir::Graph& graph, const Body& body, const CompileOptions& options)
       : body_(body),
         loops_(MakeLoops(body)),
         innermost_(loops_.outer.empty() ? nullptr : &loops_.outer.back()),
         text_(graph, body, Target::kCuda),
-        access_(body, innermost_, innermost_ == nullptr ? 0 : innermost_->bits, &text_) {}
+        access_(body, innermost_, innermost_ == nullptr ? 0 : innermost_->bits, &text_),
+        rows_(RowsOfThread(options)) {}
 
   WrittenKernel Emit() {
     EmitElements();
+    if (rows_ > 1) EmitRows();
     EmitBlock();
-    return Finish(text_, "map", RangeOf(loops_), kThreads, kThreads * access_.width());
+    return Finish(text_, "map", RangeOf(loops_), kThreads, elements(), rows_ > 1 ? 2 : 0);
   }
 
  private:
+  int elements() const { return kThreads * access_.width() * rows_; }  // of a block
+
+  int RowsOfThread(const CompileOptions& options) const {
+    constexpr int kMostRows = 4;
+    constexpr double kManyThreads = 132 * 1024;  // that keep a large GPU busy
+    constexpr double kMostRegisters = 100;
+    double of_all = 0, of_row = 0;  // registers
+    for (const int address : Reads()) {
+      const auto bytes = static_cast<double>(ir::SizeBytes(text_.SlotType(body_.addresses[address].slot)));
+      (access_.IsOfAllRows(address) ? of_all : of_row) += access_.width() * bytes / 4;
+    }
+    if (loops_.outer.size() != 2 || of_all == 0) return 1;
+    double threads = 1.0 / access_.width();
+    for (const Loop& loop : loops_.outer) threads *= TypicalSize(loop.extent, options);
+    int rows = kMostRows;
+    while (rows > 1 && (threads / rows < kManyThreads || of_all + rows * of_row > kMostRegisters)) rows /= 2;
+    return rows;
+  }
+
   // V elements from `at` on.
   void EmitElements() {
     OpenFunction("template <int V> ", "KERNEL_at", "const long at", &text_);
     PlaceAddresses(PlaceLoops(loops_.outer, 'i', "at", &text_), "at", &text_);
+    DefineNumbers();
+    for (const int address : Reads()) {
+      Declare(address);
+      Read(address, absl::StrCat("m", address));
+    }
+    EmitVector();
+    Write("");
+    CloseFunction(&text_);
+  }
+
+  // V columns of some rows; rows beyond the last read what the first does.
+  void EmitRows() {
+    for (size_t e = 0; e < body_.expressions.size(); ++e) text_.Forget(static_cast<int>(e));
+    OpenFunction("template <int V> ", "KERNEL_rows", "const long item", &text_);
+    text_.Line("long rest = item;");
+    text_.Line(absl::StrCat("const long c = lazy_index(rest, ", Columns(), " / V) * V;"));
+    text_.Line(absl::StrCat("const long first = rest * ", rows_, ";"));
+    PlaceAddresses({{innermost_, "c"}}, "c", &text_);
+    for (size_t e = 0; e < body_.expressions.size(); ++e) {
+      if (body_.expressions[e].uses == 0) Define(static_cast<int>(e), {});
+    }
+    for (const int address : Reads()) {
+      if (!access_.IsOfAllRows(address)) {
+        DeclareRows(address);
+        continue;
+      }
+      Declare(address);
+      Read(address, absl::StrCat("m", address));
+    }
+    ForEachPlacedRow([&] {
+      for (const int address : Reads()) {
+        if (!access_.IsOfAllRows(address)) Read(address, absl::StrCat("all", address, "[row]"));
+      }
+    });
+    ForEachPlacedRow([&] {
+      for (const int address : Reads()) {
+        if (!access_.IsOfAllRows(address))
+          text_.Line(absl::StrCat("auto& m", address, " = all", address, "[row];"));
+      }
+      DefineNumbers();
+      EmitVector();
+      Write("if (in) ");
+    });
+    CloseFunction(&text_);
+  }
+
+  template <typename Function>
+  void ForEachPlacedRow(Function write) {
+    ForEachRow(rows_, &text_, [&] {
+      text_.Line(absl::StrCat("const bool in = first + row < ", Rows(), ";"));
+      text_.Line("const long r = in ? first + row : first;");
+      text_.Line(absl::StrCat("const long at = r * ", Columns(), " + c;"));
+      PlaceAddresses({{&loops_.outer.front(), "r"}, {innermost_, "c"}}, "at", &text_);
+      write();
+    });
+  }
+
+  std::string Columns() { return text_.Number(innermost_->extent); }
+  std::string Rows() { return text_.Number(loops_.outer.front().extent); }
+
+  // What is the same for neighbours.
+  void DefineNumbers() {
     const uint64_t inner = innermost_ == nullptr ? 0 : innermost_->bits;
     for (size_t e = 0; e < body_.expressions.size(); ++e) {
-      if ((body_.expressions[e].uses & inner) == 0) Define(static_cast<int>(e), {});
+      if ((body_.expressions[e].uses & inner) == 0 && !text_.defined(static_cast<int>(e)))
+        Define(static_cast<int>(e), {});
     }
-    Read();
+  }
+
+  // V elements, into registers.
+  void EmitVector() {
+    for (size_t e = 0; e < body_.expressions.size(); ++e) {
+      if (DrawsForNeighbours(text_, static_cast<int>(e), innermost_))
+        DeclareDraws(static_cast<int>(e), {}, &text_);
+    }
+    for (const Store& store : body_.stores) DeclareStored(store, &text_);
     text_.Line("#pragma unroll");
     text_.Open("for (int k = 0; k < V; ++k) {");
     for (size_t e = 0; e < body_.expressions.size(); ++e) {
       if (!text_.defined(static_cast<int>(e))) Define(static_cast<int>(e), Along("k"));
     }
-    for (const Store& store : body_.stores) {
-      const ir::DType dtype = text_.SlotType(body_.addresses[store.address].slot);
-      text_.Line(absl::StrCat("m", store.address,
-                              "[k] = ", StoreText(dtype, text_.name(store.expression)), ";"));
-    }
+    for (const Store& store : body_.stores) PutStored(store, &text_);
     text_.Close("}");
-    Write();
-    CloseFunction(&text_);
   }
 
   std::vector<KernelText::Along> Along(const std::string& index) const {
@@ -70,60 +165,80 @@ class MapEmitter {
                                    : "");
   }
 
-  // Memory's elements, in registers.
+  // What neighbours read side by side.
+  std::vector<int> Reads() const {
+    std::vector<int> addresses;
+    for (const Expression& e : body_.expressions) {
+      if (e.kind == Expression::Kind::kLoad && access_.IsContiguous(e.address))
+        addresses.push_back(e.address);
+    }
+    return addresses;
+  }
+
+  // Memory's elements, in registers: `all` of some rows, `m` of one.
   void Declare(int address) {
-    text_.Line(absl::StrCat(MemoryType(text_.SlotType(body_.addresses[address].slot)), " m",
-                            address, "[V];"));
+    text_.Line(absl::StrCat(TypeOf(address), " m", address, "[V];"));
+  }
+  void DeclareRows(int address) {
+    text_.Line(absl::StrCat(TypeOf(address), " all", address, "[", rows_, "][V];"));
+  }
+  std::string TypeOf(int address) const {
+    return MemoryType(text_.SlotType(body_.addresses[address].slot));
   }
 
-  void Read() {
-    for (size_t e = 0; e < body_.expressions.size(); ++e) {
-      const int address = body_.expressions[e].address;
-      if (body_.expressions[e].kind != Expression::Kind::kLoad || text_.defined(e) ||
-          !access_.IsContiguous(address))
-        continue;
-      Declare(address);
-      text_.Line(
-          absl::StrCat("lazy_read(m", address, ", ", PointerText(address, {}, &text_), ");"));
-    }
-    for (size_t e = 0; e < body_.expressions.size(); ++e) {
-      if (DrawsForNeighbours(text_, static_cast<int>(e), innermost_))
-        DeclareDraws(static_cast<int>(e), {}, &text_);
-    }
-    for (const Store& store : body_.stores) Declare(store.address);
+  void Read(int address, const std::string& to) {
+    text_.Line(absl::StrCat("lazy_read(", to, ", ", PointerText(address, {}, &text_), ");"));
   }
 
-  void Write() {
+  void Write(const char* condition) {
     for (const Store& store : body_.stores) {
       if (access_.IsContiguous(store.address)) {
-        text_.Line(absl::StrCat("lazy_write(", PointerText(store.address, {}, &text_), ", m",
-                                store.address, ");"));
+        WriteStored(store, condition, PointerText(store.address, {}, &text_), &text_);
         continue;
       }
       text_.Line("#pragma unroll");
-      text_.Line(absl::StrCat("for (int k = 0; k < V; ++k) ",
-                              PlaceText(store.address, Along("k"), &text_), " = m", store.address,
-                              "[k];"));
+      text_.Line(absl::StrCat("for (int k = 0; k < V; ++k) ", condition,
+                              PlaceText(store.address, Along("k"), &text_), " = ",
+                              StoredElement(store, text_), ";"));
     }
   }
 
   void EmitBlock() {
     OpenFunction("", "KERNEL_block", "const long block", &text_);
-    const int elements = kThreads * access_.width();
-    text_.Line(absl::StrCat("const long first = block * ", elements, ";"));
+    text_.Line(absl::StrCat("const long first = block * ", elements(), ";"));
     if (innermost_ != nullptr) {
       text_.Line(
           absl::StrCat("const bool wide = ", access_.Condition(loops_.outer.size() == 1), ";"));
-      text_.Line(absl::StrCat("if (wide && first + ", elements,
-                              " <= arguments.iterations) return KERNEL_at<", access_.width(),
-                              ">(arguments, first + threadIdx.x * ", access_.width(), ");"));
+      rows_ > 1 ? CallRows() : CallWide();
     }
     text_.Line("#pragma unroll 1");
-    text_.Open(absl::StrCat("for (long at = first + threadIdx.x; at < first + ", elements,
+    text_.Open(absl::StrCat("for (long at = first + threadIdx.x; at < first + ", elements(),
                             "; at += ", kThreads, ") {"));
     text_.Line("if (at < arguments.iterations) KERNEL_at<1>(arguments, at);");
     text_.Close("}");
     CloseFunction(&text_);
+  }
+
+  void CallWide() {
+    text_.Line(absl::StrCat("if (wide && first + ", elements(),
+                            " <= arguments.iterations) return KERNEL_at<", access_.width(),
+                            ">(arguments, first + threadIdx.x * ", access_.width(), ");"));
+  }
+
+  // Where the last rows are fewer, some threads do two items.
+  void CallRows() {
+    text_.Open("if (wide) {");
+    text_.Line(absl::StrCat("const long items = (", Rows(), " + ", rows_ - 1, ") / ", rows_, " * (",
+                            Columns(), " / ", access_.width(), ");"));
+    text_.Line(absl::StrCat("const long threads = (arguments.iterations + ", elements() - 1, ") / ",
+                            elements(), " * ", kThreads, ";"));
+    text_.Line("#pragma unroll 1");
+    text_.Open(absl::StrCat("for (long item = block * ", kThreads,
+                            " + threadIdx.x; item < items; item += threads) {"));
+    text_.Line(absl::StrCat("KERNEL_rows<", access_.width(), ">(arguments, item);"));
+    text_.Close("}");
+    text_.Line("return;");
+    text_.Close("}");
   }
 
   const Body& body_;
@@ -131,12 +246,13 @@ class MapEmitter {
   const Loop* const innermost_;
   KernelText text_;
   VectorAccess access_;
+  const int rows_;  // of a thread
 };
 
 }  // namespace
 
-WrittenKernel EmitMap(const ir::Graph& graph, const Body& body) {
-  return MapEmitter(graph, body).Emit();
+WrittenKernel EmitMap(const ir::Graph& graph, const Body& body, const CompileOptions& options) {
+  return MapEmitter(graph, body, options).Emit();
 }
 
 }  // namespace torch_lazy::codegen::cuda

@@ -19,6 +19,7 @@
 #include "codegen/cuda/row_shares.h"
 #include "codegen/cuda/row_size.h"
 #include "codegen/cuda/vector_access.h"
+#include "codegen/cuda/vector_store.h"
 #include "codegen/op_text.h"
 #include "codegen/row_stages.h"
 
@@ -261,7 +262,7 @@ class RowEmitter {
       if (IsDrawn(number)) DeclareDraws(number, along, &text_);
     }
     for (const Store& store : stage.stores) {
-      if (!IsShareSum(body_, store)) Declare(store.address);
+      if (!IsShareSum(body_, store)) DeclareStored(store, &text_);
     }
     const std::vector<KernelText::Along> at = along;
     if (!along.empty()) along.back().index = absl::StrCat("(", along.back().index, " + k)");
@@ -278,13 +279,12 @@ class RowEmitter {
   void Write(const Store& store, absl::Span<const KernelText::Along> at,
              absl::Span<const KernelText::Along> along) {
     if (access_.IsContiguous(store.address)) {
-      return text_.Line(absl::StrCat("if (in) lazy_write(", PointerText(store.address, at, &text_),
-                                     ", m", store.address, ");"));
+      return WriteStored(store, "if (in) ", PointerText(store.address, at, &text_), &text_);
     }
     text_.Line("#pragma unroll");
     text_.Line(absl::StrCat("for (int k = 0; in && k < V; ++k) ",
-                            PlaceText(store.address, along, &text_), " = m", store.address,
-                            "[k];"));
+                            PlaceText(store.address, along, &text_), " = ",
+                            StoredElement(store, text_), ";"));
   }
 
   void Declare(int address) {
@@ -370,8 +370,7 @@ class RowEmitter {
       text_.Line(absl::StrCat(Kept(kept), " = ", text_.name(kept), ";"));
     StepShares(stage);
     for (const Store& store : stage.stores) {
-      if (!IsShareSum(body_, store))
-        text_.Line(absl::StrCat("m", store.address, "[k] = ", StoredText(store), ";"));
+      if (!IsShareSum(body_, store)) PutStored(store, &text_);
     }
   }
 

@@ -7,6 +7,7 @@
 #include "codegen/cuda/frame.h"
 #include "codegen/cuda/places.h"
 #include "codegen/cuda/vector_access.h"
+#include "codegen/cuda/vector_store.h"
 #include "codegen/op_text.h"
 #include "codegen/row_stages.h"
 
@@ -103,7 +104,7 @@ class ShareEmitter {
           absl::StrCat("lazy_read(m", address, ", ", PointerText(address, at, &text_), ");"));
     }
     for (const Store& store : body_.stores) {
-      if (!IsShareSum(body_, store)) Declare(store.address);
+      if (!IsShareSum(body_, store)) DeclareStored(store, &text_);
     }
     std::vector<KernelText::Along> along = at;
     if (!along.empty()) along.back().index = absl::StrCat("(", along.back().index, " + k)");
@@ -118,8 +119,7 @@ class ShareEmitter {
     }
     for (Accumulator& fold : folds_) fold.Step("j + k", "");
     for (const Store& store : body_.stores) {
-      if (!IsShareSum(body_, store))
-        text_.Line(absl::StrCat("m", store.address, "[k] = ", StoredText(store), ";"));
+      if (!IsShareSum(body_, store)) PutStored(store, &text_);
     }
     text_.Close("}");
     for (const Store& store : body_.stores) {
@@ -130,12 +130,11 @@ class ShareEmitter {
   void Write(const Store& store, absl::Span<const KernelText::Along> at,
              absl::Span<const KernelText::Along> along) {
     if (access_.IsContiguous(store.address)) {
-      return text_.Line(absl::StrCat("lazy_write(", PointerText(store.address, at, &text_), ", m",
-                                     store.address, ");"));
+      return WriteStored(store, "", PointerText(store.address, at, &text_), &text_);
     }
     text_.Line("#pragma unroll");
     text_.Line(absl::StrCat("for (int k = 0; k < V; ++k) ", PlaceText(store.address, along, &text_),
-                            " = m", store.address, "[k];"));
+                            " = ", StoredElement(store, text_), ";"));
   }
 
   // The groups' accumulators of a column: the first half of the groups folds the others' in, until

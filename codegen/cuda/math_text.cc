@@ -97,6 +97,56 @@ inline double lazy_erf(double x) { return erf(x); }
 )"},
 };
 
+// Of floats that are kept as 16 bits: rounded in pairs, which is one instruction. After the CPU's.
+constexpr NamedFunction kWrites[] = {
+    {"lazy_bf16_pair", R"(
+inline unsigned lazy_bf16_pair(float low, float high) {
+#ifdef __CUDA_ARCH__
+  unsigned y;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(high), "f"(low));
+  return y;
+#else
+  return lazy_bf16_bits(low) | lazy_bf16_bits(high) << 16;
+#endif
+}
+)"},
+    {"lazy_f16_pair", R"(
+inline unsigned lazy_f16_pair(float low, float high) {
+#ifdef __CUDA_ARCH__
+  unsigned y;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(high), "f"(low));
+  return y;
+#else
+  return lazy_to_f16(low) | (unsigned)lazy_to_f16(high) << 16;
+#endif
+}
+)"},
+    {"lazy_write_bf16", R"(
+template <int V> inline void lazy_write_bf16(unsigned short* to, const float (&from)[V]) {
+  unsigned short rounded[V];
+#pragma unroll
+  for (int k = 0; k < V; k += 2) {
+    const unsigned pair = lazy_bf16_pair(from[k], k + 1 < V ? from[k + 1] : 0.0f);
+    rounded[k] = (unsigned short)pair;
+    if (k + 1 < V) rounded[k + 1] = (unsigned short)(pair >> 16);
+  }
+  lazy_write(to, rounded);
+}
+)"},
+    {"lazy_write_f16", R"(
+template <int V> inline void lazy_write_f16(unsigned short* to, const float (&from)[V]) {
+  unsigned short rounded[V];
+#pragma unroll
+  for (int k = 0; k < V; k += 2) {
+    const unsigned pair = lazy_f16_pair(from[k], k + 1 < V ? from[k + 1] : 0.0f);
+    rounded[k] = (unsigned short)pair;
+    if (k + 1 < V) rounded[k + 1] = (unsigned short)(pair >> 16);
+  }
+  lazy_write(to, rounded);
+}
+)"},
+};
+
 // One instruction where the CPU's text takes several; that one still serves whoever compiles the
 // text for another machine.
 constexpr NamedFunction kNative[] = {
@@ -141,6 +191,7 @@ class Functions {
     for (const NamedFunction& function : MathFunctions()) {
       if (!function.for_cpu_alone) Add(function.name, WithNative(function));
     }
+    for (const NamedFunction& function : kWrites) Add(function.name, function.text);
   }
   absl::Span<const NamedFunction> all() const { return all_; }
 

@@ -29,7 +29,7 @@ bool IsOf(const Affine::Term& term, const Loop& loop) {
 }
 
 // Does the row lie at the same place whatever the other loops do?
-bool IsOfAllRows(const Address& address, const Loop& innermost) {
+bool StaysInPlace(const Address& address, const Loop& innermost) {
   return std::all_of(address.index.terms.begin(), address.index.terms.end(),
                      [&](const Affine::Term& term) { return IsOf(term, innermost); });
 }
@@ -51,8 +51,9 @@ VectorAccess::VectorAccess(const Body& body, const Loop* innermost, uint64_t wal
       contiguous = (body.expressions[body.data[term.variable]].uses & walked) == 0;
     }
     is_contiguous_.push_back(contiguous);
+    is_of_all_rows_.push_back(contiguous && StaysInPlace(address, *innermost));
     if (!contiguous) continue;
-    int64_t& most = IsOfAllRows(address, *innermost) ? widest_once : widest;
+    int64_t& most = is_of_all_rows_.back() ? widest_once : widest;
     most = std::max(most, ir::SizeBytes(text->SlotType(address.slot)));
   }
   width_ = static_cast<int>(std::clamp<int64_t>(kAccess / (widest > 0 ? widest : widest_once), 4, 8));

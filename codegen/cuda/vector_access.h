@@ -27,6 +27,9 @@ class VectorAccess {
   // Steps by one along the innermost loop, from a place that nothing else in the loop changes.
   bool IsContiguous(int address) const { return is_contiguous_[address]; }
 
+  // Is contiguous, and the same place whatever the other loops do.
+  bool IsOfAllRows(int address) const { return is_of_all_rows_[address]; }
+
   // May a row of the innermost loop, which begins anywhere, be walked over in vectors? Then these
   // lines say where they are: from element `head` on, so many `vectors` of V; `others` elements are
   // before and after. None are, if addresses are aligned at different ones.
@@ -48,7 +51,7 @@ class VectorAccess {
   const Loop* const innermost_;
   KernelText& text_;
   int width_ = 4;
-  std::vector<bool> is_contiguous_;
+  std::vector<bool> is_contiguous_, is_of_all_rows_;
 };
 
 }  // namespace torch_lazy::codegen::cuda
