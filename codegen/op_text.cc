@@ -83,14 +83,15 @@ struct FoldRow {
   const char* identity_of_floats;
   const char* identity_of_integers;
   const char* step;  // also combines accumulators
+  const char* step_of_cuda_floats = nullptr;  // of f32, where that is one instruction
 };
 
 constexpr FoldRow kFoldRows[] = {
     {Op::kSum, "0", "0", "$0 + $1"},
     {Op::kProd, "1", "1", "$0 * $1"},
-    {Op::kReduceMax, "-@inf()", "lazy_lowest<$T>()", "$1 > $0 || $1 != $1 ? $1 : $0"},
-    {Op::kReduceMaxNumber, "-@inf()", "", "$1 > $0 ? $1 : $0"},
-    {Op::kReduceMin, "@inf()", "lazy_highest<$T>()", "$1 < $0 || $1 != $1 ? $1 : $0"},
+    {Op::kReduceMax, "-@inf()", "lazy_lowest<$T>()", "$1 > $0 || $1 != $1 ? $1 : $0", "lazy_max($0, $1)"},
+    {Op::kReduceMaxNumber, "-@inf()", "", "$1 > $0 ? $1 : $0", "lazy_max_number($0, $1)"},
+    {Op::kReduceMin, "@inf()", "lazy_highest<$T>()", "$1 < $0 || $1 != $1 ? $1 : $0", "lazy_min($0, $1)"},
     {Op::kAny, "0", "0", "$0 | $1"},
     {Op::kAll, "1", "1", "$0 & $1"},
 };
@@ -304,8 +305,9 @@ Fold FoldOf(Target target, Op op, DType dtype) {
     fold.identity =
         NamedFor(target, ir::IsFloat(dtype) ? row.identity_of_floats : row.identity_of_integers);
     ReplaceAll(&fold.identity, "$T", fold.type);
-    fold.step = row.step;
-    fold.combine = row.step;
+    const bool is_native = target == Target::kCuda && fold.type == "float" && row.step_of_cuda_floats != nullptr;
+    fold.step = is_native ? row.step_of_cuda_floats : row.step;
+    fold.combine = fold.step;
     return fold;
   }
   LAZY_CHECK(false, "no fold for ", ir::Info(op).text);

@@ -13,6 +13,7 @@
 #include "codegen/cuda/draws.h"
 #include "codegen/cuda/emit.h"
 #include "codegen/cuda/frame.h"
+#include "codegen/cuda/hits.h"
 #include "codegen/cuda/places.h"
 #include "codegen/cuda/vector_access.h"
 #include "codegen/cuda/vector_store.h"
@@ -66,10 +67,7 @@ class MapEmitter {
     OpenFunction("template <int V> ", "KERNEL_at", "const long at", &text_);
     PlaceAddresses(PlaceLoops(loops_.outer, 'i', "at", &text_), "at", &text_);
     DefineNumbers();
-    for (const int address : Reads()) {
-      Declare(address);
-      Read(address, absl::StrCat("m", address));
-    }
+    for (const int address : Reads()) ReadOnce(address);
     EmitVector();
     Write("");
     CloseFunction(&text_);
@@ -87,24 +85,23 @@ class MapEmitter {
       if (body_.expressions[e].uses == 0) Define(static_cast<int>(e), {});
     }
     for (const int address : Reads()) {
-      if (!access_.IsOfAllRows(address)) {
-        DeclareRows(address);
-        continue;
-      }
-      Declare(address);
-      Read(address, absl::StrCat("m", address));
+      if (access_.IsOfAllRows(address)) ReadOnce(address);
+      else if (IsKnownAtOnce(address)) DeclareRows(address);
     }
     ForEachPlacedRow([&] {
       for (const int address : Reads()) {
-        if (!access_.IsOfAllRows(address)) Read(address, absl::StrCat("all", address, "[row]"));
+        if (IsKnownAtOnce(address)) Read(address, absl::StrCat("all", address, "[row]"));
       }
     });
     ForEachPlacedRow([&] {
-      for (const int address : Reads()) {
-        if (!access_.IsOfAllRows(address))
-          text_.Line(absl::StrCat("auto& m", address, " = all", address, "[row];"));
-      }
       DefineNumbers();
+      for (const int address : Reads()) {
+        if (IsKnownAtOnce(address)) {
+          text_.Line(absl::StrCat("auto& m", address, " = all", address, "[row];"));
+        } else if (!access_.IsOfAllRows(address)) {
+          ReadOnce(address);
+        }
+      }
       EmitVector();
       Write("if (in) ");
     });
@@ -139,6 +136,8 @@ class MapEmitter {
     for (size_t e = 0; e < body_.expressions.size(); ++e) {
       if (DrawsForNeighbours(text_, static_cast<int>(e), innermost_))
         DeclareDraws(static_cast<int>(e), {}, &text_);
+      if (IsHit(text_, static_cast<int>(e), innermost_))
+        DeclareHit(static_cast<int>(e), *innermost_, {}, &text_);
     }
     for (const Store& store : body_.stores) DeclareStored(store, &text_);
     text_.Line("#pragma unroll");
@@ -157,6 +156,7 @@ class MapEmitter {
 
   void Define(int e, const std::vector<KernelText::Along>& along) {
     if (!along.empty() && DrawsForNeighbours(text_, e, innermost_)) return DefineDraw(e, &text_);
+    if (!along.empty() && IsHit(text_, e, innermost_)) return DefineHit(e, &text_);
     const int address = body_.expressions[e].address;
     const bool is_read = body_.expressions[e].kind == Expression::Kind::kLoad && !along.empty() &&
                          access_.IsContiguous(address);
@@ -184,6 +184,16 @@ class MapEmitter {
   }
   std::string TypeOf(int address) const {
     return MemoryType(text_.SlotType(body_.addresses[address].slot));
+  }
+
+  // Not where the row is one that data names.
+  bool IsKnownAtOnce(int address) const {
+    return !access_.IsOfAllRows(address) && !DependsOnData(body_, body_.addresses[address]);
+  }
+
+  void ReadOnce(int address) {
+    Declare(address);
+    Read(address, absl::StrCat("m", address));
   }
 
   void Read(int address, const std::string& to) {

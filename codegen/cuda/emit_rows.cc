@@ -8,6 +8,7 @@
 // A group that does a share's rows in registers does some at once: all are read before the first
 // is written, and they wait for the group's threads together.
 #include <algorithm>
+#include <optional>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,8 @@
 #include "codegen/cuda/draws.h"
 #include "codegen/cuda/emit.h"
 #include "codegen/cuda/frame.h"
+#include "codegen/cuda/hits.h"
+#include "codegen/cuda/one_hot.h"
 #include "codegen/cuda/places.h"
 #include "codegen/cuda/row_shares.h"
 #include "codegen/cuda/row_size.h"
@@ -177,7 +180,7 @@ class RowEmitter {
   void EmitStage(const RowStage& stage) {
     if (stage.reductions.empty() && stage.stores.empty()) return;
     std::vector<Accumulator> folds;
-    for (const int reduction : stage.reductions)
+    for (const int reduction : EmitOneHots(stage.reductions))
       folds.emplace_back(reduction, &text_, way_.rows);
     for (Accumulator& fold : folds) fold.Declare();
     if (way_.is_kept) {
@@ -196,6 +199,25 @@ class RowEmitter {
     for (const int number : stage.numbers) text_.Forget(number);
     available_.insert(stage.kept.begin(), stage.kept.end());
     CombineGroup(folds, way_.threads, &text_, way_.rows);
+  }
+
+  // What can be known of the row before its walk; gives what is left to fold. Where it is read from
+  // the row, which may be written in place, the others must make the block wait.
+  std::vector<int> EmitOneHots(const std::vector<int>& reductions) {
+    std::vector<int> left;
+    std::vector<OneHot> one_hots;
+    for (const int reduction : reductions) {
+      const bool has_way = way_.rows == 1 && !has_shares() && loops_.inner.size() == 1;
+      const std::optional<OneHot> found = has_way ? OneHotOf(text_, reduction, loops_.inner[0]) : std::nullopt;
+      if (found.has_value()) one_hots.push_back(*found);
+      else left.push_back(reduction);
+    }
+    const bool waits = !left.empty() && !way_.is_warp();
+    for (const OneHot& one_hot : one_hots) {
+      if (one_hot.load >= 0 && !waits) left.push_back(one_hot.sum);
+      else DefineOneHot(one_hot, loops_.inner[0], &text_);
+    }
+    return left;
   }
 
   std::string OfRows() const { return way_.rows > 1 ? absl::StrCat("[", way_.rows, "]") : ""; }
@@ -260,6 +282,7 @@ class RowEmitter {
     }
     for (const int number : stage.numbers) {
       if (IsDrawn(number)) DeclareDraws(number, along, &text_);
+      if (IsHitOfRow(number)) DeclareHit(number, loops_.inner[0], along, &text_);
     }
     for (const Store& store : stage.stores) {
       if (!IsShareSum(body_, store)) DeclareStored(store, &text_);
@@ -301,6 +324,11 @@ class RowEmitter {
   bool IsDrawn(int number) const {
     return is_vector_ && !available_.contains(number) && loops_.inner.size() == 1 &&
            DrawsForNeighbours(text_, number, &loops_.inner[0]);
+  }
+
+  bool IsHitOfRow(int number) const {
+    return is_vector_ && !available_.contains(number) && loops_.inner.size() == 1 &&
+           IsHit(text_, number, &loops_.inner[0]);
   }
 
   void EmitWalk(const RowStage& stage, std::vector<Accumulator>& folds) {
@@ -355,6 +383,10 @@ class RowEmitter {
       if (body_.expressions[number].kind == Expression::Kind::kShareSum) continue;
       if (available_.contains(number)) {
         text_.DefineAs(number, Kept(number));
+        continue;
+      }
+      if (IsHitOfRow(number)) {
+        DefineHit(number, &text_);
         continue;
       }
       if (IsDrawn(number)) {

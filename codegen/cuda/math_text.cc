@@ -63,6 +63,10 @@ template <typename T, int V> inline void lazy_write(T* to, const T (&from)[V]) {
   }
 }
 )"},
+    {"lazy_max_number", R"(
+// b may be NaN, a is none.
+inline float lazy_max_number(float a, float b) { return fmaxf(a, b); }
+)"},
     {"lazy_exp", R"(
 inline float lazy_exp(float x) { return expf(x); }
 inline double lazy_exp(double x) { return exp(x); }
@@ -160,6 +164,28 @@ inline unsigned lazy_bf16_bits(float x) {
 )"},
     {"lazy_high_product", R"(
 inline unsigned lazy_high_product(unsigned a, unsigned b) { return __umulhi(a, b); }
+)"},
+    {"lazy_max", R"(
+template <typename T> inline T lazy_max(T a, T b) {
+  const T m = a > b ? a : b;
+  return a != a ? a : m;
+}
+inline float lazy_max(float a, float b) {
+  float y;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  return y;
+}
+)"},
+    {"lazy_min", R"(
+template <typename T> inline T lazy_min(T a, T b) {
+  const T m = a < b ? a : b;
+  return a != a ? a : m;
+}
+inline float lazy_min(float a, float b) {
+  float y;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  return y;
+}
 )"},
     {"lazy_from_f16", R"(
 inline float lazy_from_f16(unsigned short x) {

@@ -57,6 +57,23 @@ TEST_P(Channels, AreScaledInPlace) {
 INSTANTIATE_TEST_SUITE_P(DTypes, Channels, testing::Values("bf16", "f16", "f32"),
                          [](const auto& info) { return std::string(info.param); });
 
+// The rows are those that an index names.
+TEST(ChannelsOfATable, AreScaled) {
+  CheckTextFor(kMany, R"(graph @g(%table: bf16[7, s1], %index: i64[s0], %w: f32[s1], %x: bf16[s0, s1]) {
+  %0 = reshape %index : i64[s0, 1]
+  %1 = expand %0 : i64[s0, s1]
+  %2 = take %table, %1 {dim=0} : bf16[s0, s1]
+  %3 = cast %2 : f32[s0, s1]
+  %4 = reshape %w : f32[1, s1]
+  %5 = expand %4 : f32[s0, s1]
+  %6 = mul %3, %5 : f32[s0, s1]
+  %7 = cast %x : f32[s0, s1]
+  %8 = add %6, %7 : f32[s0, s1]
+  return %8
+})",
+               kSizes, {1e-6, 1e-6});
+}
+
 // What is written lies across.
 TEST(ChannelsAcross, AreScaledAndTransposed) {
   CheckTextFor({1000000, 24}, R"(graph @g(%x: f32[s0, s1], %w: f32[s1]) {
