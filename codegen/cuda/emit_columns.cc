@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A block does 32 columns, which lie side by side: each warp walks down some of their rows, and the
-// warps' accumulators are combined in shared memory.
+// warps' accumulators are combined in shared memory. Where there are very many columns, a thread does
+// V neighbours, `row` of them.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +9,7 @@
 #include "codegen/cuda/emit.h"
 #include "codegen/cuda/frame.h"
 #include "codegen/cuda/places.h"
+#include "codegen/cuda/vector_access.h"
 #include "codegen/op_text.h"
 #include "codegen/row_stages.h"
 #include "codegen/typical.h"
@@ -16,6 +18,8 @@ namespace torch_lazy::codegen::cuda {
 namespace {
 
 constexpr int kColumns = 32;
+constexpr int kNeighbours = 4;
+constexpr double kVeryMany = 128 * kColumns * kNeighbours;  // enough for blocks on a large GPU
 constexpr double kLongColumn = 256;
 constexpr int64_t kMostSharedBytes = 48 << 10;
 
@@ -25,7 +29,9 @@ class ColumnEmitter {
       : body_(body),
         loops_(MakeLoops(body)),
         stages_(MakeRowStages(graph, body, Keep::kNothing)),
-        text_(graph, body, Target::kCuda) {
+        text_(graph, body, Target::kCuda),
+        access_(body, innermost(), loops_.outer.empty() ? 0 : innermost()->bits, &text_),
+        width_(WidthOf(options)) {
     double rows = 1;
     for (const Loop& loop : loops_.inner) {
       rows *= TypicalSize(loop.extent, options);
@@ -34,17 +40,43 @@ class ColumnEmitter {
     warps_ = rows >= kLongColumn ? 32 : 8;
     int64_t bytes = 0;  // of a thread, in shared memory
     for (const RowStage& stage : stages_.stages)
-      bytes += 2 * sizeof(double) * stage.reductions.size();
+      bytes += 2 * sizeof(double) * stage.reductions.size() * (width_ > 1 ? width_ + 1 : 1);
     while (kColumns * warps_ * bytes > kMostSharedBytes && warps_ > 1) warps_ /= 2;
   }
 
   WrittenKernel Emit() {
-    OpenFunction("", "KERNEL_block", "const long block", &text_);
+    if (width_ == 1) {
+      EmitColumnsOf("KERNEL_block", "const long block", absl::StrCat("block * ", kColumns, " + x"), 1);
+    } else {
+      EmitColumnsOf("KERNEL_one", "const long first", "first + x", 1);
+      EmitColumnsOf("KERNEL_wide", "const long first", absl::StrCat("first + x * ", width_), width_);
+      EmitBlock();
+    }
+    return Finish(text_, "columns", RangeOf(loops_), kColumns * warps_, kColumns * width_);
+  }
+
+ private:
+  const Loop* innermost() const { return loops_.outer.empty() ? nullptr : &loops_.outer.back(); }
+
+  int WidthOf(const CompileOptions& options) const {
+    double columns = 1;
+    for (const Loop& loop : loops_.outer) columns *= TypicalSize(loop.extent, options);
+    const bool stores_along = std::any_of(body_.stores.begin(), body_.stores.end(),
+                                          [&](const Store& store) { return StoresAlongRow(body_, store); });
+    const bool is_wide = columns >= kVeryMany && !stores_along && access_.IsTypical(options);
+    return is_wide ? kNeighbours : 1;
+  }
+
+  // V columns of each thread.
+  void EmitColumnsOf(const char* name, const char* parameter, const std::string& column, int v) {
+    v_ = v;
+    for (size_t e = 0; e < body_.expressions.size(); ++e) text_.Forget(static_cast<int>(e));
+    OpenFunction("", name, parameter, &text_);
     text_.Line(absl::StrCat("const int x = threadIdx.x % ", kColumns, ", y = threadIdx.x / ",
                             kColumns, ";"));
-    text_.Line(absl::StrCat("const long column = block * ", kColumns, " + x;"));
+    text_.Line(absl::StrCat("const long column = ", column, ";"));
     text_.Line("const bool in = column < arguments.iterations;");
-    text_.Line("const long c = in ? column : arguments.iterations - 1;");
+    text_.Line(absl::StrCat("const long c = in ? column : arguments.iterations - ", v, ";"));
     PlaceAddresses(PlaceLoops(loops_.outer, 'i', "c", &text_), "c", &text_);
     for (size_t stage = 0; stage < stages_.stages.size(); ++stage) {
       DefineColumnNumbers(static_cast<int>(stage));
@@ -52,24 +84,51 @@ class ColumnEmitter {
     }
     StoreColumnNumbers();
     CloseFunction(&text_);
-    return Finish(text_, "columns", RangeOf(loops_), kColumns * warps_, kColumns);
   }
 
- private:
+  void EmitBlock() {
+    OpenFunction("", "KERNEL_block", "const long block", &text_);
+    text_.Line(absl::StrCat("const long first = block * ", kColumns * width_, ";"));
+    text_.Line(absl::StrCat("const bool wide = ", access_.Condition(loops_.outer.size() == 1, width_), ";"));
+    text_.Line("if (wide) return KERNEL_wide(arguments, first);");
+    text_.Line("#pragma unroll 1");
+    text_.Line(absl::StrCat("for (int part = 0; part < ", width_, "; ++part) KERNEL_one(arguments, first + part * ",
+                            kColumns, ");"));
+    CloseFunction(&text_);
+  }
+
+  // Which of V neighbours.
+  std::vector<KernelText::Along> Neighbour() const {
+    if (v_ == 1) return {};
+    return {{innermost(), "row"}};
+  }
+  std::vector<KernelText::Along> WithNeighbour(std::vector<KernelText::Along> along) const {
+    for (const KernelText::Along& neighbour : Neighbour()) along.push_back(neighbour);
+    return along;
+  }
+
   // Columns beyond the last compute what the last does, and store nothing.
   void DefineColumnNumbers(int stage) {
     for (size_t e = 0; e < body_.expressions.size(); ++e) {
       const Expression& expression = body_.expressions[e];
       const int number = static_cast<int>(e);
       if (expression.depth != stage || body_.uses_inner(number) || text_.defined(number)) continue;
-      text_.Define(number, expression.address < 0 ? "" : PlaceText(expression.address, {}, &text_));
+      if (v_ > 1)
+        text_.Line(absl::StrCat(ComputeType(expression.dtype), " y", number, "[", v_, "];"));
+      ForEachRow(v_, &text_, [&] {
+        text_.Define(number, expression.address < 0
+                                 ? ""
+                                 : PlaceText(expression.address, Neighbour(), &text_));
+        if (v_ > 1) text_.Line(absl::StrCat("y", number, "[row] = ", text_.name(number), ";"));
+      });
+      if (v_ > 1) text_.SetName(number, absl::StrCat("y", number, "[row]"));
     }
   }
 
   void EmitStage(const RowStage& stage) {
     if (stage.reductions.empty() && stage.stores.empty()) return;
     std::vector<Accumulator> folds;
-    for (const int reduction : stage.reductions) folds.emplace_back(reduction, &text_);
+    for (const int reduction : stage.reductions) folds.emplace_back(reduction, &text_, v_);
     for (Accumulator& fold : folds) fold.Declare();
     const int block = kBlockSteps * warps_;
     const std::string length = text_.Number(length_);
@@ -77,25 +136,48 @@ class ColumnEmitter {
         absl::StrCat("for (long first_j = y; first_j < ", length, "; first_j += ", block, ") {"));
     text_.Line(absl::StrCat("const long end_j = ", length, " - first_j < ", block, " ? ", length,
                             " : first_j + ", block, ";"));
-    for (Accumulator& fold : folds) fold.BeginBlock();
+    ForEach(folds, [](Accumulator& fold) { fold.BeginBlock(); });
     text_.Line("#pragma unroll 4");
     text_.Open(absl::StrCat("for (long j = first_j; j < end_j; j += ", warps_, ") {"));
     Step(stage, folds);
     text_.Close("}");
-    for (Accumulator& fold : folds) fold.EndBlock();
+    ForEach(folds, [](Accumulator& fold) { fold.EndBlock(); });
     text_.Close("}");
     for (const int number : stage.numbers) text_.Forget(number);
     for (Accumulator& fold : folds) Combine(&fold);
+  }
+
+  template <typename Function>
+  void ForEach(std::vector<Accumulator>& folds, Function write) {
+    if (folds.empty()) return;
+    ForEachRow(v_, &text_, [&] { std::for_each(folds.begin(), folds.end(), write); });
   }
 
   void Step(const RowStage& stage, std::vector<Accumulator>& folds) {
     const std::vector<KernelText::Along> along = PlaceLoops(loops_.inner, 'j', "j", &text_);
     for (const int number : stage.numbers) {
       const int address = body_.expressions[number].address;
-      text_.Define(number, address < 0 ? "" : PlaceText(address, along, &text_));
+      if (!IsVector(number)) continue;
+      text_.Line(absl::StrCat(MemoryType(text_.SlotType(body_.addresses[address].slot)), " m", address,
+                              "[", v_, "];"));
+      text_.Line(absl::StrCat("lazy_read(m", address, ", ", PointerText(address, along, &text_), ");"));
     }
-    for (Accumulator& fold : folds) fold.Step("j", "");
-    for (const Store& store : stage.stores) WriteStore(store, "in", along);
+    ForEachRow(v_, &text_, [&] {
+      for (const int number : stage.numbers) {
+        const int address = body_.expressions[number].address;
+        text_.Define(number, address < 0        ? ""
+                             : IsVector(number) ? absl::StrCat("m", address, "[row]")
+                                                : PlaceText(address, WithNeighbour(along), &text_));
+      }
+      for (Accumulator& fold : folds) fold.Step("j", "");
+      for (const Store& store : stage.stores) WriteStore(store, "in", along);
+    });
+  }
+
+  bool IsVector(int number) const {
+    const Expression& e = body_.expressions[number];
+    return v_ > 1 && e.kind == Expression::Kind::kLoad && access_.IsContiguous(e.address) &&
+           !DependsOnData(body_, body_.addresses[e.address]);
   }
 
   void WriteStore(const Store& store, const std::string& condition,
@@ -108,35 +190,42 @@ class ColumnEmitter {
   // The warps' accumulators of a column become one number, which all its threads get. Halves of the
   // warps fold the other half's in.
   void Combine(Accumulator* fold) {
-    fold->DeclareShared(absl::StrCat(kColumns * warps_));
+    const int threads = kColumns * warps_;
+    const std::string own = v_ > 1 ? absl::StrCat("row * ", threads, " + ") : "";
+    fold->DeclareShared(absl::StrCat(threads * v_));
     text_.Open(absl::StrCat("for (int half = ", warps_ / 2, "; half > 0; half /= 2) {"));
-    fold->Put("threadIdx.x");
+    ForEachRow(v_, &text_, [&] { fold->Put(own + "threadIdx.x"); });
     text_.Line("__syncthreads();");
     text_.Open("if (y < half) {");
-    fold->FoldFrom(absl::StrCat("threadIdx.x + half * ", kColumns));
+    ForEachRow(v_, &text_, [&] { fold->FoldFrom(absl::StrCat(own, "threadIdx.x + half * ", kColumns)); });
     text_.Close("}");
     text_.Line("__syncthreads();");
     text_.Close("}");
     text_.Open("if (y == 0) {");
-    fold->Put("x");
+    ForEachRow(v_, &text_, [&] { fold->Put(own + "x"); });
     text_.Close("}");
     text_.Line("__syncthreads();");
-    fold->Take("x");
+    ForEachRow(v_, &text_, [&] { fold->Take(own + "x"); });
     fold->DefineResult();
   }
 
   // After all stages. A column's number may lie where the threads have read one.
   void StoreColumnNumbers() {
     text_.Line("__syncthreads();");
-    for (const Store& store : body_.stores) {
-      if (!StoresAlongRow(body_, store)) WriteStore(store, "in && y == 0", {});
-    }
+    ForEachRow(v_, &text_, [&] {
+      for (const Store& store : body_.stores) {
+        if (!StoresAlongRow(body_, store)) WriteStore(store, "in && y == 0", Neighbour());
+      }
+    });
   }
 
   const Body& body_;
   const Loops loops_;
   const RowStages stages_;
   KernelText text_;
+  VectorAccess access_;
+  const int width_;  // V of most threads
+  int v_ = 1;        // in the function being written
   Monomial length_;  // of a column
   int warps_ = 8;
 };

@@ -33,9 +33,11 @@ void DeclareHit(int expression, const Loop& loop, absl::Span<const KernelText::A
   const Body& body = text->body();
   const Expression& e = body.expressions[expression];
   const int index = IndexArgument(body, e, loop);
-  text->Line(absl::StrCat("const long h", expression, " = ", text->name(e.arguments[1 - index]),
-                          " - (", PlaceText(body.expressions[e.arguments[index]].address, along, text),
-                          ");"));
+  const std::string far = absl::StrCat("d", expression);
+  text->Line(absl::StrCat("const long ", far, " = ", text->name(e.arguments[1 - index]), " - (",
+                          PlaceText(body.expressions[e.arguments[index]].address, along, text), ");"));
+  text->Line(absl::StrCat("const int h", expression, " = ", far, " >= 0 && ", far, " < V ? (int)", far,
+                          " : -1;"));
 }
 
 void DefineHit(int expression, KernelText* text) {

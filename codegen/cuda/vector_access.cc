@@ -70,17 +70,17 @@ std::vector<Polynomial> VectorAccess::Steps() const {
   return steps;
 }
 
-std::string VectorAccess::Condition(bool is_flat) {
+std::string VectorAccess::Condition(bool is_flat, int width) {
   std::vector<std::string> numbers, places;
   std::vector<Polynomial> steps = Steps();
   if (!is_flat) steps.push_back(innermost_->extent);
   for (const Polynomial& step : steps) {
-    if (!IsMultiple(step, width_)) AddOnce(text_.Number(step), &numbers);
+    if (!IsMultiple(step, width)) AddOnce(text_.Number(step), &numbers);
   }
   for (size_t a = 0; a < is_contiguous_.size(); ++a) {
     if (!is_contiguous_[a]) continue;
     const Address& address = body_.addresses[a];
-    const int64_t bytes = std::min(kAccess, width_ * ir::SizeBytes(text_.SlotType(address.slot)));
+    const int64_t bytes = std::min(kAccess, width * ir::SizeBytes(text_.SlotType(address.slot)));
     const std::string offset = text_.Number(address.index.offset);
     const std::string pointer = text_.PointerTo(address.slot);
     const std::string place =
@@ -91,7 +91,7 @@ std::string VectorAccess::Condition(bool is_flat) {
   if (!numbers.empty())
     conditions.push_back(absl::StrCat(
         numbers.size() == 1 ? numbers[0] : absl::StrCat("(", absl::StrJoin(numbers, " | "), ")"),
-        " % ", width_, " == 0"));
+        " % ", width, " == 0"));
   for (const std::string& place : places) conditions.push_back(absl::StrCat(place, " == 0"));
   return conditions.empty() ? "true" : absl::StrJoin(conditions, " && ");
 }

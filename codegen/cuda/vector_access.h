@@ -38,7 +38,8 @@ class VectorAccess {
 
   // True if V neighbours never cross the innermost loop's end and all contiguous addresses are
   // aligned. `is_flat`: there is no other loop, so that only the last ones may cross it.
-  std::string Condition(bool is_flat);
+  std::string Condition(bool is_flat) { return Condition(is_flat, width_); }
+  std::string Condition(bool is_flat, int width);  // the same for fewer neighbours
 
   // Is it true for the sizes seen first, if there are other loops?
   bool IsTypical(const CompileOptions& options) const;
