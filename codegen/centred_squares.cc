@@ -14,7 +14,8 @@ ir::Value WithoutViews(const ir::Graph& graph, ir::Value v) {
 
 std::optional<Centred> CentredSquares(const ir::Graph& graph, const ir::Node& node) {
   const auto is = [&](ir::Value v, ir::Op op) { return graph.node(v).op == op; };
-  if (node.op != ir::Op::kSum || !is(node.inputs[0], ir::Op::kMul)) return std::nullopt;
+  if (node.op != ir::Op::kSum || node.type.dtype != ir::DType::kF32) return std::nullopt;
+  if (!is(node.inputs[0], ir::Op::kMul)) return std::nullopt;
   const auto& factors = graph.node(node.inputs[0]).inputs;
   if (factors[0] != factors[1] || !is(factors[0], ir::Op::kSub)) return std::nullopt;
   const ir::Value x = graph.node(factors[0]).inputs[0], of_all = graph.node(factors[0]).inputs[1];

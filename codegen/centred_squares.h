@@ -8,7 +8,7 @@
 
 namespace torch_lazy::codegen {
 
-// What a sum of squares is of: x - mean, where the mean's sum is over the same dims.
+// What a sum of squares in f32 is of: x - mean, where the mean's sum is over the same dims.
 struct Centred {
   ir::Value x, mean;
 };

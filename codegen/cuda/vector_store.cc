@@ -17,7 +17,9 @@ int Unrounded(const Store& store, const KernelText& text) {
   const bool is_cast = e.kind == Expression::Kind::kOp && text.graph().node(e.node).op == ir::Op::kCast;
   if (!is_cast) return store.expression;
   const int operand = e.arguments[0];
-  return ComputeType(text.body().expressions[operand].dtype) == "float" ? operand : store.expression;
+  const bool is_known = !text.name(operand).empty();
+  return is_known && ComputeType(text.body().expressions[operand].dtype) == "float" ? operand
+                                                                                    : store.expression;
 }
 
 }  // namespace

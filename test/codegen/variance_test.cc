@@ -54,6 +54,11 @@ TEST(Variance, AroundAnotherNumberTakesTwo) {
   EXPECT_EQ(Walks(Text(kPlain, "exp %7")), 2u);
 }
 
+TEST(Variance, OfDoublesTakesTwo) {
+  const std::string text = absl::StrReplaceAll(Text(kPlain), {{"f32", "f64"}});
+  CheckTextFor(kTypical, text, kSizes, {1e-12, 1e-12});
+}
+
 TEST(Variance, OfNumbersFarFromZero) {
   CheckTextFor(kTypical, Text(R"(%0 = const {value=10000} : f32[]
   %1a = reshape %0 : f32[1, 1]
