@@ -109,16 +109,10 @@ void KernelText::Define(int expression, const std::string& place) {
         text = node.op == ir::Op::kScalar ? ScalarText(e.node) : NumberOf(node.attrs.extent);
       }
       break;
-    case Expression::Kind::kOp: {
-      std::vector<std::string> arguments;
-      for (const int argument : e.arguments) arguments.push_back(name(argument));
-      const bool is_fold_of_one = ir::Info(node.op).kind == ir::Kind::kReduce;
-      const bool is_index = node.op == ir::Op::kArgMax || node.op == ir::Op::kArgMin;
-      text = !is_fold_of_one ? OpText(target_, graph_, node, arguments)
-             : is_index      ? "0"
-                             : arguments[0];
+    case Expression::Kind::kOp:
+      if (erfs_.contains(expression)) return SetName(expression, name(e.arguments[0]));  // its reader computes it
+      text = TextOf(expression);
       break;
-    }
     case Expression::Kind::kReduce:
     case Expression::Kind::kShareSum:
       LAZY_CHECK(false, "a sum is no single expression");
@@ -126,6 +120,27 @@ void KernelText::Define(int expression, const std::string& place) {
   if (e.kind == Expression::Kind::kNumber && node.op == ir::Op::kConst)
     return SetName(expression, text);
   DefineAs(expression, text);
+}
+
+void KernelText::FindComplements() {
+  for (size_t e = 0; e < precisions_.size(); ++e) {
+    const int erf = precisions_[e] == Precision::kBF16 ? ErfOfComplement(graph_, body_, static_cast<int>(e)) : -1;
+    if (erf < 0) continue;
+    erfs_.insert(erf);
+    complements_[static_cast<int>(e)] = erf;
+  }
+}
+
+std::string KernelText::TextOf(int expression) const {
+  const Expression& e = body_.expressions[expression];
+  const ir::Node& node = graph_.node(e.node);
+  if (const auto found = complements_.find(expression); found != complements_.end())
+    return absl::StrCat("lazy_one_plus_erf_of_bf16(", name(found->second), ")");
+  std::vector<std::string> arguments;
+  for (const int argument : e.arguments) arguments.push_back(name(argument));
+  const bool is_fold_of_one = ir::Info(node.op).kind == ir::Kind::kReduce;
+  if (!is_fold_of_one) return OpText(target_, graph_, node, arguments, precisions_[expression]);
+  return node.op == ir::Op::kArgMax || node.op == ir::Op::kArgMin ? "0" : arguments[0];
 }
 
 void KernelText::DefineAs(int expression, const std::string& text) {

@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "codegen/body.h"
 #include "codegen/loops.h"
 #include "codegen/plan.h"
+#include "codegen/precision.h"
 #include "codegen/target.h"
 
 namespace torch_lazy::codegen {
@@ -30,7 +32,10 @@ class KernelText {
         body_(body),
         target_(target),
         depth_(target == Target::kCpu ? 1 : 0),
-        names_(body.expressions.size()) {}
+        names_(body.expressions.size()),
+        precisions_(target == Target::kCuda ? PrecisionsOf(graph, body) : std::vector<Precision>(names_.size())) {
+    FindComplements();
+  }
 
   void Open(const std::string& line);   // a line, then deeper
   void Close(const std::string& line);  // less deep, then a line
@@ -78,6 +83,8 @@ class KernelText {
 
  private:
   std::string NumberOf(ir::Extent extent);
+  std::string TextOf(int expression) const;  // of an op, applied to its arguments
+  void FindComplements();
   std::string HeadText(const Arrays& arrays) const;
   std::string ScalarText(ir::Value scalar);
 
@@ -88,6 +95,9 @@ class KernelText {
   int depth_;
   int next_name_ = 0;
   std::vector<std::string> names_;  // of expressions
+  const std::vector<Precision> precisions_;
+  absl::flat_hash_map<int, int> complements_;  // of expressions: erf by 1 + erf, which is one function
+  absl::flat_hash_set<int> erfs_;              // these
   std::string declarations_;        // of products and sums
   absl::flat_hash_map<Polynomial, std::string> polynomials_;
   ir::Dims extents_;

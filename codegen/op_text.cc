@@ -247,7 +247,15 @@ std::string Substitute(const std::string& pattern, const std::vector<std::string
 
 namespace {
 
-// x - max(x), along whatever dims, and what is made of squares and negative numbers. NaN counts.
+// x - max(x), along whatever dims.
+bool IsBelowLargest(const ir::Graph& graph, const ir::Node& node) {
+  if (node.op != Op::kSub || graph.node(node.inputs[1]).op != Op::kExpand) return false;
+  const ir::Node& largest = graph.node(graph.node(node.inputs[1]).inputs[0]);
+  const bool is_largest = largest.op == Op::kReduceMax || largest.op == Op::kReduceMaxNumber;
+  return is_largest && largest.attrs.keepdim && largest.inputs[0] == node.inputs[0];
+}
+
+// That, and what is made of squares and negative numbers. NaN counts.
 bool IsNonPositive(const ir::Graph& graph, ir::Value v) {
   const ir::Node& node = graph.node(v);
   const auto is_square = [&](ir::Value x) {
@@ -261,16 +269,17 @@ bool IsNonPositive(const ir::Graph& graph, ir::Value v) {
       if (number != nullptr && number->attrs.f <= 0 && is_square(node.inputs[1 - k])) return true;
     }
   }
-  if (node.op != Op::kSub || graph.node(node.inputs[1]).op != Op::kExpand) return false;
-  const ir::Node& largest = graph.node(graph.node(node.inputs[1]).inputs[0]);
-  const bool is_largest = largest.op == Op::kReduceMax || largest.op == Op::kReduceMaxNumber;
-  return is_largest && largest.attrs.keepdim && largest.inputs[0] == node.inputs[0];
+  return IsBelowLargest(graph, node);
 }
 
 }  // namespace
 
+bool IsTermOfSoftmax(const ir::Graph& graph, const ir::Node& node) {
+  return node.op == Op::kExp && IsBelowLargest(graph, graph.node(node.inputs[0]));
+}
+
 std::string OpText(Target target, const ir::Graph& graph, const ir::Node& node,
-                   const std::vector<std::string>& arguments) {
+                   const std::vector<std::string>& arguments, Precision precision) {
   const DType in =
       graph.type(node.inputs.back()).dtype;  // of a where the last: the first is its condition
   if (node.op == Op::kCast) {
@@ -278,6 +287,8 @@ std::string OpText(Target target, const ir::Graph& graph, const ir::Node& node,
       return CastText(in, DType::kF32, arguments[0]);
     return CastText(in, node.type.dtype, arguments[0]);
   }
+  if (node.op == Op::kExp && in == DType::kF32 && precision != Precision::kFull)
+    return absl::StrCat("lazy_exp_of_half(", arguments[0], ")");
   if (node.op == Op::kExp && IsNonPositive(graph, node.inputs[0])) {
     return Rounded(node, absl::StrCat("lazy_exp_nonpositive(", arguments[0], ")"));
   }

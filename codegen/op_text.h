@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/precision.h"
 #include "codegen/target.h"
 #include "ir/graph.h"
 
@@ -22,9 +23,12 @@ std::string StoreText(ir::DType dtype, const std::string& value);
 std::string FloatLiteral(Target target, ir::DType dtype, double value);
 std::string IntegerLiteral(ir::DType dtype, int64_t value);
 
+// exp(x - max(x)), along whatever dims.
+bool IsTermOfSoftmax(const ir::Graph& graph, const ir::Node& node);
+
 // An elementwise node applied to registers.
 std::string OpText(Target target, const ir::Graph& graph, const ir::Node& node,
-                   const std::vector<std::string>& arguments);
+                   const std::vector<std::string>& arguments, Precision precision = Precision::kFull);
 
 // A reduction: its accumulator's type, its first value, and the ops that fold a number and another
 // accumulator into it.

@@ -63,7 +63,6 @@ ir::Ints SecondStep(const ir::Graph& graph, const ir::Node& node, const CompileO
 // So many; 0: they are done as wholes.
 int64_t ColumnShares(const ir::Graph& graph, const ir::Node& node, const CompileOptions& options) {
   constexpr double kMostColumns = 8192, kMostOfBlock = 1024;
-  constexpr double kRowsOfShare = 32;  // so that its sums, in double, are little beside them
   if (ir::ShareOf(node.op) == ir::Op::kParam) return 0;
   const ir::Dims& dims = graph.type(node.inputs[0]).dims;
   if (node.attrs.dims.size() == dims.size()) return 0;
@@ -81,9 +80,7 @@ int64_t ColumnShares(const ir::Graph& graph, const ir::Node& node, const Compile
   const bool has_shares = rows >= machine.many_rows && columns >= machine.few_columns &&
                           columns <= (in_rows ? kMostColumns : kMostOfBlock) &&
                           rows * columns >= kMuchWork;
-  if (!has_shares) return 0;
-  const bool are_short = rows < kRowsOfShare * static_cast<double>(machine.shares);
-  return options.target == Target::kCuda && are_short ? machine.shares / 2 : machine.shares;
+  return has_shares ? machine.shares : 0;
 }
 
 // A few long rows, if `reduced`, some of the node's dims, are the innermost: so many shares of

@@ -20,7 +20,7 @@ std::string ExchangedType(const std::string& type) {
 
 }  // namespace
 
-Accumulator::Accumulator(int expression, KernelText* text, int rows)
+Accumulator::Accumulator(int expression, KernelText* text, int rows, bool is_one_block)
     : expression_(expression),
       text_(*text),
       rows_(rows),
@@ -39,8 +39,8 @@ Accumulator::Accumulator(int expression, KernelText* text, int rows)
   const int operand = text_.body().expressions[expression_].arguments[0];
   fold_ = FoldOf(Target::kCuda, is_share ? ir::ReductionOf(node().op) : node().op,
                  is_share ? text_.body().expressions[operand].dtype : node().type.dtype);
-  type_ = ExchangedType(fold_.type);
   block_type_ = ExchangedType(fold_.block_type);
+  type_ = is_one_block ? block_type_ : ExchangedType(fold_.type);
 }
 
 const ir::Node& Accumulator::node() const {

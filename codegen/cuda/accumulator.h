@@ -2,7 +2,8 @@
 // The text of one reduction: a thread's accumulator, and how those of several threads are combined.
 //
 // A thread's sum of f32 is f32 within a block of its numbers and double from block to block, as on
-// the CPU. Threads combine theirs in an order that sizes alone decide.
+// the CPU. Threads combine theirs in an order that sizes alone decide: by halves, so that f32 will do
+// for sums of one block each.
 #pragma once
 
 #include <functional>
@@ -19,7 +20,8 @@ constexpr int kBlockSteps = 64;  // numbers of a thread in a block
 class Accumulator {
  public:
   // Of so many rows at once: all but Declare() and DefineResult() stand in a loop over `row` then.
-  Accumulator(int expression, KernelText* text, int rows = 1);
+  // `is_one_block`: a thread's numbers are one block, and the sum of all threads' stays f32, too.
+  Accumulator(int expression, KernelText* text, int rows = 1, bool is_one_block = false);
 
   // In the order in which they are written.
   void Declare();

@@ -19,6 +19,7 @@
 #include "codegen/cuda/hits.h"
 #include "codegen/cuda/one_hot.h"
 #include "codegen/cuda/places.h"
+#include "codegen/cuda/row_reads.h"
 #include "codegen/cuda/row_shares.h"
 #include "codegen/cuda/row_size.h"
 #include "codegen/cuda/vector_access.h"
@@ -77,13 +78,18 @@ class RowEmitter {
         is_kept ? "template <int V, int kItems> " : "", is_kept ? "KERNEL_kept" : "KERNEL_walked",
         has_shares() ? "const long share, const int thread" : "const long r, const int t", &text_);
     text_.Line(absl::StrCat("const long length = ", Length(), ";"));
+    if (has_shares()) shares.Begin();
+    RowReads reads(body_, loops_, way_, access_, &shares, VectorsByStage(), size_.fetches, &text_);
+    reads_ = &reads;
+    if (way_.rows > 1) reads.Begin();
     if (has_shares()) shares.Open();
+    if (way_.rows > 1) reads.BeginStep();
     if (way_.rows == 1) PlaceAddresses(PlaceLoops(loops_.outer, 'i', "r", &text_), "r", &text_);
     if (walks_vectors()) access_.PlaceVectorsInRow("length");
     for (size_t stage = 0; stage < rows_.stages.size(); ++stage) {
       way_.rows == 1 ? DefineRowNumbers(static_cast<int>(stage))
                      : DefineNumbersOfRows(static_cast<int>(stage));
-      EmitStage(rows_.stages[stage]);
+      EmitStage(static_cast<int>(stage));
     }
     if (has_shares()) shares.Close(FoldsRows());
     CloseFunction(&text_);
@@ -177,21 +183,22 @@ class RowEmitter {
                      text_.name(store.expression));
   }
 
-  void EmitStage(const RowStage& stage) {
+  void EmitStage(int number) {
+    const RowStage& stage = rows_.stages[static_cast<size_t>(number)];
     if (stage.reductions.empty() && stage.stores.empty()) return;
     std::vector<Accumulator> folds;
     for (const int reduction : EmitOneHots(stage.reductions))
-      folds.emplace_back(reduction, &text_, way_.rows);
+      folds.emplace_back(reduction, &text_, way_.rows, /*is_one_block=*/way_.is_kept);
     for (Accumulator& fold : folds) fold.Declare();
     if (way_.is_kept) {
       for (const int kept : stage.kept) {
         text_.Line(absl::StrCat(ComputeType(body_.expressions[kept].dtype), " x", kept, OfRows(),
                                 "[kItems][V];"));
       }
-      if (way_.rows > 1) ReadRows(stage);
+      if (way_.rows > 1) reads_->Read(number);
       ForEachPlacedRow([&] {
         for (Accumulator& fold : folds) fold.BeginBlock();
-        EmitKeptWalk([&] { EmitVector(stage, folds); });
+        EmitKeptWalk(way_, &text_, [&] { EmitVector(stage, folds); });
       });
     } else {
       EmitWalk(stage, folds);
@@ -222,47 +229,17 @@ class RowEmitter {
 
   std::string OfRows() const { return way_.rows > 1 ? absl::StrCat("[", way_.rows, "]") : ""; }
 
-  // Before anything is written: to a compiler, what is written may be what is read next.
-  void ReadRows(const RowStage& stage) {
-    is_vector_ = true;
-    std::vector<int> reads;
-    std::copy_if(stage.numbers.begin(), stage.numbers.end(), std::back_inserter(reads),
-                 [this](int number) { return IsVector(number); });
-    is_vector_ = false;
-    for (const int number : reads) {
-      const int address = body_.expressions[number].address;
-      text_.Line(absl::StrCat(MemoryType(text_.SlotType(body_.addresses[address].slot)), " all",
-                              address, OfRows(), "[kItems][V];"));
+  // The loads of whole vectors, stage by stage.
+  std::vector<std::vector<int>> VectorsByStage() const {
+    std::vector<std::vector<int>> found;
+    absl::flat_hash_set<int> kept;
+    for (const RowStage& stage : rows_.stages) {
+      std::vector<int>& reads = found.emplace_back();
+      std::copy_if(stage.numbers.begin(), stage.numbers.end(), std::back_inserter(reads),
+                   [&](int number) { return IsLoadOfVector(number) && !kept.contains(number); });
+      kept.insert(stage.kept.begin(), stage.kept.end());
     }
-    if (reads.empty()) return;
-    ForEachPlacedRow([&] {
-      EmitKeptWalk([&] {
-        const std::vector<KernelText::Along> along = PlaceLoops(loops_.inner, 'j', "j", &text_);
-        for (const int number : reads) {
-          const int address = body_.expressions[number].address;
-          text_.Line(absl::StrCat("lazy_read(all", address, "[row][item], ",
-                                  PointerText(address, along, &text_), ");"));
-        }
-      });
-    });
-  }
-
-  // All of the row at once: each thread has kItems vectors of V. Those beyond the end compute what
-  // the first does, so that loads need no branches, and neither fold nor store it.
-  template <typename Function>
-  void EmitKeptWalk(Function write) {
-    text_.Line("#pragma unroll");
-    text_.Open("for (int item = 0; item < kItems; ++item) {");
-    text_.Line(absl::StrCat("const int own_j = (item * ", way_.threads, " + t) * V;"));
-    if (way_.rows > 1) {
-      text_.Line("const bool in = is_row && own_j < length;");
-      text_.Line("const int j = own_j < length ? own_j : 0;");
-    } else {
-      text_.Line("const bool in = own_j < length;");
-      text_.Line("const int j = in ? own_j : 0;");
-    }
-    write();
-    text_.Close("}");
+    return found;
   }
 
   // V elements from `j` on, `in` the row.
@@ -273,7 +250,7 @@ class RowEmitter {
       if (!IsVector(number)) continue;
       const int address = body_.expressions[number].address;
       if (way_.rows > 1) {
-        text_.Line(absl::StrCat("auto& m", address, " = all", address, "[row][item];"));
+        text_.Line(absl::StrCat("auto& m", address, " = ", reads_->Vector(number), ";"));
         continue;
       }
       Declare(address);
@@ -315,10 +292,13 @@ class RowEmitter {
                             address, "[V];"));
   }
 
-  bool IsVector(int number) const {
+  bool IsLoadOfVector(int number) const {
     const Expression& e = body_.expressions[number];
-    return is_vector_ && e.kind == Expression::Kind::kLoad && !available_.contains(number) &&
-           access_.IsContiguous(e.address);
+    return e.kind == Expression::Kind::kLoad && access_.IsContiguous(e.address);
+  }
+
+  bool IsVector(int number) const {
+    return is_vector_ && IsLoadOfVector(number) && !available_.contains(number);
   }
 
   bool IsDrawn(int number) const {
@@ -472,6 +452,7 @@ class RowEmitter {
   RowWay way_;
   bool is_vector_ = false;  // are elements `k` of vectors being done?
   RowShares* shares_ = nullptr;
+  RowReads* reads_ = nullptr;
   absl::flat_hash_set<int> available_;  // what its earlier stages have kept
 };
 

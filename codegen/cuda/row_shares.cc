@@ -26,7 +26,7 @@ void RowShares::ForEach(Function function) {
 
 // A thread's own columns.
 template <typename StatementOf>
-void RowShares::ForEachOwned(StatementOf statement_of) {
+void RowShares::ForEachOwned(const std::vector<Store>& stores, StatementOf statement_of) {
   if (way_.is_kept) {
     text_.Line("#pragma unroll");
     text_.Open("for (int item = 0; item < kItems; ++item) {");
@@ -37,7 +37,9 @@ void RowShares::ForEachOwned(StatementOf statement_of) {
   } else {
     text_.Open(absl::StrCat("for (long j = t; j < length; j += ", way_.threads, ") {"));
   }
-  ForEach([&](const Store& store) { text_.Line(statement_of(store)); });
+  for (const Store& store : stores) {
+    if (IsShareSum(body_, store)) text_.Line(statement_of(store));
+  }
   text_.Close("}");
   if (way_.is_kept) text_.Close("}");
 }
@@ -51,7 +53,7 @@ void RowShares::ForEachColumn(const std::string& columns, StatementOf statement_
   text_.Close("}");
 }
 
-void RowShares::Open() {
+void RowShares::Begin() {
   Monomial rows;
   for (const Loop& loop : loops_.outer) rows = rows * loop.extent;
   const bool has_groups = way_.groups() > 1;
@@ -71,8 +73,15 @@ void RowShares::Open() {
   if (has_groups) {
     ForEachColumn(columns, [](const Store& store) { return SharedSumsOf(store) + "[j] = 0;"; });
   } else {
-    ForEachOwned([](const Store& store) { return SumsOf(store) + "[j] = 0;"; });
+    if (way_.is_kept) text_.Open("if (first == last) {");
+    ForEachOwned(body_.stores, [](const Store& store) { return SumsOf(store) + "[j] = 0;"; });
+    if (way_.is_kept) text_.Close("}");
   }
+  if (has_groups) text_.Line(absl::StrCat("__shared__ float parts[", parts(), "][", columns, "];"));
+}
+
+void RowShares::Open() {
+  const bool has_groups = way_.groups() > 1;
   const int rows_in_float = kRowsInFloat * way_.groups(), rows_of_step = way_.groups() * way_.rows;
   text_.Open(absl::StrCat("for (long block = first; block < last; block += ", rows_in_float, ") {"));
   text_.Line(absl::StrCat("const long end = last - block < ", rows_in_float, " ? last : block + ",
@@ -116,25 +125,39 @@ void RowShares::Close(bool folds_rows) {
   });
 }
 
-// Now and then, and in the end.
+// Now and then, and in the end. Groups put theirs side by side, and threads add up columns.
 void RowShares::AddUp() {
-  if (way_.groups() == 1) {
-    return ForEachOwned([](const Store& store) {
-      return absl::StrCat(SumsOf(store), "[j] += ", SumOf(store), ", ", SumOf(store), " = 0;");
-    });
-  }
+  if (way_.groups() == 1) return AddUpOwned();
   if (way_.threads < 32) AddUpWarp();
-  const int turn_threads = std::max(way_.threads, 32);
-  text_.Open(absl::StrCat("for (int turn = 0; turn < ", way_.block_threads / turn_threads, "; ++turn) {"));
-  text_.Line("__syncthreads();");
-  text_.Line(absl::StrCat("if (turn != thread / ", turn_threads,
-                          way_.threads < 32 ? absl::StrCat(" || thread % 32 >= ", way_.threads) : "",
-                          ") continue;"));
-  ForEachOwned([](const Store& store) {
-    return absl::StrCat(SharedSumsOf(store), "[j] += ", SumOf(store), ";");
+  const int part_threads = std::max(way_.threads, 32);
+  ForEach([&](const Store& store) {
+    text_.Line("__syncthreads();");
+    if (way_.threads < 32) text_.Open(absl::StrCat("if (thread % 32 < ", way_.threads, ") {"));
+    ForEachOwned({store}, [&](const Store& own) {
+      return absl::StrCat("parts[thread / ", part_threads, "][j] = ", SumOf(own), ", ", SumOf(own), " = 0;");
+    });
+    if (way_.threads < 32) text_.Close("}");
+    text_.Line("__syncthreads();");
+    text_.Open(absl::StrCat("for (int j = thread; j < length; j += ", way_.block_threads, ") {"));
+    text_.Line("#pragma unroll");
+    text_.Line(absl::StrCat("for (int part = 0; part < ", parts(), "; ++part) ", SharedSumsOf(store),
+                            "[j] += parts[part][j];"));
+    text_.Close("}");
+  });
+  if (way_.threads < 32) ForEachSum([](const std::string& sum) { return absl::StrCat(sum, " = 0;"); });
+}
+
+// The first rows' sums need not be added to anything.
+void RowShares::AddUpOwned() {
+  text_.Line("#pragma unroll");
+  text_.Open("for (int item = 0; item < kItems; ++item) {");
+  text_.Line(absl::StrCat("const int j = (item * ", way_.threads, " + t) * V;"));
+  text_.Line("if (j >= length) continue;");
+  ForEach([&](const Store& store) {
+    const std::string x = absl::StrCat("x", store.expression, "[item]");
+    text_.Line(absl::StrCat("lazy_add_up(", SumsOf(store), " + j, ", x, ", block == first);"));
   });
   text_.Close("}");
-  ForEachSum([](const std::string& sum) { return absl::StrCat(sum, " = 0;"); });
 }
 
 // A warp's groups, into its first.

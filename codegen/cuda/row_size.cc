@@ -69,7 +69,7 @@ int ThreadsOfShare(double length, int width, const RowStages& rows) {
 
 // Threads that do not wait for each other take turns at the rows, and meet in shared memory.
 int GroupsOfShare(int threads, double length, const Body& body, const RowStages& rows) {
-  constexpr int kThreads = 512;
+  constexpr int kThreads = kThreadsOfShare;
   constexpr double kMostSharedBytes = 32 << 10;
   if (FoldsRows(rows)) return 1;
   double bytes = 0;
@@ -77,26 +77,52 @@ int GroupsOfShare(int threads, double length, const Body& body, const RowStages&
   return bytes <= kMostSharedBytes ? std::max(1, kThreads / threads) : 1;
 }
 
-// Registers of a row that a thread has read and keeps, for each element.
-double RegistersOfRow(const Body& body, int arrays) {
-  double registers = arrays;
-  for (const Store& store : body.stores) registers -= IsShareSum(body, store) ? 1 : 0;
+// What a kernel reads and keeps for each element of a row: a row's own, and what all rows share.
+struct PerElement {
+  double registers = 0, column_registers = 0, bytes = 0;
+  bool depends_on_data = false;
+};
+
+PerElement PerElementOf(const Body& body, int arrays) {
+  PerElement found;
+  found.registers = arrays;
+  for (const Store& store : body.stores) found.registers -= IsShareSum(body, store) ? 1 : 0;
   for (size_t e = 0; e < body.expressions.size(); ++e) {
-    if (body.expressions[e].kind == Expression::Kind::kLoad && body.uses_inner(static_cast<int>(e)))
-      registers += static_cast<double>(ir::SizeBytes(body.expressions[e].dtype)) / 4;
+    const Expression& load = body.expressions[e];
+    if (load.kind != Expression::Kind::kLoad || !body.uses_inner(static_cast<int>(e))) continue;
+    const double bytes = static_cast<double>(ir::SizeBytes(load.dtype));
+    if ((load.uses & ~body.inner) == 0) {
+      found.column_registers += bytes / 4;
+      continue;
+    }
+    found.registers += bytes / 4;
+    found.bytes += bytes;
+    found.depends_on_data = found.depends_on_data || DependsOnData(body, body.addresses[load.address]);
   }
-  return std::max(registers, 1.0);
+  found.registers = std::max(found.registers, 1.0);
+  return found;
 }
 
-// As many as registers hold, so that the group waits for memory, and for its threads, once.
-int RowsAtOnce(const RowSize& size, int width, double registers_of_row) {
+// As many as registers hold, so that the group waits for memory, and for its threads, once; fewer
+// where shared memory then holds as many again, so that it waits but for the first.
+void ChooseRowsAtOnce(const PerElement& each, int width, bool folds, RowSize* size) {
   constexpr int kMostRows = 4;
   constexpr double kMostRegisters = 96 * 256;  // of all rows that a block's threads keep
+  constexpr double kSharedBytes = 48 << 10, kBytesOfFolds = 2 << 10;  // what every kernel may have
+  const double elements = size->items * width * size->threads;
+  const auto fits = [&](int rows) {
+    return (rows * each.registers + each.column_registers) * elements * size->rows_per_block <= kMostRegisters;
+  };
+  const auto fits_twice = [&](int rows) {
+    return 2 * rows * each.bytes * elements <= kSharedBytes - (folds ? kBytesOfFolds : 0);
+  };
   int rows = kMostRows;
-  while (rows > 1 && rows * registers_of_row * size.items * width * size.threads *
-                             size.rows_per_block > kMostRegisters)
-    rows /= 2;
-  return rows;
+  while (rows > 1 && !fits(rows)) rows /= 2;
+  size->rows_at_once = rows;
+  if (size->rows_per_block > 1 || size->threads <= 32 || each.depends_on_data || each.bytes == 0) return;
+  while (rows > 1 && !fits_twice(rows)) rows /= 2;
+  size->fetches = rows > 1;
+  if (size->fetches) size->rows_at_once = rows;
 }
 
 }  // namespace
@@ -135,7 +161,7 @@ RowSize RowSizeOf(const Body& body, const Loops& loops, const RowStages& rows, i
   const double items = is_layer ? exact : std::exp2(std::ceil(std::log2(exact)));
   if (items * width <= most(size.threads)) size.items = static_cast<int>(items);
   if (has_shares && size.items > 0)
-    size.rows_at_once = RowsAtOnce(size, width, RegistersOfRow(body, arrays));
+    ChooseRowsAtOnce(PerElementOf(body, arrays), width, FoldsRows(rows), &size);
   // What waits for other threads, or for memory, leaves the multiprocessor to other rows.
   if (size.threads == 512 && size.items > 0 && arrays == 1) size.blocks_at_once = 3;
   if (has_shares && size.threads <= 512 && size.items > 0) size.blocks_at_once = 2;

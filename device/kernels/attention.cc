@@ -19,10 +19,15 @@
 namespace torch_lazy::device {
 namespace {
 
-// A CUDA tensor like this one, without memory.
+// A CUDA tensor like this one, without memory; fake tensors may have sizes that are no numbers yet.
 at::Tensor LikeOnCuda(const at::Tensor& tensor) {
   c10::Storage nothing(c10::Storage::use_byte_size_t(), 0, c10::DataPtr(nullptr, lazy::EagerDevice()), nullptr, /*resizable=*/false);
-  at::Tensor like = lazy::Alias(nothing, lazy::GeometryOf(tensor));
+  const bool has_numbers = !tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides();
+  lazy::Geometry geometry;
+  geometry.dtype = tensor.scalar_type();
+  if (has_numbers) geometry = lazy::GeometryOf(tensor);
+  at::Tensor like = lazy::Alias(nothing, geometry);
+  if (!has_numbers) like.unsafeGetTensorImpl()->set_sizes_and_strides(tensor.sym_sizes(), tensor.sym_strides(), tensor.sym_storage_offset());
   if (tensor.requires_grad()) like.unsafeGetTensorImpl()->set_requires_grad(true);
   return like;
 }
@@ -46,7 +51,9 @@ class WithoutOthers {
 int64_t ChoiceOfCuda(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, const std::optional<at::Tensor>& mask,
                      double dropout, bool is_causal, std::optional<double> scale, bool enable_gqa) {
   const std::optional<at::Tensor> like_mask = mask.has_value() && mask->defined() ? std::optional(LikeOnCuda(*mask)) : std::nullopt;
-  return at::_fused_sdp_choice(LikeOnCuda(query), LikeOnCuda(key), LikeOnCuda(value), like_mask, dropout, is_causal, scale, enable_gqa);
+  // Not by way of Python, which would not have such tensors among fake ones.
+  return at::_ops::_fused_sdp_choice::redispatch(c10::DispatchKeySet(c10::DispatchKey::CUDA), LikeOnCuda(query), LikeOnCuda(key),
+                                                 LikeOnCuda(value), like_mask, dropout, is_causal, scale, enable_gqa);
 }
 
 // Flash's form of rows that PyTorch pads, masks as cuDNN takes them, and dropout of both are left to the memory-efficient form.

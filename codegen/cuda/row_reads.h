@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading the rows of a share that a group does at once.
+//
+// What all rows share (numbers of columns) is read once. Where a block does one row after the other
+// and shared memory suffices, a step's rows are copied there while the step before is computed, by
+// the threads that will read them: nothing waits for memory but the first step, and for nobody.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "codegen/cuda/row_shares.h"
+#include "codegen/cuda/vector_access.h"
+
+namespace torch_lazy::codegen::cuda {
+
+class RowReads {
+ public:
+  // `reads`: the loads of whole vectors, stage by stage. `fetches`: ahead, into shared memory.
+  RowReads(const Body& body, const Loops& loops, const RowWay& way, const VectorAccess& access, RowShares* shares,
+           std::vector<std::vector<int>> reads, bool fetches, KernelText* text);
+
+  void Begin();          // before the loop over rows
+  void BeginStep();      // of the rows done at once
+  void Read(int stage);  // all of the step's, before anything is written: to a compiler that may be what is read next
+  std::string Vector(int number) const;  // V elements, of `row` and `item`
+
+ private:
+  bool IsOfColumns(int number) const { return access_.IsOfAllRows(body_.expressions[number].address); }
+  std::string TypeOf(int number) const;
+  std::string PlaceInRow(int number) const;  // of what has been fetched
+  template <typename Function>
+  void ForEachRead(bool of_columns, Function write);
+  template <typename Function>
+  void ForEachPlacedRow(Function write);
+  void BeginFetches();
+
+  const Body& body_;
+  const Loops& loops_;
+  const RowWay way_;
+  const VectorAccess& access_;
+  RowShares& shares_;
+  const std::vector<std::vector<int>> reads_;
+  const bool fetches_;
+  KernelText& text_;
+};
+
+// All of a row at once: each thread has kItems vectors of V. Those beyond the end compute what the
+// first does, so that loads need no branches, and neither fold nor store it.
+template <typename Function>
+void EmitKeptWalk(const RowWay& way, KernelText* text, Function write) {
+  text->Line("#pragma unroll");
+  text->Open("for (int item = 0; item < kItems; ++item) {");
+  text->Line(absl::StrCat("const int own_j = (item * ", way.threads, " + t) * V;"));
+  if (way.rows > 1) {
+    text->Line("const bool in = is_row && own_j < length;");
+    text->Line("const int j = own_j < length ? own_j : 0;");
+  } else {
+    text->Line("const bool in = own_j < length;");
+    text->Line("const int j = in ? own_j : 0;");
+  }
+  write();
+  text->Close("}");
+}
+
+}  // namespace torch_lazy::codegen::cuda
