@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // exp(expand x) is expand(exp x): each number is computed once instead of once for every place it
-// is broadcast to. What optimizers compute from their scalars (a bias correction, say) so becomes
+// is broadcast to, and so is a cast of what is chosen among such. What optimizers compute from their scalars (a bias correction, say) so becomes
 // work on single numbers.
 #include <algorithm>
 #include <utility>
@@ -45,12 +45,29 @@ Value BeforeExpands(Builder& b, const Node& node) {
   return b.Expand(Apply(b, node, std::move(inputs)), node.type.dims);
 }
 
+// A cast of a choice between expands is a choice between casts of what they expand.
+Value CastOfChoice(Builder& b, const Node& node) {
+  if (node.op != Op::kCast) return kNoValue;
+  const Node choice = b.graph().node(node.inputs[0]);
+  if (choice.op != Op::kWhere) return kNoValue;
+  const auto narrow = [&](Value value) {
+    const Node& maker = b.graph().node(value);
+    return maker.op == Op::kExpand ? maker.inputs[0] : kNoValue;
+  };
+  const Value yes = narrow(choice.inputs[1]), no = narrow(choice.inputs[2]);
+  if (yes == kNoValue || no == kNoValue) return kNoValue;
+  const auto cast = [&](Value value) { return b.Expand(b.Cast(value, node.type.dtype), node.type.dims); };
+  return b.Where(choice.inputs[0], cast(yes), cast(no));
+}
+
 Value Hoist(Builder& b, const Node& node) {
   const Dims& dims = node.type.dims;
   const bool is_wide = std::any_of(dims.begin(), dims.end(), [](Extent e) { return !e.is_one(); });
   if (Info(node.op).kind != Kind::kElementwise || !is_wide) return kNoValue;
   const Value number = OnNumbers(b, node);
-  return number != kNoValue ? number : BeforeExpands(b, node);
+  if (number != kNoValue) return number;
+  const Value choice = CastOfChoice(b, node);
+  return choice != kNoValue ? choice : BeforeExpands(b, node);
 }
 
 }  // namespace
