@@ -22,6 +22,7 @@
 #include "codegen/cuda/row_reads.h"
 #include "codegen/cuda/row_shares.h"
 #include "codegen/cuda/row_size.h"
+#include "codegen/cuda/row_turns.h"
 #include "codegen/cuda/vector_access.h"
 #include "codegen/cuda/vector_store.h"
 #include "codegen/op_text.h"
@@ -49,12 +50,13 @@ class RowEmitter {
     EmitBlock();
     const ir::Dims range =
         has_shares() ? ir::Dims{ir::Extent::Constant(body_.shares)} : RangeOf(loops_);
-    return Finish(text_, "rows", range, block_threads(), has_shares() ? 1 : size_.rows_per_block,
+    return Finish(text_, "rows", range, block_threads(), has_shares() ? 1 : size_.rows_per_block * size_.turns,
                   size_.blocks_at_once);
   }
 
  private:
   bool has_shares() const { return body_.shares > 0; }
+  bool takes_turns() const { return size_.turns > 1; }
   bool walks_vectors() const {
     return !way_.is_kept && size_.items == 0 && !has_shares() && loops_.inner.size() == 1 &&
            access_.HasVectorsInRow();
@@ -76,13 +78,19 @@ class RowEmitter {
     for (size_t e = 0; e < body_.expressions.size(); ++e) text_.Forget(static_cast<int>(e));
     OpenFunction(
         is_kept ? "template <int V, int kItems> " : "", is_kept ? "KERNEL_kept" : "KERNEL_walked",
-        has_shares() ? "const long share, const int thread" : "const long r, const int t", &text_);
+        has_shares()   ? "const long share, const int thread"
+        : takes_turns() ? "const long first_r, const int t"
+                        : "const long r, const int t",
+        &text_);
     text_.Line(absl::StrCat("const long length = ", Length(), ";"));
     if (has_shares()) shares.Begin();
     RowReads reads(body_, loops_, way_, access_, &shares, VectorsByStage(), size_.fetches, &text_);
     reads_ = &reads;
     if (way_.rows > 1) reads.Begin();
+    RowTurns turns(body_, loops_, way_, size_.turns, is_kept ? FetchedInTurns() : std::vector<int>(), &text_);
+    turns_ = &turns;
     if (has_shares()) shares.Open();
+    if (takes_turns()) turns.Open();
     if (way_.rows > 1) reads.BeginStep();
     if (way_.rows == 1) PlaceAddresses(PlaceLoops(loops_.outer, 'i', "r", &text_), "r", &text_);
     if (walks_vectors()) access_.PlaceVectorsInRow("length");
@@ -90,7 +98,9 @@ class RowEmitter {
       way_.rows == 1 ? DefineRowNumbers(static_cast<int>(stage))
                      : DefineNumbersOfRows(static_cast<int>(stage));
       EmitStage(static_cast<int>(stage));
+      if (stage == 0 && takes_turns()) turns.FetchNext();
     }
+    if (takes_turns()) turns.Close();
     if (has_shares()) shares.Close(FoldsRows());
     CloseFunction(&text_);
   }
@@ -254,8 +264,10 @@ class RowEmitter {
         continue;
       }
       Declare(address);
-      text_.Line(
-          absl::StrCat("lazy_read(m", address, ", ", PointerText(address, along, &text_), ");"));
+      const std::string place = takes_turns() && turns_->Fetches(number)
+                                    ? absl::StrCat("(const ", TypeOf(address), "*)(", turns_->Place(number), ")")
+                                    : PointerText(address, along, &text_);
+      text_.Line(absl::StrCat("lazy_read(m", address, ", ", place, ");"));
     }
     for (const int number : stage.numbers) {
       if (IsDrawn(number)) DeclareDraws(number, along, &text_);
@@ -287,9 +299,16 @@ class RowEmitter {
                             StoredElement(store, text_), ";"));
   }
 
-  void Declare(int address) {
-    text_.Line(absl::StrCat(MemoryType(text_.SlotType(body_.addresses[address].slot)), " m",
-                            address, "[V];"));
+  std::string TypeOf(int address) const { return MemoryType(text_.SlotType(body_.addresses[address].slot)); }
+  void Declare(int address) { text_.Line(absl::StrCat(TypeOf(address), " m", address, "[V];")); }
+
+  // Those of the first walk that are the row's own.
+  std::vector<int> FetchedInTurns() const {
+    if (!takes_turns()) return {};
+    std::vector<int> loads = VectorsByStage()[0];
+    const auto is_of_all = [&](int number) { return access_.IsOfAllRows(body_.expressions[number].address); };
+    loads.erase(std::remove_if(loads.begin(), loads.end(), is_of_all), loads.end());
+    return loads;
   }
 
   bool IsLoadOfVector(int number) const {
@@ -419,7 +438,7 @@ class RowEmitter {
       text_.Line("if (r >= arguments.iterations) return;");
       text_.Line("const int t = threadIdx.x % 32;");
     } else {
-      text_.Line("const long r = block;");
+      text_.Line(takes_turns() ? absl::StrCat("const long r = block * ", size_.turns, ";") : "const long r = block;");
       text_.Line("const int t = threadIdx.x;");
     }
     if (size_.items > 0) CallKept();
@@ -453,6 +472,7 @@ class RowEmitter {
   bool is_vector_ = false;  // are elements `k` of vectors being done?
   RowShares* shares_ = nullptr;
   RowReads* reads_ = nullptr;
+  RowTurns* turns_ = nullptr;
   absl::flat_hash_set<int> available_;  // what its earlier stages have kept
 };
 

@@ -16,6 +16,7 @@ constexpr double kManyRows = 4096;  // enough warps for the machine
 constexpr int kMostThreads = 1024;
 constexpr int kNumbersOfThread = 16;  // before a row gets more threads
 constexpr int kMostNumbers = 32;      // of a thread, for each array
+constexpr double kSharedBytes = 48 << 10, kMostFetched = 46 << 10;  // of a block; the latter beside folds
 constexpr int kRegisters = 72, kRegistersOf1024 = 40, kRegistersOfWarp = 128;  // for all arrays
 
 double TypicalProduct(const std::vector<Loop>& loops, const CompileOptions& options) {
@@ -108,13 +109,12 @@ PerElement PerElementOf(const Body& body, int arrays) {
 void ChooseRowsAtOnce(const PerElement& each, int width, bool folds, RowSize* size) {
   constexpr int kMostRows = 4;
   constexpr double kMostRegisters = 96 * 256;  // of all rows that a block's threads keep
-  constexpr double kSharedBytes = 48 << 10, kBytesOfFolds = 2 << 10;  // what every kernel may have
   const double elements = size->items * width * size->threads;
   const auto fits = [&](int rows) {
     return (rows * each.registers + each.column_registers) * elements * size->rows_per_block <= kMostRegisters;
   };
   const auto fits_twice = [&](int rows) {
-    return 2 * rows * each.bytes * elements <= kSharedBytes - (folds ? kBytesOfFolds : 0);
+    return 2 * rows * each.bytes * elements <= (folds ? kMostFetched : kSharedBytes);
   };
   int rows = kMostRows;
   while (rows > 1 && !fits(rows)) rows /= 2;
@@ -123,6 +123,16 @@ void ChooseRowsAtOnce(const PerElement& each, int width, bool folds, RowSize* si
   while (rows > 1 && !fits_twice(rows)) rows /= 2;
   size->fetches = rows > 1;
   if (size->fetches) size->rows_at_once = rows;
+}
+
+// How many long rows a block does, so that the next is on its way while one waits for the block's threads. All blocks run at
+// once: half of what the machine's threads may be, for their registers.
+int TurnsOf(const RowSize& size, const PerElement& each, double count, int width) {
+  constexpr int kFewestThreads = 256;
+  constexpr double kThreadsAtOnce = 256 * 512, kMostTurns = 32;
+  const bool fits = each.bytes * size.items * width * size.threads <= kMostFetched;
+  if (size.threads < kFewestThreads || size.items == 0 || each.bytes == 0 || each.depends_on_data || !fits) return 1;
+  return static_cast<int>(std::clamp(std::floor(count * size.threads / kThreadsAtOnce), 1.0, kMostTurns));
 }
 
 }  // namespace
@@ -162,8 +172,10 @@ RowSize RowSizeOf(const Body& body, const Loops& loops, const RowStages& rows, i
   if (items * width <= most(size.threads)) size.items = static_cast<int>(items);
   if (has_shares && size.items > 0)
     ChooseRowsAtOnce(PerElementOf(body, arrays), width, FoldsRows(rows), &size);
+  if (!has_shares) size.turns = TurnsOf(size, PerElementOf(body, arrays), count, width);
   // What waits for other threads, or for memory, leaves the multiprocessor to other rows.
-  if (size.threads == 512 && size.items > 0 && arrays == 1) size.blocks_at_once = 3;
+  if (size.turns > 1) size.blocks_at_once = kMostThreads / size.threads;
+  else if (size.threads == 512 && size.items > 0 && arrays == 1) size.blocks_at_once = 3;
   if (has_shares && size.threads <= 512 && size.items > 0) size.blocks_at_once = 2;
   if (size.threads == kMostThreads && size.items == 0 && !has_shares) size.blocks_at_once = 2;
   return size;
