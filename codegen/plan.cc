@@ -65,7 +65,9 @@ std::string Plan::ToString() const {
                       BufferNames(*this, step.results));
     } else if (step.kind == Step::Kind::kMatmul) {
       absl::StrAppend(&text, "  matmul ", MatrixText(*this, step.x), " by ",
-                      MatrixText(*this, step.y), " -> ", MatrixText(*this, step.result));
+                      MatrixText(*this, step.y));
+      if (step.bias.buffer >= 0) absl::StrAppend(&text, " plus ", MatrixText(*this, step.bias));
+      absl::StrAppend(&text, " -> ", MatrixText(*this, step.result));
     } else {
       absl::StrAppend(&text, "  launch");
       for (const Instance& instance : step.instances)

@@ -86,7 +86,7 @@ struct Step {
   enum class Kind : uint8_t {
     kLaunch,  // all instances are independent and run in one parallel region
     kCall,    // the graph's call node `call`: operands and results are whole buffers
-    kMatmul,  // result = x y, for each batch or as a sum over them
+    kMatmul,  // result = x y, for each batch or as a sum over them, or x y and a bias for each row
   };
   Kind kind;
   std::vector<Instance> instances;  // launch
@@ -95,6 +95,7 @@ struct Step {
   std::vector<int32_t>
       results;               // call, matmul: buffers; with inout the same number as the operand's
   BoundMatrix x, y, result;  // matmul
+  BoundMatrix bias;          // matmul: a vector; buffer -1 if there is none
   ir::DType dtype = ir::DType::kF32;  // matmul
   std::vector<Monomial> sizes;        // matmul: batches if there are any, rows, inner, columns
   bool sums = false;                  // matmul: over the batches

@@ -41,6 +41,8 @@ Unit MatmulUnit(const ir::Graph& graph, const Factors& factors, const Partition&
   const Product product = ProductOfMatrices(graph, partition.concats, factors, matmul);
   for (const Matrix* operand : {&product.x, &product.y})
     AddRead(graph, partition.StoredAs(graph, operand->base), &unit.reads);
+  if (product.bias.has_value())
+    AddRead(graph, partition.StoredAs(graph, product.bias->base), &unit.reads);
   unit.writes.push_back(matmul);
   return unit;
 }

@@ -62,7 +62,14 @@ BoundPlan::Matmul BoundPlan::BindMatmul(const codegen::Step& step, absl::Span<co
     for (const codegen::Polynomial& stride : matrix.strides) geometry.strides.push_back(stride.Value(symbols));
     return geometry;
   };
-  return {bind(step.x, rows, inner), bind(step.y, inner, columns), bind(step.result, rows, columns), nullptr};
+  Matmul matmul{bind(step.x, rows, inner), bind(step.y, inner, columns), bind(step.result, rows, columns), {}, nullptr};
+  if (step.bias.buffer >= 0) {
+    matmul.bias.dtype = matmul.result.dtype;
+    matmul.bias.sizes = {sizes[columns]};
+    matmul.bias.strides = {1};
+    matmul.bias.offset = step.bias.offset.Value(symbols);
+  }
+  return matmul;
 }
 
 BoundPlan::~BoundPlan() = default;
@@ -143,7 +150,8 @@ void BoundPlan::FindLastReads() {
 
 void BoundPlan::TuneProducts() {
   for (size_t s = 0; s < plan_.steps.size(); ++s) {
-    if (plan_.steps[s].kind != codegen::Step::Kind::kMatmul || plan_.steps[s].sums) continue;
+    const codegen::Step& step = plan_.steps[s];
+    if (step.kind != codegen::Step::Kind::kMatmul || step.sums || step.bias.buffer >= 0) continue;
     Matmul& matmul = matmuls_[s];
     matmul.tuned = TunedProduct::For(matmul.x, matmul.y, matmul.result);
   }
@@ -232,7 +240,9 @@ void BoundPlan::RunLaunch(const Launch& launch, PlanMemory* memory) const {
   backends::Get().Launch(instances);
 }
 
-// The library calls that ATen makes for `mm` and `bmm`; a product of no terms is 0.
+// The library calls that ATen makes for `mm`, `bmm` and `addmm`; a product of no terms is 0. CUDA's `addmm` hands cuBLASLt the bias
+// where it and the result are contiguous, as they are here, and has two or more rows, columns and terms; else it copies it into the
+// result first.
 void BoundPlan::RunMatmul(size_t step, PlanMemory* memory) const {
   if (!backends::Get().computes()) return;
   const codegen::Step& plan_step = plan_.steps[step];
@@ -244,7 +254,9 @@ void BoundPlan::RunMatmul(size_t step, PlanMemory* memory) const {
   at::AutoDispatchBelowADInplaceOrView below_autograd;
   c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   base::Count(base::Counter::kLibraryCalls);
-  if (matmul.tuned != nullptr) {
+  if (plan_step.bias.buffer >= 0) {
+    at::addmm_out(result, Alias(memory->Content(plan_step.bias.buffer), matmul.bias), x, y);
+  } else if (matmul.tuned != nullptr) {
     matmul.tuned->Run(x, y, &result);
   } else if (x.dim() == 2) {
     at::mm_out(result, x, y);

@@ -45,6 +45,7 @@ class BoundPlan {
   };
   struct Matmul {
     Geometry x, y, result;
+    Geometry bias;  // without dims: there is none
     TunedProduct* tuned = nullptr;  // null: ATen's own way
   };
   static Matmul BindMatmul(const codegen::Step& step, absl::Span<const int64_t> symbols);

@@ -123,6 +123,7 @@ class PlanRun {
     const auto at = [&](const BoundMatrix& matrix, int64_t b, int64_t i, int64_t j) {
       std::vector<int64_t> index = {i, j};
       if (matrix.strides.size() == 3) index.insert(index.begin(), b);
+      if (matrix.strides.size() == 1) index.erase(index.begin());
       return At(matrix, step.dtype, index);
     };
     const auto number = [&](const BoundMatrix& matrix, int64_t b, int64_t i, int64_t j) -> double {
@@ -130,11 +131,12 @@ class PlanRun {
       if (!ir::IsHalf(step.dtype)) return *reinterpret_cast<const float*>(place);
       return ir::FromHalfBits(step.dtype, *reinterpret_cast<const uint16_t*>(place));
     };
+    const bool adds = step.bias.buffer >= 0;
     const int64_t results = step.sums ? 1 : batches, terms = step.sums ? batches : 1;
     for (int64_t r = 0; r < results; ++r) {
       for (int64_t i = 0; i < rows; ++i) {
         for (int64_t j = 0; j < columns; ++j) {
-          double sum = 0;
+          double sum = adds ? number(step.bias, r, 0, j) : 0;
           for (int64_t b = r; b < r + terms; ++b) {
             for (int64_t p = 0; p < inner; ++p)
               sum += number(step.x, b, i, p) * number(step.y, b, p, j);
