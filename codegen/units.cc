@@ -99,4 +99,18 @@ Units MakeUnits(const ir::Graph& graph, const Factors& factors, const Partition&
   return result;
 }
 
+void DelayFills(const ir::Graph& graph, Units* units) {
+  for (const ir::Node& node : graph.nodes) {
+    if (node.op != ir::Op::kConcat) continue;
+    for (const ir::Value part : node.inputs) {
+      const int fill = units->writer[part];
+      if (fill < 0 || !units->units[fill].reads.empty()) continue;
+      for (const ir::Value other : node.inputs) {
+        const int writer = units->writer[other];
+        if (writer >= 0 && !units->order.Reaches(fill, writer)) units->order.AddEdge(writer, fill);
+      }
+    }
+  }
+}
+
 }  // namespace torch_lazy::codegen

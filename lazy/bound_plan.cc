@@ -84,7 +84,7 @@ const PackedConvolution* BoundPlan::ConvolutionOf(const ir::Node& call) const {
 
 BoundPlan::BoundPlan(const Entry& entry, const LoweredTrace& lowered, const PlannedGraph& planned)
     : entry_(entry), lowered_(lowered), plan_(planned.plan()), graph_(planned.graph()) {
-  const absl::Span<const int64_t> symbols = lowered.symbols;
+  const std::vector<int64_t> symbols = codegen::NumbersOf(plan_.padded_extents, lowered.symbols);
   for (const codegen::BufferSpec& buffer : plan_.buffers) {
     size_bytes_.push_back(static_cast<size_t>(ir::SizeBytes(buffer.type, symbols)));
   }

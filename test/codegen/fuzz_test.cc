@@ -278,6 +278,8 @@ TEST_P(Fuzz, CompiledAsEvaluated) {
   // One long dim: GPUs reduce it in shares.
   CheckGraphFor({1 << 20, 4, 2, 4 << 20, 2 << 20}, graph, sizes, tolerance, GetParam(), Mix);
   CheckGraphFor({2, 1 << 20, 2, 2 << 20, 4}, graph, sizes, tolerance, GetParam(), Mix);
+  // Odd and large: products of 16-bit floats are padded there.
+  CheckGraphFor({4001, 3003, 2001, 4001 * 3003, 8002}, graph, sizes, tolerance, GetParam(), Mix);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Fuzz, testing::Range(0u, 60u));

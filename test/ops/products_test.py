@@ -162,3 +162,32 @@ def test_training_in_mixed_precision_is_eagers(dtype):
     assert losses == pytest.approx(expected_losses, rel=torch.finfo(dtype).eps)
     for a, e in zip(parameters, expected, strict=True):
         torch.testing.assert_close(a, e, rtol=0, atol=torch.finfo(dtype).eps / 10)
+
+
+def head_trained(device, rows, width, words):
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.LayerNorm(width), torch.nn.Linear(width, words)).to(device)
+    optimizer = torch.optim.SGD(net.parameters(), lr=10)
+    losses = []
+    for step in range(2):
+        torch.manual_seed(step)
+        x, classes = torch.randn(rows, width).to(device), torch.randint(words, (rows,)).to(device)
+        with torch.autocast(device, dtype=torch.bfloat16):
+            loss = torch.nn.functional.cross_entropy(net(x), classes)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses, [parameter.detach().cpu() for parameter in net.parameters()]
+
+
+@pytest.mark.skipif(not FOR_CUDA, reason="products are padded for CUDA alone")
+def test_odd_head_is_eagers():
+    """So large that its products are padded."""
+    torch_lazy.set_option("compile", "sync")
+    rows, width, words = 512, 512, 8190
+    losses, parameters = head_trained("lazy", rows, width, words)
+    expected_losses, expected = head_trained("cpu", rows, width, words)
+    assert losses == pytest.approx(expected_losses, rel=1e-3)
+    for a, e in zip(parameters, expected, strict=True):
+        torch.testing.assert_close(a, e, rtol=2e-2, atol=2e-3)
