@@ -127,6 +127,10 @@ class Assembler {
     step->sums = product.sums;
     step->sizes = std::move(product.sizes);
     step->operands = {step->x.buffer, step->y.buffer};
+    if (product.bias.has_value()) {
+      step->bias = Bind(*product.bias);
+      step->operands.push_back(step->bias.buffer);
+    }
     step->results = {step->result.buffer};
   }
 

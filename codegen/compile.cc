@@ -8,6 +8,7 @@
 #include "codegen/assemble.h"
 #include "codegen/copies.h"
 #include "codegen/merge_matmuls.h"
+#include "codegen/pad_matmuls.h"
 #include "codegen/partition.h"
 #include "codegen/prepare_reductions.h"
 #include "codegen/storage_plan.h"
@@ -30,13 +31,16 @@ absl::Status CheckTypes(const ir::Graph& graph) {
 
 }  // namespace
 
-absl::StatusOr<Plan> Compile(const ir::Graph& graph, const CompileOptions& options) {
+absl::StatusOr<Plan> Compile(const ir::Graph& graph, const CompileOptions& asked) {
+  CompileOptions options = asked;
   ir::OptimizeOptions passes;
   passes.verify = options.verify;
   passes.dump_folder = options.dump_folder;
   LAZY_ASSIGN_OR_RETURN(ir::Graph optimized, ir::Optimize(graph, passes));
   LAZY_RETURN_IF_ERROR(CheckTypes(optimized));
-  optimized = PrepareReductions(MergeMatmuls(optimized, options), options);
+  PaddedGraph padded = PadMatmuls(MergeMatmuls(optimized, options), options);
+  options.typical_extents = NumbersOf(padded.extents, options.typical_extents);
+  optimized = PrepareReductions(padded.graph, options);
   const Factors factors(optimized);
 
   // Each round adds the copies that the last one found missing. A copy has one reader, so the
@@ -51,10 +55,12 @@ absl::StatusOr<Plan> Compile(const ir::Graph& graph, const CompileOptions& optio
     const Partition partition = MakePartition(work, concats, factors, options);
     std::vector<Body> bodies = MakeBodies(work.graph, factors, partition);
     Units units = MakeUnits(work.graph, factors, partition, bodies);
+    if (options.target == Target::kCuda) DelayFills(work.graph, &units);
     const StoragePlan storage = PlanStorage(work.graph, partition, bodies, &units);
     if (storage.missing_copies.empty()) {
       if (options.target == Target::kCpu) MarkStreams(work.graph, partition, units, options, &bodies);
       Plan plan = Assemble(graph, work.graph, factors, partition, bodies, units, storage, options);
+      plan.padded_extents = std::move(padded.extents);
       base::WriteDump(options.dump_folder, "80-plan.txt",
                       absl::StrCat(plan.ToString(), "\nsizes seen first: s0, s1, ... = ",
                                    absl::StrJoin(options.typical_extents, ", "), "\n"));

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "codegen/concats.h"
+
 namespace torch_lazy::codegen {
 
 namespace {
@@ -15,7 +17,7 @@ std::vector<bool> FindOperands(const ir::Graph& graph) {
     for (ir::Value input : node.inputs) {
       while (ir::Info(graph.node(input).op).kind == ir::Kind::kView)
         input = graph.node(input).inputs[0];
-      is_operand[input] = true;
+      ForEachPart(graph, input, [&](ir::Value part) { is_operand[part] = true; });
     }
   }
   return is_operand;

@@ -49,6 +49,7 @@ std::optional<Matrix> MatrixIn(const ir::Graph& graph, const Concats& concats,
 // Batches may be one and the same.
 bool SuitsLibraries(const Matrix& matrix) {
   const size_t rank = matrix.strides.size();
+  if (rank == 1) return matrix.strides[0].is_one();
   const Polynomial& row = matrix.strides[rank - 2];
   const Polynomial& column = matrix.strides[rank - 1];
   return !row.is_zero() && !column.is_zero() && (row.is_one() || column.is_one());
@@ -107,6 +108,7 @@ Product ProductOfMatrices(const ir::Graph& graph, const Concats& concats, const 
   product.y = MatrixOf(graph, concats, factors, node.inputs[1]);
   product.result = MatrixAt(graph, concats, factors, matmul);
   product.sums = node.op == ir::Op::kMatmulSum;
+  if (node.op == ir::Op::kMatmulBias) product.bias = MatrixOf(graph, concats, factors, node.inputs[2]);
   for (const ir::Extent extent : graph.type(node.inputs[0]).dims) product.sizes.push_back(factors.SizeOf(extent));
   product.sizes.push_back(factors.SizeOf(node.type.dims.back()));
   if (product.sizes.size() < 4) return product;

@@ -2,13 +2,15 @@
 // Operands and results of matmuls in memory: views that only stride are no work.
 #pragma once
 
+#include <optional>
+
 #include "codegen/concats.h"
 #include "codegen/factors.h"
 #include "codegen/polynomial.h"
 
 namespace torch_lazy::codegen {
 
-// A matrix, or a batch of them, in the memory where `base` lies.
+// A matrix, or a batch of them, or a vector, in the memory where `base` lies.
 struct Matrix {
   ir::Value base = ir::kNoValue;
   Polynomial offset;                                 // elements
@@ -18,13 +20,14 @@ struct Matrix {
 // Two of them and their product, or of each batch, or the sum of those.
 struct Product {
   Matrix x, y, result;
+  std::optional<Matrix> bias;   // a vector, added to each row
   std::vector<Monomial> sizes;  // batches if there are any, rows, inner, columns
   bool sums = false;            // over the batches
 };
 
 // Of a matmul node. Operands go through views down to the value that has to be stored, as long as
-// each dim has one stride, and that of rows or of columns is 1, as libraries want it. Batches that
-// follow each other in memory like rows, or like what is summed over, become that.
+// each dim has one stride, and that of rows or of columns is 1, as libraries want it; a bias's is.
+// Batches that follow each other in memory like rows, or like what is summed over, become that.
 Product ProductOfMatrices(const ir::Graph& graph, const Concats& concats, const Factors& factors,
                           ir::Value matmul);
 

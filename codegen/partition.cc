@@ -112,6 +112,7 @@ class Partitioner {
     NoteReaders(v, unit_[v]);
     const Product product = ProductOfMatrices(graph_, result_.concats, factors_, v);
     for (const Matrix* operand : {&product.x, &product.y}) RequireStored(operand->base, unit_[v]);
+    if (product.bias.has_value()) RequireStored(product.bias->base, unit_[v]);
   }
 
   // Whoever reads the whole comes after all that write a part of it.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/plan.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -55,6 +57,10 @@ std::string MatrixText(const Plan& plan, const BoundMatrix& matrix) {
 
 std::string Plan::ToString() const {
   std::string text = "plan {\n";
+  for (const PaddedExtent& padded : padded_extents) {
+    absl::StrAppend(&text, "  ", padded.whole.ToString(), ", ", padded.rest.ToString(), ": ", padded.part.ToString(),
+                    " up to a multiple of ", PaddedExtent::kMultiple, ", and the rest\n");
+  }
   for (size_t b = 0; b < buffers.size(); ++b) {
     absl::StrAppend(&text, "  ", BufferName(*this, static_cast<int32_t>(b)), ": ",
                     buffers[b].type.ToString(), "\n");
@@ -65,7 +71,9 @@ std::string Plan::ToString() const {
                       BufferNames(*this, step.results));
     } else if (step.kind == Step::Kind::kMatmul) {
       absl::StrAppend(&text, "  matmul ", MatrixText(*this, step.x), " by ",
-                      MatrixText(*this, step.y), " -> ", MatrixText(*this, step.result));
+                      MatrixText(*this, step.y));
+      if (step.bias.buffer >= 0) absl::StrAppend(&text, " plus ", MatrixText(*this, step.bias));
+      absl::StrAppend(&text, " -> ", MatrixText(*this, step.result));
     } else {
       absl::StrAppend(&text, "  launch");
       for (const Instance& instance : step.instances)
@@ -76,6 +84,17 @@ std::string Plan::ToString() const {
   }
   absl::StrAppend(&text, "  return ", BufferNames(*this, outputs), "\n}\n");
   return text;
+}
+
+std::vector<int64_t> NumbersOf(absl::Span<const PaddedExtent> padded, absl::Span<const int64_t> symbols) {
+  std::vector<int64_t> numbers(symbols.begin(), symbols.end());
+  for (const PaddedExtent& extent : padded) {
+    const int64_t part = extent.part.Value(symbols), whole = PaddedExtent::RoundUp(part);
+    numbers.resize(std::max<size_t>(numbers.size(), extent.rest.symbol() + 1));
+    numbers[extent.whole.symbol()] = whole;
+    numbers[extent.rest.symbol()] = whole - part;
+  }
+  return numbers;
 }
 
 int64_t ScratchBytes(const Instance& instance, absl::Span<const int64_t> symbols) {

@@ -86,7 +86,7 @@ struct Step {
   enum class Kind : uint8_t {
     kLaunch,  // all instances are independent and run in one parallel region
     kCall,    // the graph's call node `call`: operands and results are whole buffers
-    kMatmul,  // result = x y, for each batch or as a sum over them
+    kMatmul,  // result = x y, for each batch or as a sum over them, or x y and a bias for each row
   };
   Kind kind;
   std::vector<Instance> instances;  // launch
@@ -95,13 +95,25 @@ struct Step {
   std::vector<int32_t>
       results;               // call, matmul: buffers; with inout the same number as the operand's
   BoundMatrix x, y, result;  // matmul
+  BoundMatrix bias;          // matmul: a vector; buffer -1 if there is none
   ir::DType dtype = ir::DType::kF32;  // matmul
   std::vector<Monomial> sizes;        // matmul: batches if there are any, rows, inner, columns
   bool sums = false;                  // matmul: over the batches
   std::vector<int32_t> frees;         // temporaries whose last use is this step
 };
 
+// An extent, and two of the plan's own beside those of the graph: that rounded up to a multiple of 8, and what this is more.
+struct PaddedExtent {
+  static constexpr int64_t kMultiple = 8;
+  static constexpr int64_t RoundUp(int64_t number) { return (number + kMultiple - 1) / kMultiple * kMultiple; }
+  ir::Extent part, whole, rest;
+};
+
+// The numbers of all symbols, given those of the graph's.
+std::vector<int64_t> NumbersOf(absl::Span<const PaddedExtent> padded, absl::Span<const int64_t> symbols);
+
 struct Plan {
+  std::vector<PaddedExtent> padded_extents;  // NumbersOf these and a graph's symbols bind the plan
   std::vector<BufferSpec> buffers;
   std::vector<Kernel> kernels;  // distinct by name
   std::vector<Step> steps;

@@ -146,19 +146,32 @@ class StoragePlanner {
       for (const Slot& written : bodies_[group].slots) {
         base::GiveWay();
         if (!written.written || previous_[written.value] != ir::kNoValue) continue;
-        if (partition_.concats.IsPlaced(written.value)) continue;
+        const bool is_placed = partition_.concats.IsPlaced(written.value);
+        const ir::Value whole = is_placed ? partition_.concats.place_of[written.value].whole : written.value;
+        if (is_placed && !BeginsAt(whole, static_cast<int>(u))) continue;
         for (const Slot& read : bodies_[group].slots) {
           if (read.written || !EndsAt(read.value, static_cast<int>(u)) ||
-              !(graph_.type(read.value) == graph_.type(written.value)) ||
+              !(graph_.type(read.value) == graph_.type(whole)) ||
               !MayOverwrite(bodies_[group], read.value, written.value)) {
             continue;
           }
           next_[read.value] = written.value;
           previous_[written.value] = read.value;
+          if (is_placed) plan_.buffer_of[read.value] = plan_.buffer_of[whole];
           break;
         }
       }
     }
+  }
+
+  // True if the concat is a temporary of which the unit writes the first part, before all others.
+  bool BeginsAt(ir::Value whole, int unit) const {
+    const int32_t buffer = plan_.buffer_of[whole];
+    bool begins = !partition_.concats.IsPlaced(whole) && buffer >= 0 && plan_.buffers[buffer].kind == BufferSpec::Kind::kTemp;
+    ForEachPart(graph_, whole, [&](ir::Value part) {
+      begins = begins && units_->order.Reaches(unit, units_->writer[part]);
+    });
+    return begins;
   }
 
   // True if the value is a temporary with bytes of its own that the unit alone reads, and that nothing takes over yet.

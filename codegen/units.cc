@@ -41,6 +41,8 @@ Unit MatmulUnit(const ir::Graph& graph, const Factors& factors, const Partition&
   const Product product = ProductOfMatrices(graph, partition.concats, factors, matmul);
   for (const Matrix* operand : {&product.x, &product.y})
     AddRead(graph, partition.StoredAs(graph, operand->base), &unit.reads);
+  if (product.bias.has_value())
+    AddRead(graph, partition.StoredAs(graph, product.bias->base), &unit.reads);
   unit.writes.push_back(matmul);
   return unit;
 }
@@ -95,6 +97,20 @@ Units MakeUnits(const ir::Graph& graph, const Factors& factors, const Partition&
     last = static_cast<int>(u);
   }
   return result;
+}
+
+void DelayFills(const ir::Graph& graph, Units* units) {
+  for (const ir::Node& node : graph.nodes) {
+    if (node.op != ir::Op::kConcat) continue;
+    for (const ir::Value part : node.inputs) {
+      const int fill = units->writer[part];
+      if (fill < 0 || !units->units[fill].reads.empty()) continue;
+      for (const ir::Value other : node.inputs) {
+        const int writer = units->writer[other];
+        if (writer >= 0 && !units->order.Reaches(fill, writer)) units->order.AddEdge(writer, fill);
+      }
+    }
+  }
 }
 
 }  // namespace torch_lazy::codegen

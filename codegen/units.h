@@ -27,4 +27,7 @@ struct Units {
 Units MakeUnits(const ir::Graph& graph, const Factors& factors, const Partition& partition,
                 const std::vector<Body>& bodies);
 
+// A part of a concat that is made of nothing, zeros say, waits for the others: no memory is held for it alone.
+void DelayFills(const ir::Graph& graph, Units* units);
+
 }  // namespace torch_lazy::codegen

@@ -204,6 +204,10 @@ Value Builder::MatmulSum(Value x, Value y) {
   return AppendOp(Op::kMatmulSum, {x, y}, {dtype(x), {dims(x)[1], dims(y)[2]}});
 }
 
+Value Builder::MatmulBias(Value x, Value y, Value bias) {
+  return AppendOp(Op::kMatmulBias, {x, y, bias}, {dtype(x), {dims(x)[0], dims(y)[1]}});
+}
+
 Value Builder::Stack(absl::Span<const Value> inputs, int dim) {
   Node node;
   node.op = Op::kStack;

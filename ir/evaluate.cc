@@ -305,15 +305,16 @@ absl::StatusOr<HostValue> Concat(const Node& node, Operands in, Sizes sizes) {
       absl::StrCat("concat: operands do not make ", out.sizes[node.attrs.dim], " elements"));
 }
 
-// A product for each batch; or, where `sums`, their sum.
-HostValue Matmul(const HostValue& x, const HostValue& y, Sizes sizes, bool sums) {
+// A product for each batch, each row plus the third operand if there is one; or, where `sums`, their sum.
+HostValue Matmul(Operands in, Sizes sizes, bool sums) {
+  const HostValue &x = *in[0], &y = *in[1];
   HostValue out = MakeHostValue(x.dtype, std::move(sizes));
   const int64_t m = out.sizes[out.sizes.size() - 2], n = out.sizes.back(), k = x.sizes.back();
   const int64_t batches = x.sizes.size() == 3 ? x.sizes[0] : 1;
   for (int64_t i = 0; i < out.num_elements(); ++i) {
     const int64_t row = i / n % m, column = i % n;
     const int64_t first = sums ? 0 : i / (m * n), end = sums ? batches : first + 1;
-    double sum = 0;
+    double sum = in.size() > 2 ? in[2]->floats[column] : 0;
     for (int64_t batch = first; batch < end; ++batch) {
       for (int64_t p = 0; p < k; ++p)
         sum += x.floats[(batch * m + row) * k + p] * y.floats[(batch * k + p) * n + column];
@@ -416,7 +417,7 @@ absl::StatusOr<HostValue> EvaluateNode(const Node& node, Operands operands,
       if (node.op == Op::kStack) return Stack(node, operands, std::move(sizes));
       return Concat(node, operands, std::move(sizes));
     case Kind::kMatmul:
-      return Matmul(*operands[0], *operands[1], std::move(sizes), node.op == Op::kMatmulSum);
+      return Matmul(operands, std::move(sizes), node.op == Op::kMatmulSum);
     case Kind::kCall:
       break;
   }

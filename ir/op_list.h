@@ -115,6 +115,7 @@
   /* products of floats; 16-bit ones are summed up in f32 and rounded once */                                   \
   X(Matmul, "matmul", kMatmul, 2, kSame, kNone)      /* [m, k] by [k, n]; both with a batch dim in front, or neither */ \
   X(MatmulSum, "matmul_sum", kMatmul, 2, kSame, kNone) /* [b, m, k] by [b, k, n], summed over b; f32, f64 */        \
+  X(MatmulBias, "matmul_bias", kMatmul, 3, kSame, kNone) /* [m, k] by [k, n], and [n] added to each row before it is rounded */ \
   /* calls */                                                                                                   \
   X(Call, "call", kCall, -1, kAny, kNone)            /* attr callee (text), index (record), inout; result 0 is itself */ \
   X(Result, "result", kCall, 1, kAny, kNone)         /* result attr index (>= 1) of a call */

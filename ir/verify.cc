@@ -295,6 +295,14 @@ absl::Status VerifyMatmul(const Graph& graph, const Node& node) {
   return Bad(node, x.ToString(), " by ", y.ToString(), " does not give ", node.type.ToString());
 }
 
+absl::Status VerifyMatmulBias(const Graph& graph, const Node& node) {
+  const Type& bias = graph.type(node.inputs[2]);
+  if (node.type.rank() != 2) return Bad(node, "gives ", node.type.ToString(), ", which is no matrix");
+  if (bias != Type{node.type.dtype, {node.type.dims[1]}})
+    return Bad(node, "the bias is ", bias.ToString(), ", the result ", node.type.ToString());
+  return VerifyMatmul(graph, node);
+}
+
 absl::Status VerifyCall(const Graph& graph, const Node& node) {
   if (node.op == Op::kCall) {
     for (int64_t operand : node.attrs.inout) {
@@ -376,7 +384,8 @@ absl::Status VerifyNode(const Graph& graph, Value v) {
     case Kind::kConcat:
       return node.op == Op::kStack ? VerifyStack(graph, node) : VerifyConcat(graph, node);
     case Kind::kMatmul:
-      return node.op == Op::kMatmulSum ? VerifyMatmulSum(graph, node) : VerifyMatmul(graph, node);
+      if (node.op == Op::kMatmulSum) return VerifyMatmulSum(graph, node);
+      return node.op == Op::kMatmulBias ? VerifyMatmulBias(graph, node) : VerifyMatmul(graph, node);
     case Kind::kCall:
       return VerifyCall(graph, node);
   }

@@ -46,6 +46,26 @@ at::ScalarType ScalarTypeOf(ir::DType dtype) {
   return dtype == ir::DType::kF64 ? at::kDouble : at::kFloat;
 }
 
+// The library calls that ATen makes for `mm`, `bmm` and `addmm`; a product of no terms is 0. CUDA's `addmm` hands cuBLASLt the bias
+// where it and the result are contiguous, as they are here, and has two or more rows, columns and terms; else it copies it into the
+// result first.
+void Multiply(const ProductTensors& tensors, bool sums) {
+  const at::Tensor &x = tensors.x, &y = tensors.y;
+  at::Tensor result = tensors.result;
+  if (tensors.bias.defined()) {
+    at::addmm_out(result, tensors.bias, x, y);
+  } else if (x.dim() == 2) {
+    at::mm_out(result, x, y);
+  } else if (!sums) {
+    at::bmm_out(result, x, y);
+  } else if (x.size(0) == 0) {
+    at::zero_(result);
+  } else {
+    at::mm_out(result, x[0], y[0]);
+    for (int64_t batch = 1; batch < x.size(0); ++batch) at::addmm_out(result, result, x[batch], y[batch]);
+  }
+}
+
 }  // namespace
 
 BoundPlan::Matmul BoundPlan::BindMatmul(const codegen::Step& step, absl::Span<const int64_t> symbols) {
@@ -62,7 +82,14 @@ BoundPlan::Matmul BoundPlan::BindMatmul(const codegen::Step& step, absl::Span<co
     for (const codegen::Polynomial& stride : matrix.strides) geometry.strides.push_back(stride.Value(symbols));
     return geometry;
   };
-  return {bind(step.x, rows, inner), bind(step.y, inner, columns), bind(step.result, rows, columns), nullptr};
+  Matmul matmul{bind(step.x, rows, inner), bind(step.y, inner, columns), bind(step.result, rows, columns), {}};
+  if (step.bias.buffer >= 0) {
+    matmul.bias.dtype = matmul.result.dtype;
+    matmul.bias.sizes = {sizes[columns]};
+    matmul.bias.strides = {1};
+    matmul.bias.offset = step.bias.offset.Value(symbols);
+  }
+  return matmul;
 }
 
 BoundPlan::~BoundPlan() = default;
@@ -77,7 +104,7 @@ const PackedConvolution* BoundPlan::ConvolutionOf(const ir::Node& call) const {
 
 BoundPlan::BoundPlan(const Entry& entry, const LoweredTrace& lowered, const PlannedGraph& planned)
     : entry_(entry), lowered_(lowered), plan_(planned.plan()), graph_(planned.graph()) {
-  const absl::Span<const int64_t> symbols = lowered.symbols;
+  const std::vector<int64_t> symbols = codegen::NumbersOf(plan_.padded_extents, lowered.symbols);
   for (const codegen::BufferSpec& buffer : plan_.buffers) {
     size_bytes_.push_back(static_cast<size_t>(ir::SizeBytes(buffer.type, symbols)));
   }
@@ -109,7 +136,7 @@ BoundPlan::BoundPlan(const Entry& entry, const LoweredTrace& lowered, const Plan
   FindSaves();
   FindLastReads();
   runs_ahead_ = IsOnHost() && IsShort() && CanLimitProductThreads() && planned.dump_folder().empty() && backends::Get().computes();
-  if (!runs_ahead_ && IsOnHost() && backends::Get().computes()) TuneProducts();
+  if (!runs_ahead_ && backends::Get().computes()) TuneProducts();
   if (!planned.dump_folder().empty()) {
     page_ = std::make_unique<StepPage>(planned.dump_folder(), graph_, plan_, size_bytes_);
   }
@@ -143,9 +170,14 @@ void BoundPlan::FindLastReads() {
 
 void BoundPlan::TuneProducts() {
   for (size_t s = 0; s < plan_.steps.size(); ++s) {
-    if (plan_.steps[s].kind != codegen::Step::Kind::kMatmul || plan_.steps[s].sums) continue;
+    const codegen::Step& step = plan_.steps[s];
+    if (step.kind != codegen::Step::Kind::kMatmul || step.sums) continue;
     Matmul& matmul = matmuls_[s];
-    matmul.tuned = TunedProduct::For(matmul.x, matmul.y, matmul.result);
+    if (!IsOnHost()) {
+      matmul.tuned_cuda = TunedCudaProduct::For(matmul.x, matmul.y, matmul.bias, matmul.result);
+    } else if (step.bias.buffer < 0) {
+      matmul.tuned = TunedProduct::For(matmul.x, matmul.y, matmul.result);
+    }
   }
 }
 
@@ -232,29 +264,25 @@ void BoundPlan::RunLaunch(const Launch& launch, PlanMemory* memory) const {
   backends::Get().Launch(instances);
 }
 
-// The library calls that ATen makes for `mm` and `bmm`; a product of no terms is 0.
 void BoundPlan::RunMatmul(size_t step, PlanMemory* memory) const {
   if (!backends::Get().computes()) return;
   const codegen::Step& plan_step = plan_.steps[step];
   const Matmul& matmul = matmuls_[step];
-  at::Tensor result = Alias(memory->Content(plan_step.result.buffer), matmul.result);
-  if (result.numel() == 0) return;
-  const at::Tensor x = Alias(memory->Content(plan_step.x.buffer), matmul.x);
-  const at::Tensor y = Alias(memory->Content(plan_step.y.buffer), matmul.y);
+  ProductTensors tensors;
+  tensors.result = Alias(memory->Content(plan_step.result.buffer), matmul.result);
+  if (tensors.result.numel() == 0) return;
+  tensors.x = Alias(memory->Content(plan_step.x.buffer), matmul.x);
+  tensors.y = Alias(memory->Content(plan_step.y.buffer), matmul.y);
+  if (plan_step.bias.buffer >= 0) tensors.bias = Alias(memory->Content(plan_step.bias.buffer), matmul.bias);
   at::AutoDispatchBelowADInplaceOrView below_autograd;
   c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   base::Count(base::Counter::kLibraryCalls);
   if (matmul.tuned != nullptr) {
-    matmul.tuned->Run(x, y, &result);
-  } else if (x.dim() == 2) {
-    at::mm_out(result, x, y);
-  } else if (!plan_step.sums) {
-    at::bmm_out(result, x, y);
-  } else if (x.size(0) == 0) {
-    at::zero_(result);
+    matmul.tuned->Run(tensors.x, tensors.y, &tensors.result);
+  } else if (matmul.tuned_cuda != nullptr) {
+    matmul.tuned_cuda->Run(tensors, [&] { Multiply(tensors, plan_step.sums); });
   } else {
-    at::mm_out(result, x[0], y[0]);
-    for (int64_t batch = 1; batch < x.size(0); ++batch) at::addmm_out(result, result, x[batch], y[batch]);
+    Multiply(tensors, plan_step.sums);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "lazy/plans.h"
 #include "lazy/step_page.h"
 #include "lazy/trace.h"
+#include "lazy/tuned_cuda_product.h"
 #include "lazy/tuned_product.h"
 
 namespace torch_lazy::lazy {
@@ -45,7 +46,9 @@ class BoundPlan {
   };
   struct Matmul {
     Geometry x, y, result;
-    TunedProduct* tuned = nullptr;  // null: ATen's own way
+    Geometry bias;  // without dims: there is none
+    TunedProduct* tuned = nullptr;           // null: ATen's own way
+    TunedCudaProduct* tuned_cuda = nullptr;  // null: the same
   };
   static Matmul BindMatmul(const codegen::Step& step, absl::Span<const int64_t> symbols);
   const PackedConvolution* ConvolutionOf(const ir::Node& call) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What libtorch_lazy_cuda.so gives: the one part that needs PyTorch's CUDA libraries, opened where CUDA works.
+// CUDA graphs, as libtorch_lazy_cuda.so gives them.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct CudaGraphs {
 // so that all around a graph can be tested without a GPU.
 inline constexpr CudaGraphs kEmulatedGraphs{};
 
-// Null where there are none: on the host, or without the library.
+// Null where there are none: on the host, or without the library (lazy/cuda_library.h).
 const CudaGraphs* FindCudaGraphs();
 
 }  // namespace torch_lazy::lazy

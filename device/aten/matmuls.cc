@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of matrices, and what linear layers make of them. Integers and complex numbers are ATen's.
 //
-// 16-bit floats are multiplied by one library call where ATen's is cuBLAS, which sums up in f32 and rounds once. What it adds
-// or scales before it rounds (a bias, say) stays ATen's call: rounded in between, it would not be eager's. On the CPU all
-// of them do, where ATen chooses among libraries by more than the operands.
+// 16-bit floats are multiplied by one library call where ATen's is cuBLAS, which sums up in f32, adds a bias and rounds once. What else
+// it adds or scales before it rounds stays ATen's call: rounded in between, it would not be eager's. On the CPU all of them do, where
+// ATen chooses among libraries by more than the operands.
 #include "device/aten/rows.h"
 #include "lazy/lowering.h"
 
@@ -38,11 +38,20 @@ bool Multiply(lazy::Lowering& call) {
   return true;
 }
 
+// x y + bias, rounded once; false if the bias is not one for each row.
+bool MultiplyAndAdd(lazy::Lowering& call, Value x, Value y, Value bias) {
+  ir::Builder& b = call.b();
+  if (b.rank(x) != 2 || b.type(bias) != ir::Type{b.dtype(x), {b.dims(y)[1]}}) return false;
+  call.Return(0, b.Reshape(b.MatmulBias(x, y, bias), call.Result(0).dims));
+  return true;
+}
+
 // beta * self + alpha * (x y); self does not count if beta is 0.
 bool AddProduct(lazy::Lowering& call) {
   ir::Builder& b = call.b();
   if (!IsMultiplied(call, 1)) return false;
   const double beta = call.StructuralNumber(3), alpha = call.StructuralNumber(4);
+  if (IsHalf(call, 1) && beta == 1 && alpha == 1) return MultiplyAndAdd(call, call.Tensor(1), call.Tensor(2), call.Tensor(0));
   if (IsHalf(call, 1) && (beta != 0 || alpha != 1)) return false;
   Value sum = b.Matmul(call.Tensor(1), call.Tensor(2));
   if (alpha != 1) sum = b.Mul(sum, b.Like(sum, alpha));
@@ -59,8 +68,9 @@ bool AddProduct(lazy::Lowering& call) {
 bool Linear(lazy::Lowering& call) {
   ir::Builder& b = call.b();
   if (!IsMultiplied(call, 0) || b.rank(call.Tensor(1)) != 2) return false;
-  if (IsHalf(call, 0) && !call.IsNone(2)) return false;
-  Value y = b.Matmul(AsRows(call, 0), Transposed(call, call.Tensor(1)));
+  const Value x = AsRows(call, 0), weight = Transposed(call, call.Tensor(1));
+  if (IsHalf(call, 0) && !call.IsNone(2)) return MultiplyAndAdd(call, x, weight, call.Tensor(2));
+  Value y = b.Matmul(x, weight);
   if (!call.IsNone(2)) y = b.Add(b.BroadcastTo(call.Tensor(2), b.dims(y)), y);
   call.Return(0, b.Reshape(y, call.Result(0).dims));
   return true;

@@ -199,9 +199,14 @@ class GraphMaker {
     values_.push_back(b_ir_.Unary(Op::kTanh, b_ir_.Mul(product, b_ir_.Like(product, 0.01))));
   }
 
+  // With a bias at times: a row of what is multiplied, or a part of one.
   Value OfHalves(Value x, Value y) {
     const DType half = Pick(2) != 0 ? DType::kBF16 : DType::kF16;
-    return b_ir_.Cast(b_ir_.Matmul(b_ir_.Cast(x, half), Shared(b_ir_.Cast(y, half))), DType::kF32);
+    const Value left = b_ir_.Cast(x, half), right = b_ir_.Cast(y, half);
+    if (b_ir_.rank(x) == 3 || Pick(2) == 0) return b_ir_.Cast(b_ir_.Matmul(left, Shared(right)), DType::kF32);
+    const Extent one = Extent::Constant(1), columns = b_ir_.dims(right)[1];
+    const Value row = b_ir_.Slice(right, {2, Extent::Constant(0)}, {one, columns}, {1, 1});
+    return b_ir_.Cast(b_ir_.MatmulBias(left, right, b_ir_.Reshape(row, {columns})), DType::kF32);
   }
 
   // Of a batch, sometimes the first one for all.
@@ -273,6 +278,8 @@ TEST_P(Fuzz, CompiledAsEvaluated) {
   // One long dim: GPUs reduce it in shares.
   CheckGraphFor({1 << 20, 4, 2, 4 << 20, 2 << 20}, graph, sizes, tolerance, GetParam(), Mix);
   CheckGraphFor({2, 1 << 20, 2, 2 << 20, 4}, graph, sizes, tolerance, GetParam(), Mix);
+  // Odd and large: products of 16-bit floats are padded there.
+  CheckGraphFor({4001, 3003, 2001, 4001 * 3003, 8002}, graph, sizes, tolerance, GetParam(), Mix);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Fuzz, testing::Range(0u, 60u));

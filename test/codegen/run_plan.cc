@@ -29,13 +29,14 @@ class PlanRun {
       : graph_(graph),
         plan_(plan),
         inputs_(inputs),
+        symbols_(NumbersOf(plan.padded_extents, inputs->symbols)),
         module_(backends::Get().Compile(plan.kernels, /*wait=*/true)) {}
 
   std::vector<ir::HostValue> Run() {
     EXPECT_TRUE(module_->status().ok()) << module_->status();
     if (!module_->status().ok()) return {};
     for (const BufferSpec& buffer : plan_.buffers) {
-      memory_.emplace_back(static_cast<size_t>(ir::SizeBytes(buffer.type, inputs_->symbols)) + 64);
+      memory_.emplace_back(static_cast<size_t>(ir::SizeBytes(buffer.type, symbols_)) + 64);
       if (buffer.kind == BufferSpec::Kind::kParam)
         ir::ToBytes(inputs_->params[buffer.index], memory_.back().data());
     }
@@ -64,7 +65,7 @@ class PlanRun {
 
  private:
   ir::HostValue Value(size_t buffer, const ir::Type& type) const {
-    return ir::FromBytes(type.dtype, SizesOf(type, inputs_->symbols), memory_[buffer].data());
+    return ir::FromBytes(type.dtype, SizesOf(type, symbols_), memory_[buffer].data());
   }
 
   void Launch(const Step& step) {
@@ -79,12 +80,12 @@ class PlanRun {
       const Instance& instance = step.instances[k];
       for (size_t i = 0; i < instance.buffers.size(); ++i) {
         const int32_t buffer = instance.buffers[i];
-        const int64_t offset = instance.offsets[i].Value(inputs_->symbols);
+        const int64_t offset = instance.offsets[i].Value(symbols_);
         numbers[k].buffers.push_back(memory_[buffer].data() +
                                      offset * ir::SizeBytes(plan_.buffers[buffer].type.dtype));
       }
       for (const ir::Extent extent : instance.extents)
-        numbers[k].extents.push_back(extent.Value(inputs_->symbols));
+        numbers[k].extents.push_back(extent.Value(symbols_));
       for (const int32_t scalar : instance.scalars) {
         const ir::HostValue& value = inputs_->scalars[scalar];
         numbers[k].scalars.push_back(value.floats.empty() ? std::bit_cast<double>(value.integers[0])
@@ -95,19 +96,19 @@ class PlanRun {
       b.buffers = numbers[k].buffers;
       b.extents = numbers[k].extents;
       b.scalars = numbers[k].scalars;
-      b.iterations = ir::NumElements(instance.range, inputs_->symbols);
+      b.iterations = ir::NumElements(instance.range, symbols_);
       b.grain = instance.grain;
       b.cost_per_iteration = 1000;  // so that tests run in pieces
-      b.scratch_bytes = ScratchBytes(instance, inputs_->symbols);
+      b.scratch_bytes = ScratchBytes(instance, symbols_);
       bound.push_back(b);
     }
     backends::Get().Launch(bound);
   }
 
   char* At(const BoundMatrix& matrix, ir::DType dtype, absl::Span<const int64_t> index) {
-    int64_t element = matrix.offset.Value(inputs_->symbols);
+    int64_t element = matrix.offset.Value(symbols_);
     for (size_t k = 0; k < index.size(); ++k)
-      element += index[k] * matrix.strides[k].Value(inputs_->symbols);
+      element += index[k] * matrix.strides[k].Value(symbols_);
     return memory_[matrix.buffer].data() + element * ir::SizeBytes(dtype);
   }
 
@@ -116,13 +117,14 @@ class PlanRun {
     ASSERT_TRUE(step.dtype == ir::DType::kF32 || ir::IsHalf(step.dtype));
     std::vector<int64_t> sizes;
     for (const Monomial& size : step.sizes)
-      sizes.push_back(Polynomial(size).Value(inputs_->symbols));
+      sizes.push_back(Polynomial(size).Value(symbols_));
     const bool has_batch = sizes.size() == 4;
     const int64_t batches = has_batch ? sizes[0] : 1, rows = sizes[has_batch],
                   inner = sizes[has_batch + 1], columns = sizes[has_batch + 2];
     const auto at = [&](const BoundMatrix& matrix, int64_t b, int64_t i, int64_t j) {
       std::vector<int64_t> index = {i, j};
       if (matrix.strides.size() == 3) index.insert(index.begin(), b);
+      if (matrix.strides.size() == 1) index.erase(index.begin());
       return At(matrix, step.dtype, index);
     };
     const auto number = [&](const BoundMatrix& matrix, int64_t b, int64_t i, int64_t j) -> double {
@@ -130,11 +132,12 @@ class PlanRun {
       if (!ir::IsHalf(step.dtype)) return *reinterpret_cast<const float*>(place);
       return ir::FromHalfBits(step.dtype, *reinterpret_cast<const uint16_t*>(place));
     };
+    const bool adds = step.bias.buffer >= 0;
     const int64_t results = step.sums ? 1 : batches, terms = step.sums ? batches : 1;
     for (int64_t r = 0; r < results; ++r) {
       for (int64_t i = 0; i < rows; ++i) {
         for (int64_t j = 0; j < columns; ++j) {
-          double sum = 0;
+          double sum = adds ? number(step.bias, r, 0, j) : 0;
           for (int64_t b = r; b < r + terms; ++b) {
             for (int64_t p = 0; p < inner; ++p)
               sum += number(step.x, b, i, p) * number(step.y, b, p, j);
@@ -170,6 +173,7 @@ class PlanRun {
   const ir::Graph& graph_;
   const Plan& plan_;
   ir::EvaluateInputs* const inputs_;
+  const std::vector<int64_t> symbols_;
   const std::shared_ptr<backends::Module> module_;
   std::vector<std::vector<char>> memory_;
 };

@@ -67,7 +67,15 @@ LOWERED = {
     "mm out": (lambda x, y, out: aten.mm.out(x, y, out=out), [(40, 64), (64, 48), (40, 48)], (0, 1)),
     "addmm of nothing": (lambda b, x, y: aten.addmm(b, x, y, beta=0), [(48,), (40, 64), (64, 48)], (0, 1)),
     "baddbmm of nothing": (lambda b, x, y: aten.baddbmm(b, x, y, beta=0), [(5, 8, 12), (5, 8, 16), (5, 16, 12)], (0, 1)),
+    "addmm": (lambda b, x, y: aten.addmm(b, x, y), [(48,), (40, 64), (64, 48)], (0, 1)),
+    "addmm out": (lambda b, x, y, out: aten.addmm.out(b, x, y, out=out), [(48,), (40, 64), (64, 48), (40, 48)], (0, 1)),
+    "addmm of a column": (lambda b, x, y: aten.addmm(b[:, 1], x, y), [(48, 2), (40, 64), (64, 48)], (1, 1)),
+    "addmm side by side": (lambda b, x, y: torch.cat([aten.addmm(b, x, y), x], 1), [(48,), (40, 64), (64, 48)], (1, 1)),
     "linear": (lambda x, w: aten.linear(x, w), [(2, 20, 64), (48, 64)], (0, 1)),
+    "linear with a bias": (lambda b, x, w: aten.linear(x, w, b), [(48,), (2, 20, 64), (48, 64)], (0, 1)),
+    "linear of a vector with a bias": (lambda b, x, w: aten.linear(x, w, b), [(48,), (64,), (48, 64)], (0, 1)),
+    "linear to one with a bias": (lambda b, x, w: aten.linear(x, w, b), [(1,), (40, 64), (1, 64)], (0, 1)),
+    "linear with a bias, computed": (lambda b, x, w: aten.linear(x * 2, w, b + 1) * 2, [(48,), (40, 64), (48, 64)], (3, 1)),
     "linear of a vector": (lambda x, w: aten.linear(x, w), [(64,), (48, 64)], (0, 1)),
     "linear_backward": (linear_backward, [(2, 20, 64), (2, 20, 48), (48, 64)], (1, 2)),
     "linear_backward of a vector": (linear_backward, [(64,), (48,), (48, 64)], (1, 2)),
@@ -92,8 +100,8 @@ def test_products_are_library_calls(name, dtype):
 
 # Eager rounds these once, after it has added or scaled.
 NOT_LOWERED = {
-    "linear": (lambda b, x, w: aten.linear(x, w, b), [(48,), (40, 64), (48, 64)]),
-    "addmm": (lambda b, x, y: aten.addmm(b, x, y), [(48,), (40, 64), (64, 48)]),
+    "addmm of a matrix": (lambda b, x, y: aten.addmm(b, x, y), [(40, 48), (40, 64), (64, 48)]),
+    "addmm of a number": (lambda b, x, y: aten.addmm(b, x, y), [(1,), (40, 64), (64, 48)]),
     "addmm of a part": (lambda b, x, y: aten.addmm(b, x, y, beta=0.5), [(48,), (40, 64), (64, 48)]),
     "addmm scaled": (lambda b, x, y: aten.addmm(b, x, y, beta=0, alpha=0.3), [(48,), (40, 64), (64, 48)]),
     "baddbmm": (lambda b, x, y: aten.baddbmm(b, x, y), [(5, 8, 12), (5, 8, 16), (5, 16, 12)]),
@@ -113,7 +121,8 @@ def test_what_is_added_before_it_is_rounded_is_atens(name, dtype):
 @pytest.mark.parametrize("dtype", LOW, ids=str)
 def test_products_of_nothing(dtype):
     for call, sizes in [(aten.mm, [(3, 0), (0, 4)]), (aten.mm, [(0, 3), (3, 4)]), (aten.bmm, [(2, 3, 0), (2, 0, 4)]),
-                        (linear_backward, [(4, 0), (4, 5), (5, 0)]), (linear_backward, [(0, 3), (0, 5), (5, 3)])]:
+                        (linear_backward, [(4, 0), (4, 5), (5, 0)]), (linear_backward, [(0, 3), (0, 5), (5, 3)]),
+                        (aten.addmm, [(4,), (3, 0), (0, 4)]), (aten.addmm, [(4,), (0, 3), (3, 4)]), (aten.addmm, [(0,), (2, 3), (3, 0)])]:
         operands = [torch.zeros(size, dtype=dtype) for size in sizes]
         assert_near(counted(call, operands)[0], call(*operands))
 
@@ -153,3 +162,32 @@ def test_training_in_mixed_precision_is_eagers(dtype):
     assert losses == pytest.approx(expected_losses, rel=torch.finfo(dtype).eps)
     for a, e in zip(parameters, expected, strict=True):
         torch.testing.assert_close(a, e, rtol=0, atol=torch.finfo(dtype).eps / 10)
+
+
+def head_trained(device, rows, width, words):
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.LayerNorm(width), torch.nn.Linear(width, words)).to(device)
+    optimizer = torch.optim.SGD(net.parameters(), lr=10)
+    losses = []
+    for step in range(2):
+        torch.manual_seed(step)
+        x, classes = torch.randn(rows, width).to(device), torch.randint(words, (rows,)).to(device)
+        with torch.autocast(device, dtype=torch.bfloat16):
+            loss = torch.nn.functional.cross_entropy(net(x), classes)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses, [parameter.detach().cpu() for parameter in net.parameters()]
+
+
+@pytest.mark.skipif(not FOR_CUDA, reason="products are padded for CUDA alone")
+def test_odd_head_is_eagers():
+    """So large that its products are padded."""
+    torch_lazy.set_option("compile", "sync")
+    rows, width, words = 512, 512, 8190
+    losses, parameters = head_trained("lazy", rows, width, words)
+    expected_losses, expected = head_trained("cpu", rows, width, words)
+    assert losses == pytest.approx(expected_losses, rel=1e-3)
+    for a, e in zip(parameters, expected, strict=True):
+        torch.testing.assert_close(a, e, rtol=2e-2, atol=2e-3)

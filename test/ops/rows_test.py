@@ -24,7 +24,7 @@ FOR_CUDA = os.environ.get("LAZY_BACKEND") == "stand_in"
 ROWS_OF_CUDA = {"nll_loss_forward", "nll_loss2d_forward"}  # which the CPU leaves to ATen
 FLOATS = [torch.float32, torch.float64, torch.bfloat16]
 REALS = FLOATS + [torch.int64, torch.uint8]
-PRODUCTS = [torch.float32, torch.float64]
+PRODUCTS = [torch.float32, torch.float64] + [torch.bfloat16] * FOR_CUDA
 SHAPE = (6, 64)  # whole vectors: what is left over ATen rounds otherwise than the rest, in 16 bits and where it fuses
 
 
@@ -195,7 +195,8 @@ EDGE = 0 if FOR_CUDA else 1
 case("max_pool2d_with_indices", lambda t: aten.max_pool2d_with_indices(t.image, [3, 2], [2, 1], [EDGE, 0]), FLOATS)
 case("mm", lambda t: aten.mm(t.y, t.z.t()), PRODUCTS, exact=False)
 case("bmm", lambda t: aten.bmm(t.image[0], t.image[1].transpose(1, 2)), PRODUCTS, exact=False)
-case("addmm", lambda t: aten.addmm(t.row[:6], t.y, t.z.t(), beta=0.5, alpha=2), PRODUCTS, exact=False)
+case("addmm", lambda t: aten.addmm(t.row[:6], t.y, t.z.t(), beta=0.5, alpha=2), PRODUCTS[:2], exact=False)
+case("addmm", lambda t: aten.addmm(t.row[:6], t.y, t.z.t()), PRODUCTS, exact=False)
 case("baddbmm", lambda t: aten.baddbmm(t.image[2], t.image[0], t.image[1], beta=0), PRODUCTS, exact=False)
 case("linear", lambda t: aten.linear(t.y.view(2, 3, 64), t.z, t.row[:6]), PRODUCTS, exact=False)
 case("linear_backward", lambda t: linear_backward(t.y, t.z[:, :5], t.w[:5]), PRODUCTS, exact=False)

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of 16-bit floats: with a bias they are eager CUDA's bit for bit; padded, or by another algorithm, they round like those."""
+
+import numpy
+import pytest
+import torch
+import torch_lazy
+from torch.nn import functional as F
+
+from devices import EAGER, in_child
+
+LOW = [torch.bfloat16, torch.float16]
+SHAPES = [(40, 64, 48), (1, 64, 48), (40, 64, 1), (40, 1, 48), (33, 65, 47), (2048, 768, 3072), (512, 2050, 1001)]
+LARGE_SHAPES = [(2048, 768, 3072), (8192, 768, 2304), (3000, 1000, 520)]
+
+
+def _linears(device, dtype, shapes, runs):
+    """The last of some runs, with and without a bias, of the same operands of each shape."""
+    values = []
+    for rows, terms, columns in shapes:
+        generator = torch.Generator().manual_seed(rows + terms + columns)
+        x, w, b = (torch.randn(size, generator=generator).to(dtype).to(device) for size in ((rows, terms), (columns, terms), (columns,)))
+        for _ in range(runs):
+            results = F.linear(x * 1, w, b), F.linear(x * 1, w), torch.addmm(b, x * 1, w.t())
+            arrays = [result.float().cpu().numpy() for result in results]  # tensors cannot outlive a child
+        values += arrays
+    return values
+
+
+def _assert_near(mine, eager, dtype):
+    digit = torch.finfo(dtype).eps
+    for a, e in zip(mine, eager, strict=True):
+        numpy.testing.assert_allclose(a, e, rtol=2 * digit, atol=2 * digit * abs(e).max())
+
+
+@pytest.mark.parametrize("dtype", LOW, ids=str)
+def test_bias_is_eagers(dtype):
+    mine = in_child(_linears, "lazy", dtype, SHAPES, 4, compile="sync", disable="autotune,pad_matmuls")
+    eager = _linears(EAGER, dtype, SHAPES, 1)
+    for a, e in zip(mine, eager, strict=True):
+        assert EAGER == "cpu" or numpy.array_equal(a, e), e.shape
+    _assert_near(mine, eager, dtype)
+
+
+def _tuned(dtype):
+    return _linears("lazy", dtype, LARGE_SHAPES, 5), torch_lazy.metrics()["tuned_products"]
+
+
+@pytest.mark.parametrize("dtype", LOW, ids=str)
+def test_fastest_algorithm_is_right(dtype, tmp_path):
+    eager = _linears(EAGER, dtype, LARGE_SHAPES, 1)
+    for _ in range(2):  # the second knows it from the disk
+        mine, counts = in_child(_tuned, dtype, compile="sync", cache_dir=str(tmp_path / "cache"))
+        _assert_near(mine, eager, dtype)
+        print(f"{dtype}: {counts.get('cublaslt', 0)} of {len(eager) * 5} products by an algorithm that ATen would not take")
+
+
+def _trained_head(device, rows, width, words):
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.LayerNorm(width), torch.nn.Linear(width, words)).to(device)
+    optimizer = torch.optim.SGD(net.parameters(), lr=10)
+    losses = []
+    for step in range(5):
+        torch.manual_seed(step)
+        x, classes = torch.randn(rows, width).to(device), torch.randint(words, (rows,)).to(device)
+        with torch.autocast(device, dtype=torch.bfloat16):
+            loss = F.cross_entropy(net(x), classes)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses, [parameter.detach().cpu().numpy() for parameter in net.parameters()]
+
+
+def test_odd_head_trains_like_eagers():
+    sizes = (512, 512, 8190) if EAGER == "cpu" else (2048, 768, 30522)
+    losses, parameters = in_child(_trained_head, "lazy", *sizes, compile="sync")
+    expected_losses, expected = _trained_head(EAGER, *sizes)
+    assert losses == pytest.approx(expected_losses, rel=1e-3)
+    for a, e in zip(parameters, expected, strict=True):
+        numpy.testing.assert_allclose(a, e, rtol=2e-2, atol=5e-3)
