@@ -2,8 +2,8 @@
 // Replay of a function's calls without recording them again.
 //
 // The first calls of the function are recorded like any other, and noted. Once two in a row have left the same calls, with the
-// same numbers or with numbers that are the function's arguments, `Run` puts the thread's trace where they would have left it: the
-// same path of the trie, the same slots, other storages in them. All that follows, cuts and entries, is as if they had been recorded.
+// same numbers or with numbers that are the function's arguments, `Run` records them once more, on other storages. Behind calls that
+// they have followed before, all of them are put there at once (ReplayNote::Place): the same path of the trie, slots in a row.
 //
 // The function's own code does not run then. Not replayed is, for the reason that `refusal` tells, what a replay would not repeat:
 // a value that is waited for, memory filled by the host, a number that changes and is no argument, a shape that depends on data.
@@ -46,10 +46,11 @@ class Replay {
 
  private:
   struct State {
-    std::optional<ReplayNote> note;         // of the last call
+    std::shared_ptr<ReplayNote> note;       // of the last call
     std::vector<int32_t> argument_of;       // per number of the trace: the function's argument that it is, -1 if it never changed
     bool ready = false;
     int num_tries = 0;
+    bool begins_anew = false;               // its trace was cut within it: it is noted in one of its own
     std::string refusal;
   };
 
