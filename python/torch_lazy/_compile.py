@@ -4,6 +4,7 @@
 Tensors of the eager device that ours stands on, the CPU or a GPU, are taken as the device's, on the same memory. Graphs on other
 devices, for which there are no kernels, run as they are.
 """
+import itertools
 import warnings
 
 import torch
@@ -14,15 +15,7 @@ from torch._dynamo.backends.registry import register_backend
 from .replay import _Part
 
 _ops = torch.ops.torch_lazy
-_TENSOR = object()  # in the place of one
 _MOST_REFUSALS = 8  # of a function that cannot be replayed, before it is just called
-
-
-class _Argument:
-    """In the place of a result that is an argument."""
-
-    def __init__(self, index):
-        self.index = index
 
 
 def _is_tensor(value):
@@ -33,43 +26,64 @@ def _is_eager(value):
     return _is_tensor(value) and value.device.type == _ops.eager_device()
 
 
+class _Sizes:
+    """All calls with the same sizes, by which a graph is specialised."""
+
+    def __init__(self):
+        self.part = _Part()
+        self.numbers = []  # what is no tensor among the results
+        self.places = []  # of each result among the arguments, these numbers and the tensors that were made, in this order
+
+    def note_results(self, results, args):
+        """The tensors that were made; arguments among the results, as autograd keeps them, and sizes are noted beside."""
+        made, self.numbers = [], [result for result in results if not _is_tensor(result)]
+        argument = {id(arg): index for index, arg in enumerate(args) if _is_tensor(arg)}
+        numbers, tensors = itertools.count(len(args)), itertools.count(len(args) + len(self.numbers))
+        self.places = []
+        for result in results:
+            if not _is_tensor(result):
+                self.places.append(next(numbers))
+            elif id(result) in argument:
+                self.places.append(argument[id(result)])
+            else:
+                self.places.append(next(tensors))
+                made.append(result.detach())  # autograd is around the graph: a view of a parameter is a result like any other
+        return made
+
+
 class _Graph:
-    """A graph of ATen operators as a function of its inputs, which are tensors and sizes."""
+    """A graph of ATen operators as a function of a list of its inputs, which are tensors and sizes."""
 
     def __init__(self, graph_module, is_eager):
+        self._boxed_call = True  # AOTAutograd looks here whether the function takes a list
         self._graph_module = graph_module
         self._is_eager = is_eager
-        self._parts = {}  # by sizes
-        self._results = {}  # by sizes: what is no tensor, in its place
+        self._places_of_sizes = None
+        self._calls = {}  # by sizes
         if is_eager:
             self._move_to_device()
 
-    def __call__(self, *given):
-        args = [_ops.from_eager(arg) if self._is_eager and _is_eager(arg) else arg for arg in given]
-        tensors = [arg for arg in args if _is_tensor(arg)]
-        sizes = tuple(arg for arg in args if not _is_tensor(arg))
-        part = self._parts.setdefault(sizes, _Part())
-        made = part.run(tensors) if part.refusals < _MOST_REFUSALS else self._run(args, sizes)
+    def __call__(self, given):
+        if self._places_of_sizes is None:
+            self._places_of_sizes = [place for place, arg in enumerate(given) if not _is_tensor(arg)]
+        args = [_ops.from_eager(arg) if _is_eager(arg) else arg for arg in given] if self._is_eager else given
+        tensors = [arg for arg in args if _is_tensor(arg)] if self._places_of_sizes else args
+        sizes = tuple([args[place] for place in self._places_of_sizes])
+        call = self._calls.get(sizes)
+        if call is None:
+            call = self._calls[sizes] = _Sizes()
+        made = call.part.run(tensors) if call.part.refusals < _MOST_REFUSALS else self._run(args, call)
         if made is None:
-            made, _ = part.note(lambda: self._run(args, sizes), tensors)
-            part.refusals += bool(part.refusal())
-        made = iter([_ops.to_eager(tensor) for tensor in made] if self._is_eager else made)
-        return [self._result(result, given, made) for result in self._results[sizes]]
+            made, _ = call.part.note(lambda: self._run(args, call), tensors)
+            call.part.refusals += bool(call.part.refusal())
+        if self._is_eager:
+            made = [_ops.to_eager(tensor) for tensor in made]
+        results = [*given, *call.numbers, *made]
+        given.clear()  # whose last owner may be the list
+        return [results[place] for place in call.places]
 
-    @staticmethod
-    def _result(result, given, made):
-        if isinstance(result, _Argument):
-            return given[result.index]
-        return next(made) if result is _TENSOR else result
-
-    def _run(self, args, sizes):
-        """What it makes; arguments among its results, as autograd keeps them, and sizes are noted beside."""
-        results = self._graph_module(*args)
-        places = {id(arg): _Argument(index) for index, arg in enumerate(args) if _is_tensor(arg)}
-        kinds = [places.get(id(result), _TENSOR) if _is_tensor(result) else result for result in results]
-        self._results[sizes] = kinds
-        # Autograd is around the graph, not in it: a view of a parameter is a result like any other.
-        return [result.detach() for result, kind in zip(results, kinds, strict=True) if kind is _TENSOR]
+    def _run(self, args, call):
+        return call.note_results(self._graph_module(*args), args)
 
     def _move_to_device(self):
         """What the graph makes on the eager device, it makes on ours."""
@@ -89,8 +103,9 @@ def _compile_graph(graph_module, examples):
         names = ", ".join(sorted(others))
         warnings.warn(f'torch.compile(backend="lazy") has no kernels for device {names}: this runs as it is; move it to "lazy" or "{eager}"')
         return make_boxed_func(graph_module)
-    return make_boxed_func(_Graph(graph_module, is_eager=devices == {eager}))
+    return _Graph(graph_module, is_eager=devices == {eager})
 
 
-lazy = aot_autograd(fw_compiler=_compile_graph, bw_compiler=_compile_graph)
+# What the graphs write in place they write themselves, not AOTAutograd after them.
+lazy = aot_autograd(fw_compiler=_compile_graph, bw_compiler=_compile_graph, keep_inference_input_mutations=True)
 register_backend(lazy, name="lazy")
