@@ -22,7 +22,8 @@ void Note(const CallOperand& operand, int32_t slot, const Trace& trace, Noting* 
   const Trace::Slot& at = trace.slots[slot];
   if (at.first_call >= noting->first_call && !at.external) return;
   if (!noting->seen.insert(slot).second) return;
-  noting->storages.push_back({slot, operand.storage->serial(), WeakOf<c10::StorageImpl>(operand.storage), WeakOf(operand.tensor)});
+  noting->storages.push_back({slot, operand.storage->serial(), WeakOf<c10::StorageImpl>(operand.storage), WeakOf(operand.tensor),
+                              VersionOf(operand.tensor)});
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ struct NotedStorage {
   uint64_t serial;
   c10::weak_intrusive_ptr<c10::StorageImpl> storage;
   c10::weak_intrusive_ptr<c10::TensorImpl> tensor;
+  uint32_t version;  // the tensor's
 };
 
 // Random numbers drawn at once into memory that the function has just made; or, of a GPU, those that a recorded call will draw.
@@ -53,12 +54,16 @@ struct Noting {
   absl::flat_hash_set<int32_t> seen;  // slots of `storages`
   uint64_t first_serial = 0;     // of storages made since
   std::vector<uint64_t> inputs;  // serial per input
+  std::vector<uint32_t> versions;  // of the inputs, before
   std::vector<NotedStorage> storages;
   std::vector<Draw> draws;
   bool draws_now = false;
   std::string broken;            // why the calls cannot be replayed; empty: they can
   bool is_cut = false;           // since the trace was cut within them, and may be there again
 };
+
+// As autograd counts writes.
+inline uint32_t VersionOf(c10::TensorImpl* tensor) { return tensor->is_inference() ? 0 : tensor->version_counter().current_version(); }
 
 // Of the calling thread; null if it notes nothing.
 Noting*& CurrentNoting();

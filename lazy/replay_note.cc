@@ -70,6 +70,7 @@ class Taker {
   void TakeOrigins() {
     for (NotedStorage& touched : noting_.storages) {
       Storage& storage = note_.storages[static_cast<size_t>(number_of_[static_cast<size_t>(touched.slot)])];
+      storage.version = touched.version;
       const auto input = std::find(noting_.inputs.begin(), noting_.inputs.end(), touched.serial);
       const auto draw =
           std::find_if(note_.draws.begin(), note_.draws.end(), [&](const Draw& d) { return d.op != nullptr && d.serial == touched.serial; });
@@ -193,6 +194,14 @@ std::optional<ReplayNote> TakeNote(Noting* noting, at::TensorList inputs, at::Ar
     if (saves) left->push_back(BytesOf(storage));
   }
   if (!noting->broken.empty()) return std::nullopt;
+  for (Storage& storage : note.storages) {
+    if (storage.kind == Storage::Kind::kInput) {
+      storage.num_writes = VersionOf(inputs[storage.index].unsafeGetTensorImpl()) - noting->versions[storage.index];
+    } else if (storage.kind == Storage::Kind::kCaptured) {
+      const auto tensor = note.captured[storage.index].tensor.lock();
+      if (tensor != nullptr) storage.num_writes = VersionOf(tensor.get()) - storage.version;
+    }
+  }
   return note;
 }
 

@@ -124,11 +124,11 @@ class Run {
   // As autograd counts them.
   void CountWrites() const {
     for (const Storage& noted : note_.storages) {
-      if (!noted.written) continue;
       c10::TensorImpl* written = noted.kind == Storage::Kind::kInput      ? inputs_[noted.index].unsafeGetTensorImpl()
                                  : noted.kind == Storage::Kind::kCaptured ? tensors_[noted.index].get()
                                                                           : nullptr;
-      if (written != nullptr && !written->is_inference()) written->bump_version();
+      if (written == nullptr || written->is_inference()) continue;
+      for (uint32_t n = 0; n < noted.num_writes; ++n) written->bump_version();
     }
   }
 

@@ -5,14 +5,19 @@ Tensors of the eager device that ours stands on, the CPU or a GPU, are taken as 
 devices, for which there are no kernels, run as they are.
 """
 import itertools
+import unittest.mock
 import warnings
 
 import torch
 from functorch.compile import make_boxed_func
+from torch._subclasses import FakeTensor
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch._dynamo.backends.common import aot_autograd
 from torch._dynamo.backends.registry import register_backend
+from torch._dynamo.variables.optimizer import OptimizerVariable
 
-from .replay import _Part
+from ._compatibility import _replace
+from .replay import _Call, _Part
 
 _ops = torch.ops.torch_lazy
 _MOST_REFUSALS = 8  # of a function that cannot be replayed, before it is just called
@@ -107,5 +112,73 @@ def _compile_graph(graph_module, examples):
 
 
 # What the graphs write in place they write themselves, not AOTAutograd after them.
-lazy = aot_autograd(fw_compiler=_compile_graph, bw_compiler=_compile_graph, keep_inference_input_mutations=True)
+_through_aot_autograd = aot_autograd(fw_compiler=_compile_graph, bw_compiler=_compile_graph, keep_inference_input_mutations=True)
+
+
+class _DynamoGraph:
+    """A graph as Dynamo has it, as a function of its inputs; autograd sees one node, or none."""
+
+    def __init__(self, graph_module, has_gradients):
+        self._graph_module = graph_module
+        self._has_gradients = has_gradients
+        self._places_of_sizes = None
+        self._calls = {}  # by sizes
+
+    def __call__(self, *args):
+        if self._places_of_sizes is None:
+            self._places_of_sizes = [place for place, arg in enumerate(args) if not _is_tensor(arg)]
+        sizes = tuple([args[place] for place in self._places_of_sizes])
+        call = self._calls.get(sizes)
+        if call is None:
+            call = self._calls[sizes] = _Call(self._graph_module)
+        return call.flat((args, {}), [arg for arg in args if _is_tensor(arg)] if sizes else args, has_gradients=self._has_gradients)
+
+
+def _as_it_is(graph_module):
+    """The graph if its calls can be recorded as they are, else None: tensors of our device only, of which none that needs gradients is
+    written if a result has them, and new results, none of which lies on another."""
+    nodes = graph_module.graph.nodes
+    if any(isinstance(node.target, torch._ops.HigherOrderOperator) for node in nodes):
+        return None
+    inputs = [node.meta.get("example_value") for node in nodes if node.op == "placeholder"]
+    tensors = [value for value in inputs if _is_tensor(value)]
+    if not all(isinstance(value, FakeTensor) and value.device.type == "lazy" and value.layout == torch.strided for value in tensors):
+        return None
+    constants = [value for node in nodes if node.op == "get_attr" and _is_tensor(value := getattr(graph_module, node.target))]
+    if any(value.device.type != "lazy" or value.requires_grad for value in constants):
+        return None
+    if not tensors or len(tensors) + sum(isinstance(value, torch.SymInt) for value in inputs) != len(inputs):
+        return None
+    before = [(value._version, value.grad_fn) for value in tensors]
+    mode, grad_mode = tensors[0].fake_mode, torch.is_grad_enabled()
+    with mode, unittest.mock.patch.object(mode, "allow_non_fake_inputs", True), torch.set_grad_enabled(grad_mode):
+        results = graph_module(*inputs)
+    if not all(_is_tensor(result) and result.device.type == "lazy" and result.layout == torch.strided for result in results):
+        return None
+    has_gradients = any(result.requires_grad for result in results)
+    for value, (version, grad_fn) in zip(tensors, before, strict=True):
+        if value.grad_fn is not grad_fn or (has_gradients and value.requires_grad and value._version != version):
+            return None
+    tensors += constants
+    storages = [StorageWeakRef(value.untyped_storage()) for value in (*tensors, *results)]
+    if len(set(storages[len(tensors) :]) - set(storages[: len(tensors)])) != len(results):
+        return None
+    return _DynamoGraph(graph_module, has_gradients)
+
+
+def lazy(graph_module, examples, **options):
+    return _as_it_is(graph_module) or _through_aot_autograd(graph_module, examples, **options)
+
+
+def _set_capturable(original, optimizer, tx):
+    # Counters of steps on the host would be no part of a replay. Dynamo moves those of optimizers that have not run to the device,
+    # of CUDA's parameters.
+    for group in optimizer.value.param_groups:
+        if "capturable" in group and all(p.device.type == "lazy" and p not in optimizer.value.state for p in group["params"]):
+            group["capturable"] = True
+    return original(optimizer, tx)
+
+
+if hasattr(OptimizerVariable, "_set_capturable"):
+    _replace(OptimizerVariable, "_set_capturable", _set_capturable)
 register_backend(lazy, name="lazy")
