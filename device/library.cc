@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // torch.ops.torch_lazy: what every language can call, also after a bare dlopen.
 #include <string>
+#include <tuple>
 
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/library.h>
@@ -10,6 +11,7 @@
 #include "base/metrics.h"
 #include "device/fork.h"
 #include "device/recorder.h"
+#include "lazy/draw.h"
 #include "lazy/eager_device.h"
 #include "lazy/explain.h"
 #include "lazy/history.h"
@@ -79,6 +81,10 @@ TORCH_LIBRARY(torch_lazy, m) {
   m.def("set_option(str name, str value) -> ()", &SetOption);
   m.def("_name_python_lines(str[] others) -> ()", [](std::vector<std::string> others) { lazy::NamePythonLines(std::move(others)); });
   m.def("_fail_after(int places) -> ()", [](int64_t places) { base::FailAfter(places); });
+  m.def("_take_draw(int per_thread) -> (int, int)", [](int64_t per_thread) {
+    const lazy::PhiloxDraw draw = lazy::TakeDraw(static_cast<uint64_t>(per_thread));
+    return std::tuple(draw.seed, draw.offset);
+  });
   m.def("_fault_pending() -> bool", &base::FaultPending);
   m.def("is_in_bad_fork() -> bool", [] { return fork_state.load() == ForkState::kForkedAfterUse; });
 }

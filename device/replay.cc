@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch.ops.torch_lazy.replay_*: functions that are replayed, by number; and tensors of the host as the device's.
+// torch.ops.torch_lazy.replay_*: functions that are replayed, by number; and tensors of the eager device as the device's.
 #include <memory>
 #include <mutex>
 #include <string>
@@ -9,6 +9,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "device/fork.h"
+#include "device/replay_node.h"
 #include "lazy/eager_device.h"
 #include "lazy/replay.h"
 #include "lazy/storage.h"
@@ -35,10 +36,10 @@ std::shared_ptr<lazy::Replay> Of(int64_t number) {
   return found->second;
 }
 
-int64_t New() {
+int64_t New(int64_t pass) {
   Table& table = Replays();
   std::lock_guard<std::mutex> lock(table.lock);
-  table.replays.emplace(table.next, std::make_shared<lazy::Replay>());
+  table.replays.emplace(table.next, std::make_shared<lazy::Replay>(static_cast<lazy::Replay::Pass>(pass)));
   return table.next++;
 }
 
@@ -75,6 +76,15 @@ std::string Refusal(int64_t number) { return Of(number)->refusal(); }
 
 bool Ready(int64_t number) { return Of(number)->ready(); }
 
+// A replay of a forward pass, whose backward pass will be one of `backward`.
+std::tuple<bool, std::vector<at::Tensor>> Apply(int64_t forward, int64_t backward, std::vector<at::Tensor> inputs,
+                                                std::vector<double> numbers) {
+  CheckFork();
+  std::optional<std::vector<at::Tensor>> outputs = ReplayWithGradients(Of(forward).get(), Of(backward), inputs, numbers);
+  if (!outputs) return {false, {}};
+  return {true, *std::move(outputs)};
+}
+
 // The same memory, on the other device: nothing is copied.
 at::Tensor FromEager(const at::Tensor& tensor) {
   TORCH_CHECK(tensor.device() == lazy::EagerDevice() && tensor.layout() == at::kStrided, "from_eager: expected a dense tensor of ",
@@ -86,13 +96,29 @@ at::Tensor FromEager(const at::Tensor& tensor) {
   return alias;
 }
 
+std::vector<at::Tensor> Gradients(std::vector<at::Tensor> outputs, std::vector<std::optional<at::Tensor>> gradients,
+                                  std::vector<at::Tensor> others) {
+  std::vector<GradientForm> forms;
+  std::vector<at::Tensor> given;
+  for (const at::Tensor& output : outputs) forms.emplace_back(output);
+  for (const std::optional<at::Tensor>& gradient : gradients) given.push_back(gradient.value_or(at::Tensor()));
+  return InForm(forms, std::move(given), others);
+}
+
 at::Tensor ToEager(const at::Tensor& tensor) { return lazy::SyncForHost(tensor, "to_eager"); }
 
 TORCH_LIBRARY_FRAGMENT(torch_lazy, m) {
   m.def("from_eager(Tensor tensor) -> Tensor", &FromEager);
   m.def("to_eager(Tensor tensor) -> Tensor", &ToEager);
   m.def("replay_ready(int replay) -> bool", &Ready);
-  m.def("replay_new() -> int", &New);
+  m.def("replay_new() -> int", [] { return New(0); });
+  m.def("replay_new_pass(int which) -> int", &New);  // 1: forward, 2: backward
+  m.def("replay_apply(int forward, int backward, Tensor[] inputs, float[] numbers) -> (bool, Tensor[])", &Apply);
+  m.def("replay_gradients(Tensor[] outputs, Tensor?[] gradients, Tensor[] others) -> Tensor[]", &Gradients);
+  m.def("replay_case(int replay) -> int", [](int64_t replay) { return Of(replay)->last_case(); });
+  m.def("replay_pair(int forward, int number, bool[] differentiable) -> ()", [](int64_t forward, int64_t number, c10::List<bool> results) {
+    Of(forward)->Pair(number, {results.begin(), results.end()});
+  });
   m.def("replay_free(int replay) -> ()", &Free);
   m.def("replay_begin(int replay, Tensor[] inputs) -> ()", &Begin);
   m.def("replay_end(int replay, Tensor[] inputs, float[] numbers, Tensor[] outputs, bool saves) -> Tensor[]", &End);

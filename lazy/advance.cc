@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/advance.h"
 
+#include <algorithm>
+
 #include "lazy/closing.h"
+#include "lazy/new_slots.h"
 #include "lazy/noting.h"
 
 namespace torch_lazy::lazy {
@@ -14,8 +17,13 @@ auto WeakOf(T* target) {
   return c10::weak_intrusive_ptr<T>::reclaim(target);
 }
 
-void Note(const CallOperand& operand, int32_t slot, Noting* noting) {
-  noting->storages.push_back({slot, operand.storage->serial(), WeakOf<c10::StorageImpl>(operand.storage), WeakOf(operand.tensor)});
+// If the storage is not a result of the noted calls.
+void Note(const CallOperand& operand, int32_t slot, const Trace& trace, Noting* noting) {
+  const Trace::Slot& at = trace.slots[slot];
+  if (at.first_call >= noting->first_call && !at.external) return;
+  if (!noting->seen.insert(slot).second) return;
+  noting->storages.push_back({slot, operand.storage->serial(), WeakOf<c10::StorageImpl>(operand.storage), WeakOf(operand.tensor),
+                              VersionOf(operand.tensor)});
 }
 
 }  // namespace
@@ -40,6 +48,14 @@ void ComeAfter(const LazyStorageImpl& storage, int32_t slot, const std::shared_p
   }
 }
 
+void AssignSlots(c10::ArrayRef<CallOperand> operands, const Trace& trace, c10::SmallVectorImpl<int32_t>* slots) {
+  NewSlots new_slots(trace.slots.size());
+  for (const CallOperand& operand : operands) {
+    const int32_t slot = SlotOf(*operand.storage, &trace);
+    slots->push_back(slot >= 0 ? slot : new_slots.Of(operand.storage));
+  }
+}
+
 void TouchOperands(c10::ArrayRef<CallOperand> operands, c10::ArrayRef<int32_t> slots, const std::shared_ptr<Trace>& trace) {
   for (size_t k = 0; k < operands.size(); ++k) {
     LazyStorageImpl* storage = operands[k].storage;
@@ -50,8 +66,8 @@ void TouchOperands(c10::ArrayRef<CallOperand> operands, c10::ArrayRef<int32_t> s
       trace->slots.back().stamp = storage->stamp();
       ComeAfter(*storage, slots[k], trace);
       storage->touches.push_back({trace, slots[k]});
-      if (trace->noting != nullptr) Note(operands[k], slots[k], trace->noting);
     }
+    if (trace->noting != nullptr) Note(operands[k], slots[k], *trace, trace->noting);
     if (operands[k].written && !trace->slots[slots[k]].written) {
       ComeAfter(*storage, slots[k], trace);
       trace->slots[slots[k]].written = true;
@@ -61,20 +77,48 @@ void TouchOperands(c10::ArrayRef<CallOperand> operands, c10::ArrayRef<int32_t> s
   }
 }
 
+void AddResult(LazyStorageImpl* storage, const std::shared_ptr<Trace>& trace) {
+  const int32_t slot = static_cast<int32_t>(trace->slots.size());
+  trace->slots.push_back({c10::Storage(), storage, storage->nbytes(), /*external=*/false, /*written=*/true,
+                          static_cast<uint32_t>(trace->path.size())});
+  if (storage->content || !storage->touches.empty()) {  // one that was there before
+    ComeAfter(*storage, slot, trace);
+    ArmPlaceholder(storage);
+  }
+  storage->touches.push_back({trace, slot});
+  storage->writer = trace.get();
+  trace->new_bytes += static_cast<int64_t>(storage->nbytes());
+}
+
 at::Tensor NewResult(const ResultShape& shape, const std::shared_ptr<Trace>& trace) {
   if (!shape.defined) return at::Tensor();
   c10::Storage storage = MakeStorage(shape.size_bytes);
-  LazyStorageImpl* lazy_storage = static_cast<LazyStorageImpl*>(storage.unsafeGetStorageImpl());
-  lazy_storage->touches.push_back({trace, static_cast<int32_t>(trace->slots.size())});
-  lazy_storage->writer = trace.get();
-  trace->slots.push_back({c10::Storage(), lazy_storage, shape.size_bytes, /*external=*/false, /*written=*/true,
-                          static_cast<uint32_t>(trace->path.size())});
-  trace->new_bytes += static_cast<int64_t>(shape.size_bytes);
+  AddResult(static_cast<LazyStorageImpl*>(storage.unsafeGetStorageImpl()), trace);
   const Geometry& g = shape.geometry;
   at::Tensor tensor = MakeTensor(std::move(storage), g.dtype, g.sizes, g.strides, g.offset);
   if (g.conj) tensor.unsafeGetTensorImpl()->_set_conj(true);
   if (g.neg) tensor.unsafeGetTensorImpl()->_set_neg(true);
   return tensor;
+}
+
+TrieNode* NodeLike(const TrieNode& like, c10::ArrayRef<int32_t> slots, Trace* trace, bool* grown) {
+  TrieNode* const before = trace->at->node;
+  TrieNode* node = before->Find(like.words(), slots);
+  *grown = node == nullptr;
+  if (!*grown) return node;
+  const bool diverged = trace->divergence.now == nullptr;
+  if (diverged) trace->divergence.known = before->Nearest(*like.op, like.words());
+  node = before->Grow(*like.op, like.words(), slots, like.shape, trace->numbers.size());
+  node->args = like.args;
+  node->number_args = like.number_args;
+  node->operands = like.operands;
+  node->first_result_slot = static_cast<int32_t>(trace->slots.size());
+  for (size_t i = 0; i < slots.size(); ++i) {
+    node->operands[i].slot = slots[i];
+    node->first_result_slot = std::max(node->first_result_slot, slots[i] + 1);
+  }
+  if (diverged) trace->divergence.now = node;
+  return node;
 }
 
 const char* StepTo(Expected* call, bool grown, Trace* trace) {

@@ -19,6 +19,9 @@ inline int32_t SlotOf(const LazyStorageImpl& storage, const Trace* trace) {
   return -1;
 }
 
+// Slots of the operands; a storage that the trace does not know gets the next number, which it keeps if the call is recorded.
+void AssignSlots(c10::ArrayRef<CallOperand> operands, const Trace& trace, c10::SmallVectorImpl<int32_t>* slots);
+
 // Gives the operands' storages to the trace, and marks the written ones.
 void TouchOperands(c10::ArrayRef<CallOperand> operands, c10::ArrayRef<int32_t> slots, const std::shared_ptr<Trace>& trace);
 
@@ -30,6 +33,12 @@ void ComeAfter(const LazyStorageImpl& storage, int32_t slot, const std::shared_p
 
 // A tensor that the trace will write.
 at::Tensor NewResult(const ResultShape& shape, const std::shared_ptr<Trace>& trace);
+
+// The storage takes the next slot, as a result that the trace will write.
+void AddResult(LazyStorageImpl* storage, const std::shared_ptr<Trace>& trace);
+
+// The node of a call like `like` on these slots, if it comes next in the trace: grown if it was not known there.
+TrieNode* NodeLike(const TrieNode& like, c10::ArrayRef<int32_t> slots, Trace* trace, bool* grown);
 
 // The call is recorded. Returns the reason to cut now, or null.
 const char* StepTo(Expected* call, bool grown, Trace* trace);

@@ -73,8 +73,8 @@ size_t StepDetector::Advance(const Trace& trace) {
 const char* MustCut(Trace* trace, bool grown) {
   Expected& at = *trace->at;
   // A trace on a known path need not look again: where it held several steps is written at the node.
-  if (grown) at.period = static_cast<uint32_t>(trace->steps.Advance(*trace));
-  if (at.closes_step || at.period != 0) {
+  if (const size_t period = grown ? trace->steps.Advance(*trace) : 0) at.node->trie.MarkStep(&at, static_cast<uint32_t>(period));
+  if (at.ends_trace()) {
     trace->period = at.closes_step ? 0 : at.period;
     trace->ends_step = !grown;
     return grown ? "step" : nullptr;
@@ -82,6 +82,10 @@ const char* MustCut(Trace* trace, bool grown) {
   if (trace->path.size() >= static_cast<size_t>(base::Number(base::Option::kMaxTraceOps))) return "length";
   if (trace->new_bytes >= MaxTraceBytes()) return "bytes";
   return nullptr;
+}
+
+bool HasRoomFor(const Trace& trace, size_t calls, int64_t bytes) {
+  return trace.path.size() + calls < static_cast<size_t>(base::Number(base::Option::kMaxTraceOps)) && trace.new_bytes + bytes < MaxTraceBytes();
 }
 
 }  // namespace torch_lazy::lazy

@@ -37,4 +37,7 @@ class StepDetector {
 // The reason to cut the trace after its newest call, or null; sets `ends_step`. `grown`: the call was new to the trie.
 const char* MustCut(Trace* trace, bool grown);
 
+// True if the trace is not cut for its length when so many more calls come, whose results have so many bytes.
+bool HasRoomFor(const Trace& trace, size_t calls, int64_t bytes);
+
 }  // namespace torch_lazy::lazy

@@ -5,6 +5,7 @@
 #include <c10/core/GeneratorImpl.h>
 
 #include "lazy/eager_device.h"
+#include "lazy/noting.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -13,6 +14,16 @@ at::Generator Generator() { return at::globalContext().defaultGenerator(EagerDev
 
 PhiloxDraw StateOf(const at::Generator& generator) {
   return {static_cast<int64_t>(generator.current_seed()), static_cast<int64_t>(generator.unsafeGetGeneratorImpl()->get_offset())};
+}
+
+// The CPU's generators do not count. What counts there is a number of our own, for tests.
+PhiloxDraw TakeOnHost(uint64_t numbers) {
+  static PhiloxDraw next;
+  const int64_t seed = static_cast<int64_t>(Generator().current_seed());
+  if (next.seed != seed) next = {seed, 0};
+  const PhiloxDraw draw = next;
+  next.offset += static_cast<int64_t>(numbers);
+  return draw;
 }
 
 // A new seed begins at offset 0.
@@ -33,10 +44,12 @@ std::mutex& DrawMutex() {
 
 PhiloxDraw TakeDraw(uint64_t per_thread) {
   constexpr uint64_t kRound = 4;  // as CUDAGeneratorState::increase() does
+  const uint64_t numbers = (per_thread + kRound - 1) / kRound * kRound;
   at::Generator generator = Generator();
   const std::lock_guard<std::mutex> lock(generator.mutex());
-  const PhiloxDraw draw = StateOf(generator);
-  generator.unsafeGetGeneratorImpl()->set_offset(static_cast<uint64_t>(draw.offset) + (per_thread + kRound - 1) / kRound * kRound);
+  const PhiloxDraw draw = IsOnHost() ? TakeOnHost(numbers) : StateOf(generator);
+  if (!IsOnHost()) generator.unsafeGetGeneratorImpl()->set_offset(static_cast<uint64_t>(draw.offset) + numbers);
+  NotePhilox(draw, per_thread);
   return draw;
 }
 

@@ -16,6 +16,14 @@ void BreakNoting(const std::string& why) {
   if (noting != nullptr && !noting->draws_now && noting->broken.empty()) noting->broken = why;
 }
 
+void NotePhilox(PhiloxDraw draw, uint64_t per_thread) {
+  Noting* noting = CurrentNoting();
+  if (noting == nullptr) return;
+  Draw& noted = noting->draws.emplace_back();
+  noted.philox = draw;
+  noted.per_thread = per_thread;
+}
+
 NoteDraw::NoteDraw(const Op& op, const torch::jit::Stack& stack) {
   Noting* noting = CurrentNoting();
   if (noting == nullptr || !op.random || op.args[0].kind != ArgKind::kTensor || !op.args[0].written) return;
@@ -26,7 +34,11 @@ NoteDraw::NoteDraw(const Op& op, const torch::jit::Stack& stack) {
     Locked lock(DeviceLock());
     if (storage->content || !storage->touches.empty()) return;
   }
-  Draw draw{storage->serial(), &op, GeometryOf(args[0].toTensor()), storage->nbytes(), {}};
+  Draw draw;
+  draw.op = &op;
+  draw.serial = storage->serial();
+  draw.geometry = GeometryOf(args[0].toTensor());
+  draw.size_bytes = storage->nbytes();
   for (size_t a = 1; a < op.args.size(); ++a) {
     if (op.args[a].kind <= ArgKind::kOptionalTensorList) return;
     draw.args.push_back(args[static_cast<ptrdiff_t>(a)]);

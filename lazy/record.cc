@@ -5,7 +5,6 @@
 #include "lazy/advance.h"
 #include "lazy/call.h"
 #include "lazy/eager_device.h"
-#include "lazy/new_slots.h"
 #include "lazy/op.h"
 #include "lazy/run_call.h"
 #include "lazy/settings.h"
@@ -21,15 +20,6 @@ std::shared_ptr<Trace> Conflict(const CallDescription& call, const Trace* own) {
     if (std::shared_ptr<Trace> conflict = ConflictOver(*operand.storage, operand.written, own)) return conflict;
   }
   return nullptr;
-}
-
-// Slots of the operands; a storage that the trace does not know gets the next number, which it keeps if the call is recorded.
-void AssignSlots(const CallDescription& call, const Trace& trace, c10::SmallVectorImpl<int32_t>* slots) {
-  NewSlots new_slots(trace.slots.size());
-  for (const CallOperand& operand : call.operands) {
-    const int32_t slot = SlotOf(*operand.storage, &trace);
-    slots->push_back(slot >= 0 ? slot : new_slots.Of(operand.storage));
-  }
 }
 
 // The argument as the trie keeps it, for every trace that takes this path: its structure.
@@ -111,7 +101,7 @@ Recorded TryRecord(const Op& op, CallDescription& call, const std::shared_ptr<co
   *conflict = trace->ends_step || other_settings ? trace : Conflict(call, trace.get());
   if (*conflict != nullptr) return Recorded::kConflict;
   c10::SmallVector<int32_t, 8> slots;
-  AssignSlots(call, *trace, &slots);
+  AssignSlots(call.operands, *trace, &slots);
   TrieNode* node = trace->at->node->Find(call.words, slots);
   const bool grown = node == nullptr;
   if (grown) {

@@ -64,41 +64,78 @@ Replay::~Replay() {
   std::erase(registry.all, this);
 }
 
-std::vector<int64_t> Replay::KeyOf(at::TensorList inputs) {
-  std::vector<int64_t> key = {CurrentSettings(), c10::GradMode::is_enabled(), c10::InferenceMode::is_enabled(),
-                              at::autocast::is_autocast_enabled(at::kPrivateUse1),
-                              static_cast<int64_t>(at::autocast::get_autocast_dtype(at::kPrivateUse1))};
+std::vector<int64_t> Replay::KeyOf(at::TensorList inputs) const {
+  std::vector<int64_t> key;
+  if (pass_ != Pass::kBackward) {
+    key = {CurrentSettings(), c10::GradMode::is_enabled(), c10::InferenceMode::is_enabled(),
+           at::autocast::is_autocast_enabled(at::kPrivateUse1),
+           static_cast<int64_t>(at::autocast::get_autocast_dtype(at::kPrivateUse1))};
+  }
+  c10::SmallVector<const LazyStorageImpl*, 64> storages;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const LazyStorageImpl* storage = DenseStorageOf(inputs[i]);
+    storages.push_back(storage);
     key.push_back(storage == nullptr ? -1 : static_cast<int64_t>(storage->nbytes()));
     if (storage == nullptr) continue;
     const Geometry geometry = GeometryOf(inputs[i]);
-    key.push_back(static_cast<int64_t>(geometry.dtype) | geometry.conj << 8 | geometry.neg << 9 | inputs[i].requires_grad() << 10 |
+    key.push_back(static_cast<int64_t>(geometry.dtype) | geometry.conj << 8 | geometry.neg << 9 | (pass_ != Pass::kBackward && inputs[i].requires_grad()) << 10 |
                   inputs[i].dim() << 16);
     key.insert(key.end(), geometry.sizes.begin(), geometry.sizes.end());
     key.insert(key.end(), geometry.strides.begin(), geometry.strides.end());
     key.push_back(geometry.offset);
-    size_t first = 0;
-    while (DenseStorageOf(inputs[first]) != storage) ++first;
-    key.push_back(static_cast<int64_t>(first));
+    key.push_back(std::ranges::find(storages, storage) - storages.begin());  // the first input on it
   }
   return key;
 }
 
+Replay::State& Replay::StateOf(const std::vector<int64_t>& key) {
+  const auto [found, is_new] = states_.try_emplace(key);
+  if (is_new) found->second.number = static_cast<int64_t>(states_.size());
+  return found->second;
+}
+
+int64_t Replay::last_case() const {
+  const auto found = states_.find(last_key_);
+  return found == states_.end() ? 0 : found->second.number;
+}
+
+void Replay::Pair(int64_t number, std::vector<bool> differentiable) {
+  for (auto& [key, state] : states_) {
+    if (state.number == number) state.differentiable = differentiable;
+  }
+}
+
+const std::vector<bool>& Replay::differentiable() const { return states_.at(last_key_).differentiable; }
+
+std::vector<bool> Replay::UsedInputs(size_t num_inputs) const {
+  std::vector<bool> used(num_inputs, false);
+  const auto found = states_.find(last_key_);
+  if (found == states_.end() || found->second.note == nullptr) return std::vector<bool>(num_inputs, true);
+  for (const ReplayNote::Storage& storage : found->second.note->storages) {
+    if (storage.kind == ReplayNote::Storage::Kind::kInput && storage.index < num_inputs) used[storage.index] = true;
+  }
+  return used;
+}
+
 void Replay::Begin(at::TensorList inputs) {
   TORCH_CHECK(CurrentNoting() == nullptr, "lazy: a function that is replayed calls another one that is");
-  CutThreadTrace("replay");
   last_key_ = KeyOf(inputs);
+  if (StateOf(last_key_).begins_anew) CutThreadTrace("replay");
   noting_ = std::make_unique<Noting>();
   noting_->first_serial = LazyStorageImpl::NextSerial();
   for (const at::Tensor& input : inputs) {
     const LazyStorageImpl* storage = DenseStorageOf(input);
     if (storage == nullptr) noting_->broken = "an argument is no dense tensor of the device";
     noting_->inputs.push_back(storage == nullptr ? 0 : storage->serial());
+    noting_->versions.push_back(storage == nullptr ? 0 : VersionOf(input.unsafeGetTensorImpl()));
   }
   CurrentNoting() = noting_.get();
+  if (const std::shared_ptr<Trace> trace = NewestTrace(); trace != nullptr && trace->ends_step) CutAndGoOn(trace, "step");
   Locked lock(DeviceLock());
   noting_->trace = ThreadTrace();
+  noting_->first_call = noting_->trace->num_calls();
+  noting_->first_number = noting_->trace->numbers.size();
+  noting_->bytes_before = noting_->trace->new_bytes;
   noting_->trace->noting = noting_.get();
 }
 
@@ -114,8 +151,9 @@ std::vector<at::Tensor> Replay::End(at::TensorList inputs, at::ArrayRef<double> 
   TORCH_CHECK(noting_ != nullptr, "lazy: the end of a function that has not begun");
   std::vector<at::Tensor> left;
   std::optional<ReplayNote> note = TakeNote(noting_.get(), inputs, numbers, outputs, saves, &left);
-  State& state = states_[last_key_];
+  State& state = StateOf(last_key_);
   const std::string broken = noting_->broken;
+  state.begins_anew = state.begins_anew || noting_->is_cut;
   Abandon();
   if (!state.refusal.empty()) return left;
   if (note && state.note && state.note->SameCalls(*note)) {
@@ -123,16 +161,28 @@ std::vector<at::Tensor> Replay::End(at::TensorList inputs, at::ArrayRef<double> 
   } else {
     state.ready = false;
     state.argument_of.clear();
+    state.changes.clear();
     if (++state.num_tries >= kMaxTries) state.refusal = !broken.empty() ? broken : "it does not make the same calls twice";
   }
-  state.note = std::move(note);
+  state.differentiable.clear();  // until the backward pass has been noted as well
+  state.note = note ? std::make_shared<ReplayNote>(*std::move(note)) : nullptr;
   return left;
 }
 
 // The numbers that differ between two calls must be arguments, and stay them.
 void Replay::Match(const ReplayNote& before, const ReplayNote& now, State* state) {
   state->argument_of.resize(now.numbers.size(), -1);
+  state->changes.resize(now.arguments.size(), false);
+  for (size_t a = 0; a < std::min(before.arguments.size(), now.arguments.size()); ++a) {
+    if (before.arguments[a] != now.arguments[a]) state->changes[a] = true;
+  }
+  const auto is_drawn = [&](size_t n) {
+    return std::ranges::any_of(now.draws, [&](const Draw& draw) {
+      return std::ranges::any_of(draw.numbers, [&](size_t seed) { return n == seed || n == seed + 1; });
+    });
+  };
   for (size_t n = 0; n < now.numbers.size(); ++n) {
+    if (is_drawn(n)) continue;  // anew by each replay
     const std::optional<double> was = ValueOf(before.numbers[n]), is = ValueOf(now.numbers[n]);
     if (!was || !is) {
       state->refusal = "a number comes as a tensor of the host, or in a list";
@@ -147,19 +197,19 @@ void Replay::Match(const ReplayNote& before, const ReplayNote& now, State* state
     }
     if (argument >= 0) continue;
     size_t call = 0;
-    while (call + 1 < now.path.size() && now.path[call + 1]->expected->first_number <= n) ++call;
-    state->refusal = absl::StrCat("a number of call ", call + 1, ", ", now.path[call]->op->name, ", was ", *was, " and then ", *is,
+    while (call + 1 < now.calls.size() && now.calls[call + 1]->expected->first_number - now.calls[0]->expected->first_number <= n) ++call;
+    state->refusal = absl::StrCat("a number of call ", call + 1, ", ", now.calls[call]->op->name, ", was ", *was, " and then ", *is,
                                   ", and is no argument");
     return;
   }
   state->ready = true;
 }
 
-bool Replay::MayRun(const State& state, at::ArrayRef<double> arguments) {
+bool Replay::MayRun(const State& state, at::ArrayRef<double> arguments) const {
+  if (pass_ == Pass::kForward && state.differentiable.empty()) return false;
   if (!state.ready || !state.refusal.empty() || arguments.size() != state.note->arguments.size()) return false;
   for (size_t a = 0; a < arguments.size(); ++a) {
-    const bool varies = std::find(state.argument_of.begin(), state.argument_of.end(), static_cast<int32_t>(a)) != state.argument_of.end();
-    if (!varies && arguments[a] != state.note->arguments[a]) return false;  // nobody knows yet what it changes
+    if (!state.changes[a] && arguments[a] != state.note->arguments[a]) return false;  // nobody knows yet what it changes
   }
   return true;
 }
@@ -169,11 +219,12 @@ std::optional<std::vector<at::Tensor>> Replay::Run(at::TensorList inputs, at::Ar
   const auto found = states_.find(last_key_);
   if (found == states_.end() || !MayRun(found->second, arguments) || CurrentNoting() != nullptr) return std::nullopt;
   const State& state = found->second;
-  std::vector<c10::IValue> numbers = state.note->numbers;
+  const std::shared_ptr<ReplayNote> note = state.note;
+  std::vector<c10::IValue> numbers = note->numbers;
   for (size_t n = 0; n < numbers.size(); ++n) {
     if (state.argument_of[n] >= 0) numbers[n] = NumberLike(numbers[n], arguments[static_cast<size_t>(state.argument_of[n])]);
   }
-  return RunNote(*state.note, inputs, std::move(numbers));
+  return RunNote(note.get(), inputs, std::move(numbers));
 }
 
 bool Replay::ready() const {

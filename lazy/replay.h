@@ -2,8 +2,8 @@
 // Replay of a function's calls without recording them again.
 //
 // The first calls of the function are recorded like any other, and noted. Once two in a row have left the same calls, with the
-// same numbers or with numbers that are the function's arguments, `Run` puts the thread's trace where they would have left it: the
-// same path of the trie, the same slots, other storages in them. All that follows, cuts and entries, is as if they had been recorded.
+// same numbers or with numbers that are the function's arguments, `Run` records them once more, on other storages. Behind calls that
+// they have followed before, all of them are put there at once (ReplayNote::Place): the same path of the trie, slots in a row.
 //
 // The function's own code does not run then. Not replayed is, for the reason that `refusal` tells, what a replay would not repeat:
 // a value that is waited for, memory filled by the host, a number that changes and is no argument, a shape that depends on data.
@@ -39,6 +39,17 @@ class Replay {
   // What the function would return, then what it would leave behind; nullopt: it must be called.
   std::optional<std::vector<at::Tensor>> Run(at::TensorList inputs, at::ArrayRef<double> numbers);
 
+  // A forward pass may be replayed if the backward pass after it may. A backward pass does the same whatever modes are on, and
+  // whatever of its inputs requires gradients.
+  enum class Pass { kAny, kForward, kBackward };
+  explicit Replay(Pass pass) : Replay() { pass_ = pass; }
+  int64_t last_case() const;  // a number of the last inputs and all like them
+  // The backward pass may be replayed after the forward pass of that case, of whose results these have gradients.
+  void Pair(int64_t number, std::vector<bool> differentiable);
+  const std::vector<bool>& differentiable() const;  // in the last case, which was replayed
+  // Per input, whether the calls that were noted last use it.
+  std::vector<bool> UsedInputs(size_t num_inputs) const;
+
   // It would be replayed if it were called as it was the last time.
   bool ready() const;
   // Why the function is not replayed for inputs like the last; empty if it is, or may be after another call.
@@ -46,20 +57,26 @@ class Replay {
 
  private:
   struct State {
-    std::optional<ReplayNote> note;         // of the last call
+    std::shared_ptr<ReplayNote> note;       // of the last call
     std::vector<int32_t> argument_of;       // per number of the trace: the function's argument that it is, -1 if it never changed
+    std::vector<bool> changes;              // per argument: it did
     bool ready = false;
     int num_tries = 0;
+    bool begins_anew = false;               // its trace was cut within it: it is noted in one of its own
+    int64_t number = 0;
+    std::vector<bool> differentiable;       // of a forward pass: empty if its backward pass may not be replayed
     std::string refusal;
   };
 
-  static std::vector<int64_t> KeyOf(at::TensorList inputs);
+  std::vector<int64_t> KeyOf(at::TensorList inputs) const;
+  State& StateOf(const std::vector<int64_t>& key);
   static void Match(const ReplayNote& before, const ReplayNote& now, State* state);
-  static bool MayRun(const State& state, at::ArrayRef<double> arguments);
+  bool MayRun(const State& state, at::ArrayRef<double> arguments) const;
 
   std::unique_ptr<Noting> noting_;
   absl::flat_hash_map<std::vector<int64_t>, State> states_;
   std::vector<int64_t> last_key_;
+  Pass pass_ = Pass::kAny;
 };
 
 // The refusals of all that there are, for explain().

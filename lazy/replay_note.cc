@@ -12,7 +12,7 @@
 namespace torch_lazy::lazy {
 namespace {
 
-using Source = ReplayNote::Source;
+using Storage = ReplayNote::Storage;
 using Output = ReplayNote::Output;
 
 // Reads the thread's trace. The device lock is held.
@@ -21,44 +21,68 @@ class Taker {
   Taker(Noting* noting, at::TensorList inputs, at::TensorList outputs, ReplayNote* note)
       : noting_(*noting), trace_(*ThreadTrace()), inputs_(inputs), outputs_(outputs), note_(*note) {}
 
-  // False if the trace does not hold all calls, or nothing else.
+  // False if the trace does not hold all calls.
   bool IsWhole() {
-    if (&trace_ == noting_.trace.get() && trace_.num_calls() != 0) return true;
-    const CutSite* cut = noting_.trace->cut;
-    Break(noting_.trace->num_calls() == 0 ? "it makes no call that is recorded"
-          : cut != nullptr                ? absl::StrCat("it is cut inside: ", cut->reason, " ", cut->line.text)
-                                          : "it is cut inside");
+    const Trace& began = *noting_.trace;
+    if (&trace_ == &began && trace_.num_calls() > noting_.first_call) return true;
+    const CutSite* cut = began.cut;
+    const bool has_calls = began.num_calls() > noting_.first_call;
+    noting_.is_cut = has_calls && cut != nullptr && cut->reason != kUnknownShape;
+    Break(!has_calls       ? "it makes no call that is recorded"
+          : cut != nullptr ? absl::StrCat("it is cut inside: ", cut->reason, " ", cut->line.text)
+                           : "it is cut inside");
     return false;
   }
 
   void TakeCalls() {
     note_.trie = trace_.trie;
-    note_.path = trace_.path;
-    note_.numbers = trace_.numbers;
-    note_.new_bytes = trace_.new_bytes;
-    note_.draws = std::move(noting_.draws);
-    for (Trace::Slot slot : trace_.slots) {
-      slot.content = c10::Storage();
-      slot.owner = nullptr;
-      note_.slots.push_back(std::move(slot));
+    note_.calls.assign(trace_.path.begin() + static_cast<ptrdiff_t>(noting_.first_call), trace_.path.end());
+    note_.numbers.assign(trace_.numbers.begin() + static_cast<ptrdiff_t>(noting_.first_number), trace_.numbers.end());
+    note_.new_bytes = trace_.new_bytes - noting_.bytes_before;
+    number_of_.assign(trace_.slots.size(), -1);
+    for (size_t k = 0; k < note_.calls.size(); ++k) {
+      const TrieNode& call = *note_.calls[k];
+      for (const NodeOperand& operand : call.operands) Use(operand.slot, k, /*is_result=*/false, operand.written);
+      int32_t slot = call.first_result_slot;
+      for (const ResultShape& result : call.shape->results) {
+        if (result.defined && result.arg < 0) Use(slot++, k, /*is_result=*/true, /*written=*/true);
+      }
     }
   }
 
-  void TakeSources() {
-    note_.sources.resize(trace_.slots.size());
+  // After TakeCalls.
+  void TakeDraws() {
+    note_.draws = std::move(noting_.draws);
+    for (Draw& draw : note_.draws) {
+      if (draw.op != nullptr) continue;
+      for (const TrieNode* call : note_.calls) {
+        const int32_t place = call->op->seed_arg < 0 ? -1 : call->PlaceOfNumber(static_cast<size_t>(call->op->seed_arg));
+        if (place < 0) continue;
+        const size_t number = static_cast<size_t>(place) - noting_.first_number;
+        const c10::IValue& seed = note_.numbers[number];
+        const c10::IValue& offset = note_.numbers[number + 1];
+        if (seed.isInt() && offset.isInt() && seed.toInt() == draw.philox.seed && offset.toInt() == draw.philox.offset) draw.numbers.push_back(number);
+      }
+    }
+  }
+
+  // After TakeDraws.
+  void TakeOrigins() {
     for (NotedStorage& touched : noting_.storages) {
-      Source& source = note_.sources[static_cast<size_t>(touched.slot)];
+      Storage& storage = note_.storages[static_cast<size_t>(number_of_[static_cast<size_t>(touched.slot)])];
+      storage.version = touched.version;
       const auto input = std::find(noting_.inputs.begin(), noting_.inputs.end(), touched.serial);
-      const auto draw = std::find_if(note_.draws.begin(), note_.draws.end(), [&](const Draw& d) { return d.serial == touched.serial; });
+      const auto draw =
+          std::find_if(note_.draws.begin(), note_.draws.end(), [&](const Draw& d) { return d.op != nullptr && d.serial == touched.serial; });
       if (input != noting_.inputs.end()) {
-        source.kind = Source::Kind::kInput;
-        source.index = static_cast<size_t>(input - noting_.inputs.begin());
+        storage.kind = Storage::Kind::kInput;
+        storage.index = static_cast<size_t>(input - noting_.inputs.begin());
       } else if (draw != note_.draws.end()) {
-        source.kind = Source::Kind::kDrawn;
-        source.index = static_cast<size_t>(draw - note_.draws.begin());
+        storage.kind = Storage::Kind::kDrawn;
+        storage.index = static_cast<size_t>(draw - note_.draws.begin());
       } else if (touched.serial < noting_.first_serial) {
-        source.kind = Source::Kind::kCaptured;
-        source.index = note_.captured.size();
+        storage.kind = Storage::Kind::kCaptured;
+        storage.index = note_.captured.size();
         note_.captured.push_back({std::move(touched.storage), std::move(touched.tensor)});
       } else if (trace_.slots[static_cast<size_t>(touched.slot)].older) {
         Break("it fills memory from the host");
@@ -69,15 +93,15 @@ class Taker {
   // What was made and is still alive is returned, or left behind: the latter's storages.
   std::vector<c10::Storage> TakeNew() {
     std::vector<c10::Storage> left;
-    for (size_t s = 0; s < note_.sources.size(); ++s) {
-      LazyStorageImpl* owner = trace_.slots[s].owner;
-      Source& source = note_.sources[s];
-      if (owner == nullptr || source.kind == Source::Kind::kInput || source.kind == Source::Kind::kCaptured) continue;
+    for (size_t s = 0; s < slots_.size(); ++s) {
+      LazyStorageImpl* owner = trace_.slots[static_cast<size_t>(slots_[s])].owner;
+      Storage& storage = note_.storages[s];
+      if (owner == nullptr || storage.kind == Storage::Kind::kInput || storage.kind == Storage::Kind::kCaptured) continue;
       const auto output = std::find_if(outputs_.begin(), outputs_.end(), [&](const at::Tensor& t) { return DenseStorageOf(t) == owner; });
       if (output != outputs_.end()) {
-        source.output = static_cast<int32_t>(output - outputs_.begin());
+        storage.output = static_cast<int32_t>(output - outputs_.begin());
       } else {
-        source.left = static_cast<int32_t>(left.size());
+        storage.left = static_cast<int32_t>(left.size());
         left.emplace_back(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(owner));
       }
     }
@@ -101,14 +125,30 @@ class Taker {
         output.input = static_cast<int32_t>(i);
         output.is_input = true;
       }
-      for (size_t s = 0; s < trace_.slots.size(); ++s) {
-        if (trace_.slots[s].owner == storage && note_.sources[s].output >= 0) output.slot = static_cast<int32_t>(s);
+      for (size_t s = 0; s < slots_.size(); ++s) {
+        if (trace_.slots[static_cast<size_t>(slots_[s])].owner == storage && note_.storages[s].output >= 0) output.storage = static_cast<int32_t>(s);
       }
-      if (output.slot < 0 && output.input < 0) Break("it returns a tensor that it was not given and has not made");
+      if (output.storage < 0 && output.input < 0) Break("it returns a tensor that it was not given and has not made");
     }
   }
 
  private:
+  void Use(int32_t slot, size_t call, bool is_result, bool written) {
+    int32_t& number = number_of_[static_cast<size_t>(slot)];
+    if (number < 0) {
+      number = static_cast<int32_t>(slots_.size());
+      slots_.push_back(slot);
+      const Trace::Slot& at = trace_.slots[static_cast<size_t>(slot)];
+      Storage& storage = note_.storages.emplace_back();
+      storage.is_result = is_result;
+      storage.size_bytes = at.size_bytes;
+      storage.first_call = static_cast<uint32_t>(call);
+      if (at.owner == nullptr) storage.calls_at_death = at.calls_at_death - static_cast<uint32_t>(noting_.first_call);
+    }
+    note_.storages[static_cast<size_t>(number)].written |= written;
+    note_.uses.push_back(number);
+  }
+
   void Break(const std::string& why) {
     if (noting_.broken.empty()) noting_.broken = why;
   }
@@ -117,16 +157,19 @@ class Taker {
   const Trace& trace_;
   at::TensorList inputs_, outputs_;
   ReplayNote& note_;
+  std::vector<int32_t> slots_;      // of the note's storages
+  std::vector<int32_t> number_of_;  // per slot: the storage's, -1 if the calls do not use it
 };
 
 }  // namespace
 
 bool ReplayNote::SameCalls(const ReplayNote& other) const {
-  if (path != other.path || sources != other.sources || outputs != other.outputs || saves != other.saves) return false;
-  return std::equal(captured.begin(), captured.end(), other.captured.begin(), other.captured.end(),
-                    [](const Captured& a, const Captured& b) { return a.storage == b.storage; }) &&
-         std::equal(draws.begin(), draws.end(), other.draws.begin(), other.draws.end(),
-                    [](const Draw& a, const Draw& b) { return a.op == b.op && a.geometry == b.geometry; });
+  const auto same_call = [](const TrieNode* a, const TrieNode* b) { return a == b || (a->op == b->op && a->words() == b->words()); };
+  const auto alike = [](const auto& a, const auto& b) { return a.IsLike(b); };
+  const auto same_storage = [](const Captured& a, const Captured& b) { return a.storage == b.storage; };
+  return uses == other.uses && outputs == other.outputs && saves == other.saves && std::ranges::equal(calls, other.calls, same_call) &&
+         std::ranges::equal(storages, other.storages, alike) && std::ranges::equal(captured, other.captured, same_storage) &&
+         std::ranges::equal(draws, other.draws, alike);
 }
 
 std::optional<ReplayNote> TakeNote(Noting* noting, at::TensorList inputs, at::ArrayRef<double> arguments, at::TensorList outputs,
@@ -140,7 +183,8 @@ std::optional<ReplayNote> TakeNote(Noting* noting, at::TensorList inputs, at::Ar
     Taker taker(noting, inputs, outputs, &note);
     if (taker.IsWhole() && noting->broken.empty()) {
       taker.TakeCalls();
-      taker.TakeSources();
+      taker.TakeDraws();
+      taker.TakeOrigins();
       left_storages = taker.TakeNew();
       taker.TakeOutputs();
     }
@@ -150,6 +194,14 @@ std::optional<ReplayNote> TakeNote(Noting* noting, at::TensorList inputs, at::Ar
     if (saves) left->push_back(BytesOf(storage));
   }
   if (!noting->broken.empty()) return std::nullopt;
+  for (Storage& storage : note.storages) {
+    if (storage.kind == Storage::Kind::kInput) {
+      storage.num_writes = VersionOf(inputs[storage.index].unsafeGetTensorImpl()) - noting->versions[storage.index];
+    } else if (storage.kind == Storage::Kind::kCaptured) {
+      const auto tensor = note.captured[storage.index].tensor.lock();
+      if (tensor != nullptr) storage.num_writes = VersionOf(tensor.get()) - storage.version;
+    }
+  }
   return note;
 }
 

@@ -16,38 +16,60 @@ namespace torch_lazy::lazy {
 class LazyStorageImpl;
 
 struct ReplayNote {
-  // Where a slot's storage comes from when the calls are replayed.
-  struct Source {
+  // A storage that the calls use, numbered by first use.
+  struct Storage {
+    // Where it comes from when the calls are replayed.
     enum class Kind { kInput, kCaptured, kDrawn, kNew } kind = Kind::kNew;
     size_t index = 0;        // of the input, the captured storage or the draw
     int32_t output = -1;     // of new and drawn: returned as this output (of several on one storage, the first), or ...
     int32_t left = -1;       // ... left behind as this storage
-    friend bool operator==(const Source&, const Source&) = default;
+    bool is_result = false;  // of one of the calls
+    bool written = false;
+    size_t size_bytes = 0;
+    uint32_t version = 0;     // of a captured tensor, before the calls
+    uint32_t num_writes = 0;  // of these, as autograd has counted them
+    uint32_t first_call = 0;
+    uint32_t calls_at_death = UINT32_MAX;  // for which calls it lives
+
+    // From the same place, for the same use.
+    bool IsLike(const Storage& other) const {
+      return kind == other.kind && index == other.index && output == other.output && left == other.left && is_result == other.is_result;
+    }
   };
   struct Captured {
     c10::weak_intrusive_ptr<c10::StorageImpl> storage;
     c10::weak_intrusive_ptr<c10::TensorImpl> tensor;  // the one that was used: it must still have the storage
   };
   struct Output {
-    int32_t slot = -1;
+    int32_t storage = -1;
     int32_t input = -1;      // it is this input, or lies on its storage
     bool is_input = false;
     Geometry geometry;
     friend bool operator==(const Output&, const Output&) = default;
   };
+  // The calls as they lie in the trie behind some other call, where they were once put.
+  struct Place {
+    const TrieNode* after = nullptr;
+    std::vector<TrieNode*> path;
+    std::vector<int32_t> slots;  // of the storages
+    size_t first_slot = 0;       // what the trace had of these before
+    size_t num_slots = 0;        // that are new
+    uint64_t num_marks = 0;      // the trie's, when no trace was to be cut within these calls
+  };
 
-  std::shared_ptr<Trie> trie;        // of the path
-  std::vector<TrieNode*> path;
-  std::vector<Trace::Slot> slots;    // without contents and owners
-  std::vector<Source> sources;       // per slot
+  std::shared_ptr<Trie> trie;        // of the calls
+  std::vector<TrieNode*> calls;      // like these, on other slots
+  std::vector<int32_t> uses;         // per call: the storages of its operands, then of its results
+  std::vector<Storage> storages;
   std::vector<Captured> captured;
   std::vector<Draw> draws;
   std::vector<Output> outputs;
   std::vector<c10::weak_intrusive_ptr<c10::StorageImpl>> left;
   bool saves = false;
-  std::vector<c10::IValue> numbers;  // of the trace
+  std::vector<c10::IValue> numbers;  // of the calls
   std::vector<double> arguments;     // the numbers that the function was given
   int64_t new_bytes = 0;
+  std::vector<Place> places;         // in the trie; guarded by the device lock
 
   // The same calls on the same captured storages, whatever the numbers.
   bool SameCalls(const ReplayNote& other) const;

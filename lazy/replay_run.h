@@ -9,9 +9,9 @@
 
 namespace torch_lazy::lazy {
 
-// Puts the thread's trace where the noted call would have left it, with these tensors for its inputs and `numbers` for its numbers.
+// Records what the noted call would have recorded, with these tensors for its inputs and `numbers` for its numbers.
 // Returns what the call would return, then what it would leave behind. nullopt, and nothing has happened: a captured storage is gone
-// or resized, its tensor has another one, or known traces have been forgotten.
-std::optional<std::vector<at::Tensor>> RunNote(const ReplayNote& note, at::TensorList inputs, std::vector<c10::IValue> numbers);
+// or resized, or its tensor has another one.
+std::optional<std::vector<at::Tensor>> RunNote(ReplayNote* note, at::TensorList inputs, std::vector<c10::IValue> numbers);
 
 }  // namespace torch_lazy::lazy

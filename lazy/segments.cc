@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "lazy/advance.h"
 #include "lazy/entry.h"
 
 namespace torch_lazy::lazy {
@@ -55,22 +56,13 @@ class Segment {
   }
 
   void Replay(const TrieNode& call) {
-    std::vector<int32_t> slots;
+    c10::SmallVector<int32_t, 8> slots;
     for (const NodeOperand& operand : call.operands) {
       slots.push_back(SlotOf(operand.slot));
       if (operand.written) part_.slots[slots.back()].written = true;
     }
-    TrieNode* node = part_.at->node->Find(call.words(), slots);
-    if (node == nullptr) {
-      if (part_.divergence.now == nullptr) part_.divergence.known = part_.at->node->Nearest(*call.op, call.words());
-      node = part_.at->node->Grow(*call.op, call.words(), slots, call.shape, part_.numbers.size());
-      node->operands = call.operands;
-      node->args = call.args;
-      node->number_args = call.number_args;
-      for (size_t i = 0; i < slots.size(); ++i) node->operands[i].slot = slots[i];
-      node->first_result_slot = static_cast<int32_t>(part_.slots.size());
-      if (part_.divergence.now == nullptr) part_.divergence.now = node;
-    }
+    bool grown = false;
+    TrieNode* node = NodeLike(call, slots, &part_, &grown);
     int32_t result_slot = call.first_result_slot;
     for (const ResultShape& result : call.shape->results) {
       if (!result.defined || result.arg >= 0) continue;
@@ -143,7 +135,7 @@ void RunParts(Trace* trace, const std::vector<size_t>& cuts) {
       Locked lock(DeviceLock());
       segment = std::make_unique<Segment>(trace, cuts[i], cuts[i + 1]);
       live = segment->Live();
-      if (trace->period != 0 && cuts[i + 1] - cuts[i] == trace->period) segment->part().at->closes_step = true;
+      if (trace->period != 0 && cuts[i + 1] - cuts[i] == trace->period) segment->part().trie->MarkStep(segment->part().at);
       entry = EntryFor(segment->part().at->node, live);
     }
     // Inside its last call a step is cut once: when it is found to be one, which the step before it tells as well.

@@ -61,6 +61,7 @@ struct Expected {
   uint16_t num_slots = 0;
   bool closes_step = false;          // a repeated step was seen to end here
 
+  bool ends_trace() const { return closes_step || period != 0; }
   // The words, then the operands' slots, follow in memory.
   const int64_t* words() const { return reinterpret_cast<const int64_t*>(this + 1); }
   const int32_t* slots() const { return reinterpret_cast<const int32_t*>(words() + num_words); }
@@ -109,6 +110,17 @@ class Trie {
   TrieNode* root() { return &nodes_.front(); }
   size_t num_calls() const { return nodes_.size() - 1; }
 
+  // A trace is to be cut after this call: a step ends here, or two of so many calls.
+  void MarkStep(Expected* call, uint32_t period = 0) {
+    if (period == 0) {
+      call->closes_step = true;
+    } else {
+      call->period = period;
+    }
+    ++num_marks_;
+  }
+  uint64_t num_marks() const { return num_marks_; }  // that were made so far
+
  private:
   friend struct TrieNode;
   TrieNode* NewNode(c10::ArrayRef<int64_t> words, c10::ArrayRef<int32_t> slots);
@@ -118,6 +130,7 @@ class Trie {
   char* next_ = nullptr;                         // in the newest
   char* end_ = nullptr;
   std::deque<TrieNode> nodes_;
+  uint64_t num_marks_ = 0;
 };
 
 // The one that traces begin in: one for all threads, so that a loop known in one is known in every other. Another takes its

@@ -24,8 +24,7 @@ class Variant:
         return torch.compile(function, **({"backend": self.backend} if self.backend else {"mode": self.compile_mode}))
 
     def compile_update(self, update):
-        """An optimizer's step. Device lazy records it as one trace anyway, and its counters on the CPU cannot be replayed."""
-        return update if self.backend == "lazy" else self.compile(update)
+        return self.compile(update)
 
     def begin_step(self):
         if self.compile_mode == "reduce-overhead":

@@ -74,6 +74,7 @@ constexpr lazy::Row kRows[] = {
     {"aten::_foreach_div.Scalar", Each<kFloats, [](Tensor x, Number c) { return x / c; }>},
     {"aten::_foreach_div.ScalarList", Each<kFloats, [](Tensor x, Numbers c) { return x / c; }>},
     {"aten::_foreach_div.Tensor", Each<kFloats, [](Tensor x, Shared y) { return x / y; }>},
+    {"aten::_foreach_pow.ScalarAndTensor", Each<kFloats, [](Number x, Tensor y) { return Binary(Op::kPow, x, y); }>},
     {"aten::_foreach_maximum.List", Each<kNumbers, [](Tensor x, Tensor y) { return Max(x, y); }>},
     {"aten::_foreach_maximum.Scalar", Each<kNumbers, [](Tensor x, StoredNumber c) { return Where(x < c, c, x); }>},
     {"aten::_foreach_minimum.List", Each<kNumbers, [](Tensor x, Tensor y) { return Min(x, y); }>},

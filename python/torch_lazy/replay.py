@@ -12,8 +12,10 @@ _ops = torch.ops.torch_lazy
 class _Part:
     """A function of tensors that is noted, and replayed once it can be."""
 
-    def __init__(self):
-        self._number = _ops.replay_new()
+    ANY, FORWARD, BACKWARD = range(3)  # which pass it is, if one of a pair
+
+    def __init__(self, which=ANY):
+        self._number = _ops.replay_new_pass(which)
         self.refusals = 0  # for who counts them
         weakref.finalize(self, _ops.replay_free, self._number)
 
@@ -32,6 +34,18 @@ class _Part:
             raise
         return outputs, _ops.replay_end(self._number, tensors, numbers, outputs, saves)
 
+    def run_before(self, backward, tensors, numbers=()):
+        """The results of this forward pass, with their way back; None: it must be called."""
+        done, results = _ops.replay_apply(self._number, backward._number, tensors, numbers)
+        return results if done else None
+
+    def case(self):
+        return _ops.replay_case(self._number)
+
+    def pair(self, case, differentiable):
+        """The backward pass of a case may be replayed; of its results, these have gradients."""
+        _ops.replay_pair(self._number, case, differentiable)
+
     def ready(self):
         return _ops.replay_ready(self._number)
 
@@ -42,21 +56,24 @@ class _Part:
 class _Call:
     """All calls of a function whose arguments have one structure."""
 
-    def __init__(self, function, parameters):
+    def __init__(self, function, parameters=tuple):
         self._function = function
         self._parameters = parameters
-        self._forward, self._backward = _Part(), _Part()
+        self._alone, self._forward, self._backward = _Part(), _Part(_Part.FORWARD), _Part(_Part.BACKWARD)
         self._structure = None  # of the result
 
     def __call__(self, arguments, tensors, numbers):
-        needs_gradients = torch.is_grad_enabled() and any(t.requires_grad for t in (*tensors, *self._parameters()))
-        if needs_gradients:
-            outputs = _Differentiable.apply(self, arguments, numbers, len(tensors), *tensors, *self._parameters())
-            return tree_unflatten(list(outputs), self._structure)
-        outputs = self._forward.run(tensors, numbers)
-        if outputs is None:
-            outputs, _ = self._forward.note(lambda: self.outputs_of(arguments), tensors, numbers)
-        return tree_unflatten(outputs, self._structure)
+        return tree_unflatten(self.flat(arguments, tensors, numbers), self._structure)
+
+    def flat(self, arguments, tensors, numbers=(), has_gradients=True):
+        leaves = [*tensors, *self._parameters()]
+        if has_gradients and torch.is_grad_enabled() and any([leaf.requires_grad for leaf in leaves]):
+            results = self._forward.run_before(self._backward, leaves, numbers)
+            return _Noted.apply(self, arguments, numbers, len(tensors), *leaves) if results is None else results
+        results = self._alone.run(tensors, numbers)
+        if results is None:
+            results, _ = self._alone.note(lambda: self.outputs_of(arguments), tensors, numbers)
+        return results
 
     def outputs_of(self, arguments):
         args, kwargs = arguments
@@ -65,57 +82,48 @@ class _Call:
             raise TypeError("make_replayable: the function must return tensors, in whatever structure")
         return outputs
 
-    def refusals(self):
-        return [refusal for refusal in (self._forward.refusal(), self._backward.refusal()) if refusal]
+    def note_forward(self, arguments, inputs, numbers):
+        """(what it returns, what it leaves behind for the backward pass, the case)"""
+        outputs, saved = self._forward.note(lambda: self.outputs_of(arguments), inputs, numbers, saves=True)
+        return outputs, saved, self._forward.case()
+
+    def note_backward(self, case, outputs, leaves, grads, inputs, numbers):
+        of = [output for output in outputs if output.requires_grad]
+        grads = _ops.replay_gradients(of, grads, inputs)
+        results, _ = self._backward.note(lambda: _gradients(of, leaves, grads), [*inputs, *grads], numbers)
+        self._forward.pair(case, [output.requires_grad for output in outputs] if self._backward.ready() else [])
+        return results
 
 
-class _Differentiable(torch.autograd.Function):
-    """A call with gradients: its forward pass is one function, its backward pass another."""
+class _Noted(torch.autograd.Function):
+    """A call with gradients that is noted: its forward pass is one function, its backward pass another."""
 
     @staticmethod
     def forward(ctx, call, arguments, numbers, num_tensors, *leaves):
-        ctx.call, ctx.num_leaves = call, len(leaves)
-        inputs = [leaf.detach() for leaf in leaves]
-        results = None
-        with torch.enable_grad():  # as when it was noted
-            if call._backward.ready():  # else nobody could go back
-                results = call._forward.run(inputs, numbers)
-        if results is None:
-            twins = [leaf.detach().requires_grad_(leaf.requires_grad) for leaf in leaves[:num_tensors]]
-            with torch.enable_grad():
-                made = functools.partial(call.outputs_of, _replaced(arguments, leaves[:num_tensors], twins))
-                outputs, saved = call._forward.note(made, inputs, numbers, saves=True)
-            ctx.graph = outputs, [*twins, *leaves[num_tensors:]]
-            results = [*(output.detach() for output in outputs), *saved]
-            call.num_outputs = len(outputs)
-        else:
-            ctx.graph = None
-        ctx.save_for_backward(*inputs, *results[call.num_outputs :])
-        ctx.set_materialize_grads(True)
-        return tuple(results[: call.num_outputs])
+        twins = [leaf.detach().requires_grad_(leaf.requires_grad) for leaf in leaves[:num_tensors]]
+        with torch.enable_grad():
+            outputs, saved, ctx.case = call.note_forward(_replaced(arguments, leaves[:num_tensors], twins), list(leaves), numbers)
+        ctx.call, ctx.numbers = call, numbers
+        ctx.graph = outputs, [*twins, *leaves[num_tensors:]]
+        results = tuple(output.detach() for output in outputs)
+        ctx.inputs = [*(leaf.detach() for leaf in leaves), *saved, *(result.detach() for result in results)]
+        ctx.mark_non_differentiable(*(result for result, output in zip(results, outputs, strict=True) if not output.requires_grad))
+        ctx.set_materialize_grads(False)
+        return results
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, *grads):
-        call = ctx.call
+        outputs, leaves = ctx.graph
         needed = ctx.needs_input_grad[4:]
-        inputs = [*ctx.saved_tensors, *grads]
-        results = call._backward.run(inputs)
-        if results is None:
-            if ctx.graph is None:
-                raise RuntimeError("make_replayable: the backward pass cannot be replayed: " + "; ".join(call.refusals()))
-            outputs, leaves = ctx.graph
-            wanted = [leaf for leaf, is_needed in zip(leaves, needed, strict=True) if is_needed]
-            results, _ = call._backward.note(lambda: _gradients(outputs, wanted, grads), inputs)
-        results = iter(results)
+        wanted = [leaf for leaf, is_needed in zip(leaves, needed, strict=True) if is_needed]
+        grads = [grad for grad, output in zip(grads, outputs, strict=True) if output.requires_grad]
+        results = iter(ctx.call.note_backward(ctx.case, outputs, wanted, grads, ctx.inputs, ctx.numbers))
         return (None,) * 4 + tuple(next(results) if is_needed else None for is_needed in needed)
 
 
 def _gradients(outputs, leaves, grads):
-    of = [(output, grad) for output, grad in zip(outputs, grads, strict=True) if output.requires_grad]
-    return list(
-        torch.autograd.grad([o for o, _ in of], leaves, [g for _, g in of], retain_graph=True, materialize_grads=True)
-    )
+    return list(torch.autograd.grad(outputs, leaves, grads, retain_graph=True, materialize_grads=True))
 
 
 def _replaced(arguments, tensors, twins):

@@ -152,3 +152,34 @@ def test_a_step(dtype):
         assert torch.equal(actual.cpu(), e)
     if FOR_CUDA:
         assert recorded == 0 and launches <= 2
+
+
+@pytest.mark.parametrize("compile", ["off", "sync"])
+def test_replayed(compile):
+    """Each replay draws the generator's next numbers, as the code does, whatever else draws in between."""
+    torch_lazy.set_option("compile", compile)
+
+    def drop_twice(x):
+        for per_thread in (3, 8):
+            seed, offset = torch.ops.torch_lazy._take_draw(per_thread)
+            x = torch.ops.torch_lazy.dropout(x + 1, P, scale(x.dtype), threshold(x.dtype), seed, offset, THREADS, 4, [0, 1])[0]
+        return x
+
+    def steps(function):
+        for seed in 1, 5:  # another seed begins at offset 0
+            torch.manual_seed(seed)
+            torch.ops.torch_lazy._take_draw(0)
+        outputs = []
+        for k in range(6):
+            outputs.append(function(numbers(8, 32).to("lazy") * k).cpu())
+            if k > 3:
+                outputs.append(drop_twice(numbers(4, 64).to("lazy")).cpu())
+        return outputs, torch.ops.torch_lazy._take_draw(1)
+
+    expected_outputs, expected_draw = steps(drop_twice)
+    before = torch_lazy.metrics()["replays"]
+    outputs, draw = steps(torch_lazy.make_replayable(drop_twice))
+    assert torch_lazy.metrics()["replays"] - before == 4
+    assert draw == expected_draw == (5, (6 + 2) * 12)
+    assert all(torch.equal(a, b) for a, b in zip(outputs, expected_outputs, strict=True))
+    assert not torch.equal(outputs[2], outputs[3])

@@ -295,6 +295,8 @@ for name in "add sub mul div".split():
     case(f"_foreach_{name}.List", lambda t, f=f: f.List(t.lists[0], t.lists[1]))
     case(f"_foreach_{name}.Scalar", lambda t, f=f: f.Scalar(t.lists[0], 0.3))
     case(f"_foreach_{name}.ScalarList", lambda t, f=f: f.ScalarList(t.lists[0], [0.3, -2.0]))
+for base in 0.9, 1.0:
+    case("_foreach_pow.ScalarAndTensor", lambda t, base=base: aten._foreach_pow.ScalarAndTensor(base, t.lists[0]), exact=False)
 for name in "add mul div".split():
     case(f"_foreach_{name}.Tensor", lambda t, f=op(f"_foreach_{name}.Tensor"): f(t.lists[0], t.number))
 case("_foreach_add.List", lambda t: _written(t.lists[0], lambda x: torch._foreach_add_(x, t.lists[1], alpha=-0.3)))

@@ -241,6 +241,68 @@ def test_a_whole_training_step():
     assert runs <= 5
 
 
+def traces():
+    return torch_lazy.metrics()["traces_run"]
+
+
+def steps_between_calls(functions, device, reads=lambda k: True):
+    """What some steps compute that call two functions among calls of their own, one of them twice."""
+    first, second = functions
+    weight, held = numbers(3, 4, seed=99).to(device), []
+    for k in range(9):
+        x = numbers(3, 4, seed=k).to(device)
+        y = first(x * 2, weight)
+        z = second(y + 1)
+        w = first(z, y)
+        weight.mul_(0.5).add_(w)
+        held.append(weight + z)
+        if reads(k):
+            held[-1] = held[-1].cpu()
+    return [value.cpu() for value in held]
+
+
+def two_functions():
+    def first(x, y):
+        y.add_(x)
+        return (x * y).tanh().sum(0, keepdim=True).expand(3, 4).contiguous()
+
+    return Counted(first), Counted(lambda x: (x.relu() + x.sigmoid()).softmax(-1))
+
+
+def test_a_replay_joins_the_calls_around_it():
+    steps_between_calls(two_functions(), "lazy")  # learns shapes
+    functions = two_functions()
+    replayed = [make_replayable(function) for function in functions]
+    expected = steps_between_calls(two_functions(), "cpu")
+    for result, e in zip(steps_between_calls(replayed, "lazy"), expected, strict=True):
+        same(result, e)
+    assert [function.runs for function in functions] == [2, 2]
+    before = traces(), replays()
+    steps_between_calls(replayed, "lazy")
+    assert (traces() - before[0], replays() - before[1]) == (9, 27)
+    for result, e in zip(steps_between_calls(replayed, "lazy", reads=lambda k: k == 4), expected, strict=True):
+        same(result, e)  # several steps in one trace, cut where it is found to hold them
+
+
+@pytest.mark.parametrize("option", ["max_trace_ops", "max_known_ops"])
+def test_replays_that_are_cut_within_and_known_traces_that_are_forgotten(option):
+    functions = two_functions()
+    replayed = [make_replayable(function) for function in functions]
+    steps_between_calls(replayed, "lazy")
+    expected, runs = steps_between_calls(two_functions(), "cpu"), [function.runs for function in functions]
+    default = {"max_trace_ops": "16384", "max_known_ops": "524288"}[option]
+    try:
+        for limit in 3, 5, 7:
+            torch_lazy.set_option(option, str(limit))
+            before = traces()
+            for result, e in zip(steps_between_calls(replayed, "lazy"), expected, strict=True):
+                same(result, e)
+            assert traces() - before > 9 or option == "max_known_ops"
+    finally:
+        torch_lazy.set_option(option, default)
+    assert [function.runs for function in functions] == runs
+
+
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 def test_a_module_with_gradients(dropout):
     def train(device, wrap):

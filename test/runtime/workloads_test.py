@@ -57,3 +57,27 @@ def test_counts(name):
 
 def test_each_workload_is_in_the_table():
     assert set(json.loads(TABLE.read_text())) == set(NAMES)
+
+
+def _compiled_steps(name):
+    from workloads.variant import VARIANTS
+
+    counted = {}
+    for variant in "lazy", "lazy+compile":
+        torch.manual_seed(0)
+        step, losses = importlib.import_module(f"workloads.{name}").make(VARIANTS[variant]), []
+        for index in range(12):
+            before = torch_lazy.metrics()
+            losses.append(step(index).item())
+            after = torch_lazy.metrics()
+        counted[variant] = losses, [after[key] - before[key] for key in ("traces_run", "replays", "trace_misses")]
+    return counted
+
+
+@pytest.mark.parametrize("name", ["mlp", "resnet", "gru"])
+def test_a_compiled_step_is_one_run(name):
+    """Forward pass, backward pass and update, three replays, and what the program does in between."""
+    counted = in_child(_compiled_steps, name, compile="sync")
+    assert counted["lazy"][1] == [1, 0, 0]
+    assert counted["lazy+compile"][1] == [1, 3, 0]
+    torch.testing.assert_close(counted["lazy+compile"][0], counted["lazy"][0], rtol=2e-3, atol=1e-4)
