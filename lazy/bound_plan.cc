@@ -46,6 +46,13 @@ at::ScalarType ScalarTypeOf(ir::DType dtype) {
   return dtype == ir::DType::kF64 ? at::kDouble : at::kFloat;
 }
 
+// What a dim of one element has no use for, libraries check: rows lie one after the other, or columns do.
+void PlaceAlone(Geometry* matrix) {
+  const size_t column = matrix->sizes.size() - 1, row = column - 1;
+  if (matrix->sizes[column] == 1) matrix->strides[column] = 1;
+  if (matrix->sizes[row] == 1) matrix->strides[row] = matrix->strides[column] == 1 ? std::max<int64_t>(matrix->sizes[column], 1) : 1;
+}
+
 // The library calls that ATen makes for `mm`, `bmm` and `addmm`; a product of no terms is 0. CUDA's `addmm` hands cuBLASLt the bias
 // where it and the result are contiguous, as they are here, and has two or more rows, columns and terms; else it copies it into the
 // result first.
@@ -80,6 +87,7 @@ BoundPlan::Matmul BoundPlan::BindMatmul(const codegen::Step& step, absl::Span<co
     geometry.sizes.push_back(sizes[first]);
     geometry.sizes.push_back(sizes[second]);
     for (const codegen::Polynomial& stride : matrix.strides) geometry.strides.push_back(stride.Value(symbols));
+    PlaceAlone(&geometry);
     return geometry;
   };
   Matmul matmul{bind(step.x, rows, inner), bind(step.y, inner, columns), bind(step.result, rows, columns), {}};
