@@ -42,22 +42,25 @@ def is_initialized():
     return not _is_in_bad_fork()
 
 
+# Where there is a GPU, the hooks and functions of torch.accelerator are CUDA's: what concerns devices is said here.
+
+
 def device_count():
-    return torch._C._accelerator_hooks_device_count()
+    return 1
 
 
 def is_available():
-    return device_count() > 0
+    return True
 
 
 def current_device():
-    return torch._C._accelerator_hooks_get_current_device()
+    return 0
 
 
 def set_device(device):
     index = _utils._get_device_index(device, optional=True)
-    if index >= 0:
-        torch._C._accelerator_hooks_set_current_device(index)
+    if index >= device_count():
+        raise RuntimeError(f"lazy: device index {index} is out of range: there is 1 device")
 
 
 class device:
@@ -65,14 +68,12 @@ class device:
 
     def __init__(self, device):
         self.index = -1 if device is None else _utils._get_device_index(device, optional=True)
-        self.former_index = -1
 
     def __enter__(self):
-        self.former_index = torch._C._accelerator_hooks_maybe_exchange_device(self.index)
+        set_device(self.index)
         return self
 
     def __exit__(self, *unused):
-        torch._C._accelerator_hooks_maybe_exchange_device(self.former_index)
         return False
 
 
@@ -95,9 +96,6 @@ def get_device_properties(device=None):
 
 def get_device_name(device=None):
     return get_device_properties(device).name
-
-
-# Where there is a GPU, torch.accelerator's functions are CUDA's.
 
 
 def synchronize(device=None):

@@ -5,6 +5,7 @@ import os
 
 import pytest
 import torch
+import torch.utils.checkpoint
 import torch_lazy
 
 
@@ -26,6 +27,25 @@ def test_devices_are_counted_and_chosen():
         torch.lazy.get_device_properties(1000)
     with pytest.raises(ValueError, match="expected a lazy device"):
         torch.lazy.set_device("cpu")
+
+
+def test_devices_are_chosen_where_the_accelerator_is_another(monkeypatch):
+    """As on a machine with a GPU, where the accelerator's hooks are CUDA's."""
+
+    def refuse(*unused):
+        raise RuntimeError("another device's hooks")
+
+    for name in ("maybe_exchange_device", "set_current_device", "get_current_device", "device_count"):
+        monkeypatch.setattr(torch._C, "_accelerator_hooks_" + name, refuse)
+    torch.lazy.set_device(0)
+    with torch.lazy.device(0), torch.lazy.device(None):
+        assert torch.lazy.current_device() == 0 and torch.lazy.device_count() == 1
+    for index in 1, 8:
+        with pytest.raises(RuntimeError, match="out of range"), torch.lazy.device(index):
+            pass
+    x = torch.ones(3, device="lazy", requires_grad=True)
+    torch.utils.checkpoint.checkpoint(lambda x: x * x, x, use_reentrant=False).sum().backward()
+    assert x.grad.tolist() == [2, 2, 2]
 
 
 def test_the_same_seed_gives_the_same_numbers_as_eager():
