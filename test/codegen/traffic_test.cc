@@ -83,5 +83,24 @@ TEST(Traffic, AReluIsReadByWhoDoesNot) {
   EXPECT_EQ(Users(PlanOf(text, {200000, 64}), BufferSpec::Kind::kOutput, 0), 2);
 }
 
+// Two results of one operand are two kernels where they are large and computed long, and one elsewhere.
+TEST(Traffic, LargeChainsStayAlone) {
+  const auto kernels_of = [](const std::string& op, int64_t size) {
+    const std::string text = absl::StrReplaceAll(R"(graph @g(%x: f32[s0, s0]) {
+  %0 = OP %x : f32[s0, s0]
+  %1 = mul %0, %x : f32[s0, s0]
+  %2 = neg %x : f32[s0, s0]
+  %3 = OP %2 : f32[s0, s0]
+  %4 = add %3, %x : f32[s0, s0]
+  return %1, %4
+})", {{"OP", op}});
+    CheckTextFor({size}, text, {{0}, {1}, {33}}, kTolerance);
+    return Users(PlanOf(text, {size}), BufferSpec::Kind::kParam, 0);
+  };
+  EXPECT_EQ(kernels_of("tanh", 8192), 2);
+  EXPECT_EQ(kernels_of("tanh", 2048), 1);
+  EXPECT_EQ(kernels_of("abs", 8192), 1);
+}
+
 }  // namespace
 }  // namespace torch_lazy::codegen
