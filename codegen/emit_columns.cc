@@ -241,7 +241,7 @@ class ColumnEmitter {
   }
 
   void WriteStore(const Store& store, bool along_inner) {
-    const ir::DType dtype = text_.SlotType(body_.addresses[store.address].slot);
+    const ir::DType dtype = text_.TypeAt(store.address);
     text_.Line(absl::StrCat(PlaceText(store.address, along_inner), " = ",
                             StoreText(dtype, text_.name(store.expression)), ";"));
   }

@@ -117,7 +117,7 @@ class MapEmitter {
 
   void WriteStores(const std::string& index) {
     for (const Store& store : body_.stores) {
-      const ir::DType dtype = text_.SlotType(body_.addresses[store.address].slot);
+      const ir::DType dtype = text_.TypeAt(store.address);
       text_.Line(absl::StrCat(PlaceText(store.address, index), " = ",
                               StoreText(dtype, text_.name(store.expression)), ";"));
     }

@@ -170,7 +170,7 @@ class RowEmitter {
                                      text_.name(body_.expressions[store.expression].arguments[0]),
                                      ";"));
     }
-    const ir::DType dtype = text_.SlotType(body_.addresses[store.address].slot);
+    const ir::DType dtype = text_.TypeAt(store.address);
     const std::string place = store.streams
                                   ? absl::StrCat(scratch_.RowOf(store), "[", FlatIndex(), "]")
                                   : PlaceText(store.address, along_inner);

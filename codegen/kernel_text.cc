@@ -122,20 +122,18 @@ void KernelText::Define(int expression, const std::string& place) {
   DefineAs(expression, text);
 }
 
-void KernelText::FindComplements() {
+void KernelText::FindErfs() {
   for (size_t e = 0; e < precisions_.size(); ++e) {
     const int erf = precisions_[e] == Precision::kBF16 ? ErfOfComplement(graph_, body_, static_cast<int>(e)) : -1;
-    if (erf < 0) continue;
-    erfs_.insert(erf);
-    complements_[static_cast<int>(e)] = erf;
+    if (erf >= 0) erfs_.insert(erf);
   }
 }
 
 std::string KernelText::TextOf(int expression) const {
   const Expression& e = body_.expressions[expression];
   const ir::Node& node = graph_.node(e.node);
-  if (const auto found = complements_.find(expression); found != complements_.end())
-    return absl::StrCat("lazy_one_plus_erf_of_bf16(", name(found->second), ")");
+  if (const int erf = ErfOfComplement(graph_, body_, expression); erfs_.contains(erf))
+    return absl::StrCat("lazy_one_plus_erf_of_bf16(", name(erf), ")");
   std::vector<std::string> arguments;
   for (const int argument : e.arguments) arguments.push_back(name(argument));
   const bool is_fold_of_one = ir::Info(node.op).kind == ir::Kind::kReduce;

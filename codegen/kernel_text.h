@@ -34,7 +34,7 @@ class KernelText {
         depth_(target == Target::kCpu ? 1 : 0),
         names_(body.expressions.size()),
         precisions_(target == Target::kCuda ? PrecisionsOf(graph, body) : std::vector<Precision>(names_.size())) {
-    FindComplements();
+    FindErfs();
   }
 
   void Open(const std::string& line);   // a line, then deeper
@@ -80,11 +80,12 @@ class KernelText {
   const ir::Graph& graph() const { return graph_; }
   const Body& body() const { return body_; }
   ir::DType SlotType(int slot) const { return graph_.type(body_.slots[slot].value).dtype; }
+  ir::DType TypeAt(int address) const { return SlotType(body_.addresses[address].slot); }
 
  private:
   std::string NumberOf(ir::Extent extent);
   std::string TextOf(int expression) const;  // of an op, applied to its arguments
-  void FindComplements();
+  void FindErfs();
   std::string HeadText(const Arrays& arrays) const;
   std::string ScalarText(ir::Value scalar);
 
@@ -96,8 +97,7 @@ class KernelText {
   int next_name_ = 0;
   std::vector<std::string> names_;  // of expressions
   const std::vector<Precision> precisions_;
-  absl::flat_hash_map<int, int> complements_;  // of expressions: erf by 1 + erf, which is one function
-  absl::flat_hash_set<int> erfs_;              // these
+  absl::flat_hash_set<int> erfs_;  // expressions: erf, where 1 + erf is one function
   std::string declarations_;        // of products and sums
   absl::flat_hash_map<Polynomial, std::string> polynomials_;
   ir::Dims extents_;

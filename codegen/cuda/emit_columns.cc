@@ -158,7 +158,7 @@ class ColumnEmitter {
     for (const int number : stage.numbers) {
       const int address = body_.expressions[number].address;
       if (!IsVector(number)) continue;
-      text_.Line(absl::StrCat(MemoryType(text_.SlotType(body_.addresses[address].slot)), " m", address,
+      text_.Line(absl::StrCat(MemoryType(text_.TypeAt(address)), " m", address,
                               "[", v_, "];"));
       text_.Line(absl::StrCat("lazy_read(m", address, ", ", PointerText(address, along, &text_), ");"));
     }
@@ -182,7 +182,7 @@ class ColumnEmitter {
 
   void WriteStore(const Store& store, const std::string& condition,
                   absl::Span<const KernelText::Along> along) {
-    const ir::DType dtype = text_.SlotType(body_.addresses[store.address].slot);
+    const ir::DType dtype = text_.TypeAt(store.address);
     text_.Line(absl::StrCat("if (", condition, ") ", PlaceText(store.address, along, &text_), " = ",
                             StoreText(dtype, text_.name(store.expression)), ";"));
   }

@@ -51,7 +51,7 @@ class MapEmitter {
     constexpr double kMostRegisters = 100;
     double of_all = 0, of_row = 0;  // registers
     for (const int address : Reads()) {
-      const auto bytes = static_cast<double>(ir::SizeBytes(text_.SlotType(body_.addresses[address].slot)));
+      const auto bytes = static_cast<double>(ir::SizeBytes(text_.TypeAt(address)));
       (access_.IsOfAllRows(address) ? of_all : of_row) += access_.width() * bytes / 4;
     }
     if (loops_.outer.size() != 2 || of_all == 0) return 1;
@@ -183,7 +183,7 @@ class MapEmitter {
     text_.Line(absl::StrCat(TypeOf(address), " all", address, "[", rows_, "][V];"));
   }
   std::string TypeOf(int address) const {
-    return MemoryType(text_.SlotType(body_.addresses[address].slot));
+    return MemoryType(text_.TypeAt(address));
   }
 
   // Not where the row is one that data names.

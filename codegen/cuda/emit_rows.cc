@@ -189,7 +189,7 @@ class RowEmitter {
   }
 
   std::string StoredText(const Store& store) {
-    return StoreText(text_.SlotType(body_.addresses[store.address].slot),
+    return StoreText(text_.TypeAt(store.address),
                      text_.name(store.expression));
   }
 
@@ -299,7 +299,7 @@ class RowEmitter {
                             StoredElement(store, text_), ";"));
   }
 
-  std::string TypeOf(int address) const { return MemoryType(text_.SlotType(body_.addresses[address].slot)); }
+  std::string TypeOf(int address) const { return MemoryType(text_.TypeAt(address)); }
   void Declare(int address) { text_.Line(absl::StrCat(TypeOf(address), " m", address, "[V];")); }
 
   // Those of the first walk that are the row's own.

@@ -188,12 +188,12 @@ class ShareEmitter {
   }
 
   void Declare(int address) {
-    text_.Line(absl::StrCat(MemoryType(text_.SlotType(body_.addresses[address].slot)), " m",
+    text_.Line(absl::StrCat(MemoryType(text_.TypeAt(address)), " m",
                             address, "[V];"));
   }
 
   std::string StoredText(const Store& store) {
-    return StoreText(text_.SlotType(body_.addresses[store.address].slot),
+    return StoreText(text_.TypeAt(store.address),
                      text_.name(store.expression));
   }
 

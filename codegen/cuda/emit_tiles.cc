@@ -108,7 +108,7 @@ class TileEmitter {
 
  private:
   std::string TypeOf(size_t address) const {
-    return MemoryType(text_.SlotType(body_.addresses[address].slot));
+    return MemoryType(text_.TypeAt(address));
   }
 
   template <typename Function>
@@ -166,7 +166,7 @@ class TileEmitter {
       const std::string place = turn_.addresses[store.address]
                                     ? absl::StrCat("tile", store.address, "[y + k][x]")
                                     : PlaceText(store.address, Along(), &text_);
-      const ir::DType dtype = text_.SlotType(body_.addresses[store.address].slot);
+      const ir::DType dtype = text_.TypeAt(store.address);
       text_.Line(absl::StrCat(place, " = ", StoreText(dtype, text_.name(store.expression)), ";"));
     }
     text_.Close("}");

@@ -193,31 +193,21 @@ inline unsigned lazy_f16_pair(float low, float high) {
 #endif
 }
 )"},
-    {"lazy_write_bf16", R"(
-template <int V> inline void lazy_write_bf16(unsigned short* to, const float (&from)[V]) {
-  unsigned short rounded[V];
-#pragma unroll
-  for (int k = 0; k < V; k += 2) {
-    const unsigned pair = lazy_bf16_pair(from[k], k + 1 < V ? from[k + 1] : 0.0f);
-    rounded[k] = (unsigned short)pair;
-    if (k + 1 < V) rounded[k + 1] = (unsigned short)(pair >> 16);
-  }
-  lazy_write(to, rounded);
-}
-)"},
-    {"lazy_write_f16", R"(
-template <int V> inline void lazy_write_f16(unsigned short* to, const float (&from)[V]) {
-  unsigned short rounded[V];
-#pragma unroll
-  for (int k = 0; k < V; k += 2) {
-    const unsigned pair = lazy_f16_pair(from[k], k + 1 < V ? from[k + 1] : 0.0f);
-    rounded[k] = (unsigned short)pair;
-    if (k + 1 < V) rounded[k + 1] = (unsigned short)(pair >> 16);
-  }
-  lazy_write(to, rounded);
-}
-)"},
 };
+
+// V numbers that follow each other, of either type.
+constexpr char kWriteHalf[] = R"(
+template <int V> inline void lazy_write_HALF(unsigned short* to, const float (&from)[V]) {
+  unsigned short rounded[V];
+#pragma unroll
+  for (int k = 0; k < V; k += 2) {
+    const unsigned pair = lazy_HALF_pair(from[k], k + 1 < V ? from[k + 1] : 0.0f);
+    rounded[k] = (unsigned short)pair;
+    if (k + 1 < V) rounded[k + 1] = (unsigned short)(pair >> 16);
+  }
+  lazy_write(to, rounded);
+}
+)";
 
 // One instruction where the CPU's text takes several; that one still serves whoever compiles the
 // text for another machine.
@@ -286,6 +276,8 @@ class Functions {
       if (!function.for_cpu_alone) Add(function.name, WithNative(function));
     }
     for (const NamedFunction& function : kWrites) Add(function.name, function.text);
+    Add("lazy_write_bf16", absl::StrReplaceAll(kWriteHalf, {{"HALF", "bf16"}}));
+    Add("lazy_write_f16", absl::StrReplaceAll(kWriteHalf, {{"HALF", "f16"}}));
   }
   absl::Span<const NamedFunction> all() const { return all_; }
 

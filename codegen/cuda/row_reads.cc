@@ -16,7 +16,7 @@ RowReads::RowReads(const Body& body, const Loops& loops, const RowWay& way, cons
       fetches_(fetches), text_(*text) {}
 
 std::string RowReads::TypeOf(int number) const {
-  return MemoryType(text_.SlotType(body_.addresses[body_.expressions[number].address].slot));
+  return MemoryType(text_.TypeAt(body_.expressions[number].address));
 }
 
 std::string RowReads::Vector(int number) const {

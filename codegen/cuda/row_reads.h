@@ -45,22 +45,4 @@ class RowReads {
   KernelText& text_;
 };
 
-// All of a row at once: each thread has kItems vectors of V. Those beyond the end compute what the
-// first does, so that loads need no branches, and neither fold nor store it.
-template <typename Function>
-void EmitKeptWalk(const RowWay& way, KernelText* text, Function write) {
-  text->Line("#pragma unroll");
-  text->Open("for (int item = 0; item < kItems; ++item) {");
-  text->Line(absl::StrCat("const int own_j = (item * ", way.threads, " + t) * V;"));
-  if (way.rows > 1) {
-    text->Line("const bool in = is_row && own_j < length;");
-    text->Line("const int j = own_j < length ? own_j : 0;");
-  } else {
-    text->Line("const bool in = own_j < length;");
-    text->Line("const int j = in ? own_j : 0;");
-  }
-  write();
-  text->Close("}");
-}
-
 }  // namespace torch_lazy::codegen::cuda

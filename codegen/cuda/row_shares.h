@@ -10,20 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "codegen/cuda/row_way.h"
 #include "codegen/kernel_text.h"
 #include "codegen/row_stages.h"
 
 namespace torch_lazy::codegen::cuda {
-
-// How a function walks along a row.
-struct RowWay {
-  bool is_kept = false;  // in registers: kItems vectors of V elements a thread
-  int threads = 32;      // of a group, which does a row; of a warp, if fewer, a power of two
-  int block_threads = 32;
-  int rows = 1;          // that a group does at once: `row` of them
-  int groups() const { return block_threads / threads; }
-  bool is_warp() const { return threads <= 32; }
-};
 
 class RowShares {
  public:

@@ -3,13 +3,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/cuda/places.h"
-#include "codegen/cuda/row_reads.h"
 #include "codegen/op_text.h"
 
 namespace torch_lazy::codegen::cuda {
 
 std::string RowTurns::TypeOf(int number) const {
-  return MemoryType(text_.SlotType(body_.addresses[body_.expressions[number].address].slot));
+  return MemoryType(text_.TypeAt(body_.expressions[number].address));
 }
 
 std::string RowTurns::Place(int number) const {

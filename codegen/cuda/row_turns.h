@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/cuda/row_shares.h"
+#include "codegen/cuda/row_way.h"
 
 namespace torch_lazy::codegen::cuda {
 

@@ -113,7 +113,7 @@ void VectorAccess::PlaceVectorsInRow(const std::string& length) {
   for (size_t a = 0; a < is_contiguous_.size(); ++a) {
     if (!is_contiguous_[a]) continue;
     const std::string place = PointerText(static_cast<int>(a), begin, &text_);
-    const int64_t bytes = ir::SizeBytes(text_.SlotType(body_.addresses[a].slot));
+    const int64_t bytes = ir::SizeBytes(text_.TypeAt(a));
     if (aligned.empty())
       aligned = absl::StrCat("-(long)((unsigned long)(", place, ") / ", bytes, ") & ", width_ - 1);
     AddOnce(absl::StrCat("(unsigned long)(", place, " + aligned) % ",

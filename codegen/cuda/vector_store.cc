@@ -8,7 +8,7 @@ namespace torch_lazy::codegen::cuda {
 namespace {
 
 ir::DType TypeOf(const Store& store, const KernelText& text) {
-  return text.SlotType(text.body().addresses[store.address].slot);
+  return text.TypeAt(store.address);
 }
 
 // A number that is rounded to be stored is rounded with its neighbour.

@@ -7,16 +7,7 @@ import torch_lazy
 from torch import nn
 from torch_lazy import make_replayable
 
-
-@pytest.fixture(autouse=True, params=["off", "sync"])
-def compile_mode(request):
-    torch_lazy.set_option("compile", request.param)
-    yield
-    torch_lazy.set_option("compile", "async")
-
-
-def replays():
-    return torch_lazy.metrics()["replays"]
+from replaying import compile_mode, replays  # noqa: F401
 
 
 class Counted:
