@@ -3,7 +3,6 @@
 
 import pytest
 import torch
-import torch_lazy
 from torch import nn
 from torch_lazy import make_replayable
 
