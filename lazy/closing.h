@@ -6,6 +6,11 @@
 // parameters do not qualify: each writes storages of its own. A trace that turns out to hold several steps runs as so
 // many; the node where a step ends is marked, and later traces that reach it are cut there. Those are cut when the next
 // call comes, not at once: by then the last call's temporaries are dead, and what nobody can find is not stored.
+//
+// Note [Pure steps]: a loop that only computes (inference over batches whose results are collected) writes nothing older and
+// runs where somebody waits. A GPU would idle until then, so large steps of such loops count, too: nothing flows from one
+// period to the next, and of the results of the period before some are still held, but at most half the bytes, so that it is
+// no forward pass whose backward pass comes later.
 #pragma once
 
 #include <cstdint>
@@ -27,11 +32,16 @@ class StepDetector {
   // What the call does and which slots it writes; 0 if it writes none of its operands.
   static uint64_t WriteSignature(const TrieNode& call);
   static bool Repeats(const Trace& trace, size_t period);
+  // Note [Pure steps]
+  bool HasPureStep(const Trace& trace, size_t period) const;
+  static bool RepeatsPurely(const Trace& trace, size_t period);
   uint64_t HashOfRange(size_t begin, size_t end) const { return prefix_[end] - prefix_[begin] * power_[end - begin]; }
 
   std::vector<uint64_t> prefix_ = {0};   // polynomial hash of the calls before each
   std::vector<uint64_t> power_ = {1};
   absl::flat_hash_map<uint64_t, size_t> last_write_;  // signature of a call -> its place
+  absl::flat_hash_map<uint64_t, size_t> last_call_;   // hash of its words -> its place
+  size_t pure_period_ = 0;                            // calls of this number have repeated, from wherever
 };
 
 // The reason to cut the trace after its newest call, or null; sets `ends_step`. `grown`: the call was new to the trie.

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loops that only compute and collect: on a GPU, large steps begin before somebody waits. Note [Pure steps] in lazy/closing.h."""
+
+import os
+
+os.environ["LAZY_BACKEND"] = "stand_in"
+
+import pytest  # noqa: E402
+import torch  # noqa: E402
+import torch_lazy  # noqa: E402
+
+from child import in_child  # noqa: E402
+
+STEPS, LARGE = 6, 1 << 24  # 64 MiB of float32
+
+
+def chain(x, y):
+    return ((x + y) * x - y).abs()
+
+
+def collects(size):
+    inputs = [torch.full((size,), float(k), device="lazy") for k in range(3)]
+    held = []
+    for step in range(STEPS):
+        held.append(chain(inputs[step % 3], inputs[(step + 1) % 3]))
+        yield
+    assert [float(y[-1]) for y in held] == [float(chain(torch.tensor(k % 3.0), torch.tensor((k + 1) % 3.0))) for k in range(STEPS)]
+
+
+def collects_large():
+    yield from collects(LARGE)
+
+
+def collects_small():
+    yield from collects(LARGE // 8)
+
+
+def drops():
+    x = torch.ones(LARGE, device="lazy")
+    for _ in range(STEPS):
+        chain(x, x)
+        yield
+
+
+def goes_on_from_the_last():
+    x = torch.ones(LARGE, device="lazy")
+    first = x
+    held = []
+    for _ in range(STEPS):
+        x = chain(x, first)
+        held.append(x)
+        yield
+
+
+def forward_passes():
+    weight = torch.ones(LARGE, device="lazy", requires_grad=True)
+    inputs = [torch.ones(LARGE, device="lazy") for _ in range(2)]
+    losses = []
+    for step in range(STEPS):
+        losses.append(((inputs[step % 2] * weight).tanh() * weight).exp().sum())
+        yield
+
+
+def _traces(program):
+    seen = []
+    for _ in program():
+        seen.append(torch_lazy.metrics()["traces_run"])
+    return [count - seen[0] for count in seen]
+
+
+# The second step tells: what made the inputs and both steps run. Later ones do when the next step's first call comes.
+@pytest.mark.parametrize("program, traces", [
+    (collects_large, [0, 3, 3, 4, 5, 6]),
+    (collects_small, [0] * STEPS),
+    (drops, [0] * STEPS),
+    (goes_on_from_the_last, [0] * STEPS),
+    (forward_passes, [0] * STEPS),
+])
+def test_traces_run_before_somebody_waits(program, traces):
+    assert in_child(_traces, program, compile="off") == traces
