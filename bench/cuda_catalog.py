@@ -26,13 +26,13 @@ WORKLOADS = [
     CudaWorkload("12 pointwise ops, 8192 x 8192", "pointwise", 11.0, 1.0, block=20, arrays=3),
     CudaWorkload("layer norm + softmax, 8192 x 8192", "norm", 8.0, 1.0, block=20, arrays=2),
     CudaWorkload("MLP", "mlp", 1.2, 0.9, replays=True),
-    CudaWorkload("Adam, 64 of 256 x 256", "adam", 1.2, 0.9),
+    CudaWorkload("Adam, 64 of 256 x 256", "adam", 1.2, 0.9, replays=True),
     CudaWorkload("ResNet", "resnet", 2.0, 0.9, replays=True),
     CudaWorkload("GPT", "gpt", 1.7, 0.9, limit_s=80, replays=True),
     CudaWorkload("GRU by hand", "gru", 3.0, 0.6, limit_s=80, replays=True),
     CudaWorkload("GPT-2 small, bf16, 8 x 1024", "gpt2", 1.5, 1.1, block=20, warm_blocks=2, limit_s=150),
     CudaWorkload("ResNet-50, bf16, 64 images", "resnet50", 1.4, 1.0, block=20, warm_blocks=2, limit_s=150),
-    CudaWorkload("BERT-base, bf16, 16 x 128", "bert", 1.8, 1.05, block=20, warm_blocks=2, limit_s=150),
+    CudaWorkload("BERT-base, bf16, 16 x 128", "bert", 1.8, 1.05, block=20, warm_blocks=2, limit_s=150, replays=True),
 ]
 
 REPLAYS_TARGET = 1.1  # torch.compile's time over that with our backend, for rows with `replays`

@@ -20,6 +20,7 @@ AliveAfter::AliveAfter(const Trace& trace, size_t end) : trace_(trace), end_(end
   for (size_t k = end - 1; k-- > 0 && updates_end_ == 0;) {
     if (trace.Updates(*trace.path[k])) updates_end_ = k + 1;
   }
+  is_pure_ = updates_end_ == 0 && !trace.Updates(*trace.path[end - 1]);
   for (const NodeOperand& operand : trace.path[end - 1]->operands) {
     Use& use = uses_[operand.slot];
     use = operand.written || use == Use::kWrites ? Use::kWrites : Use::kReads;
@@ -29,7 +30,7 @@ AliveAfter::AliveAfter(const Trace& trace, size_t end) : trace_(trace), end_(end
 bool AliveAfter::operator()(size_t slot) const {
   const uint32_t death = trace_.slots[slot].calls_at_death;
   if (death != end_) return death > end_;
-  return trace_.slots[slot].first_call < updates_end_ || uses_[slot] != Use::kReads;
+  return trace_.slots[slot].first_call < updates_end_ || (!is_pure_ && uses_[slot] != Use::kReads);
 }
 
 }  // namespace torch_lazy::lazy

@@ -88,7 +88,7 @@ class Trace {
 
 // Tells of slots whether a wait after the first `end` calls may find their storages alive. What died before the next call
 // counts as found, since the program might have waited first; but not what was made after the update before the last call,
-// which only read it: an optimizer's temporary. The device lock is held.
+// which only read it: an optimizer's temporary; nor, where nothing was updated, any temporary. The device lock is held.
 class AliveAfter {
  public:
   AliveAfter(const Trace& trace, size_t end);
@@ -99,6 +99,7 @@ class AliveAfter {
   const Trace& trace_;
   const size_t end_;
   size_t updates_end_ = 0;  // calls up to and with the last update before the last call
+  bool is_pure_ = false;    // no call up to the end is an update: Note [Pure steps]
   std::vector<Use> uses_;   // of the last call, per slot
 };
 

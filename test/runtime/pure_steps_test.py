@@ -11,11 +11,12 @@ import torch_lazy  # noqa: E402
 
 from child import in_child  # noqa: E402
 
-STEPS, LARGE = 6, 1 << 24  # 64 MiB of float32
+STEPS, LARGE = 8, 1 << 24  # 64 MiB of float32
 
 
 def chain(x, y):
-    return ((x + y) * x - y).abs()
+    t = x + y  # dies after the step's last call, before the next step's first
+    return (t * x - y).abs()
 
 
 def collects(size):
@@ -70,7 +71,7 @@ def _traces(program):
 
 # The second step tells: what made the inputs and both steps run. Later ones do when the next step's first call comes.
 @pytest.mark.parametrize("program, traces", [
-    (collects_large, [0, 3, 3, 4, 5, 6]),
+    (collects_large, [0, 3, 3, 4, 5, 6, 7, 8]),
     (collects_small, [0] * STEPS),
     (drops, [0] * STEPS),
     (goes_on_from_the_last, [0] * STEPS),
@@ -78,3 +79,14 @@ def _traces(program):
 ])
 def test_traces_run_before_somebody_waits(program, traces):
     assert in_child(_traces, program, compile="off") == traces
+
+
+def _bytes_peak():
+    for _ in collects_large():
+        pass
+    return torch_lazy.metrics()["bytes_peak"]
+
+
+def test_what_died_with_the_step_is_not_stored():
+    inputs, results = 3, STEPS
+    assert in_child(_bytes_peak, compile="sync") == 4 * LARGE * (inputs + results)
