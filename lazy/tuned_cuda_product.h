@@ -2,9 +2,9 @@
 // Products of matrices by the algorithm of cuBLASLt that is fastest here.
 //
 // ATen takes the one that the library's heuristics name first, which for some sizes is 10 % slower than another. So the second
-// run of a large product tries the first eight, and ATen's own way, on the program's own data; the fastest is taken if it needs
-// less than 97 % of ATen's time, and is kept on disk for other processes. All are right, but may round differently: where deterministic
-// algorithms are asked for nothing is tried, as with LAZY_DISABLE=autotune.
+// run of a large product tries the first eight, and ATen's own way, on the program's own data, as a graph replays them (some begin
+// with another node); the fastest is taken if it needs less than 97 % of ATen's time, and is kept on disk for other processes. All
+// are right, but may round differently: where deterministic algorithms are asked for nothing is tried, as with LAZY_DISABLE=autotune.
 #pragma once
 
 #include <mutex>

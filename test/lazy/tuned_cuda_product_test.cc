@@ -39,7 +39,7 @@ constexpr CudaProducts kFake{
       ++fake.runs[fake.chosen];
       return true;
     },
-    .seconds = [](const std::function<void()>& run) {
+    .seconds = [](const std::function<void()>& run, bool) {
       run();
       return fake.seconds[fake.running];
     },
