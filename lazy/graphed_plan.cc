@@ -19,6 +19,7 @@ namespace {
 constexpr size_t kFewestSteps = 3;
 constexpr int kFirstRuns = 2;
 constexpr int kMostMoves = 6;
+constexpr int kOftenMoved = 3;
 
 // Null: it has no memory yet.
 const void* AddressOf(const c10::Storage& content) {
@@ -120,10 +121,17 @@ void GraphedPlan::NoteAddresses(const Trace& trace) {
     const void* const address = AddressOf(trace.slots[param.slot].content);
     if (runs_ > 0 && address != param.address) {
       if (address == nullptr || param.address == nullptr) return Refuse("a parameter has memory now and then");
-      param.moves = true;
+      param.moves = param.moves || runs_ <= kFirstRuns || ++param.moved == kOftenMoved;
     }
     param.address = address;
   }
+}
+
+// A copy takes the host as long as a launch (64 gradients that an optimizer's three launches read: 0.3 ms).
+bool GraphedPlan::IsWorthIt() const {
+  size_t copies = 0;
+  for (const Param& param : params_) copies += param.moves ? 1 + param.is_written : 0;
+  return copies < plan_.plan_.steps.size();
 }
 
 template <typename Do>
@@ -176,6 +184,7 @@ bool GraphedPlan::Run(Trace* trace) {
   }
   if (graph_ == nullptr) {
     NoteAddresses(*trace);
+    if (!IsWorthIt()) Refuse("it would copy more parameters than it has steps");
     if (runs_++ < kFirstRuns || refused_ || !Capture(trace)) return false;
   }
   NewestGraphs::Get().Use(this);

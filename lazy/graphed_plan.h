@@ -5,8 +5,8 @@
 // A plan runs twice by single launches. The third run is captured, and it and all later ones are one call. A graph reads and
 // writes fixed addresses:
 // - a parameter that was at one address in two runs (weights, an optimizer's state) is read and written there, and is asked
-//   for its address at each replay. One that was not, or is not, is copied to a home that the graph keeps, and back if it is
-//   written, and the plan is captured anew;
+//   for its address at each replay. Where one has moved, the plan is captured anew. One that moved before the first capture, or
+//   often, is copied to a home that the graph keeps, and back if it is written; with as many copies as steps there is no graph;
 // - a result lies in a home (graph_home.h), and so does what fills a storage without memory. A replay moves what is still there
 //   elsewhere, which only the thread may do that uses it: for another thread the plan is captured anew;
 // - numbers, and the tables of launches of many kernels, lie in memory that the graph's kernels read;
@@ -48,7 +48,8 @@ class GraphedPlan {
     int32_t buffer, slot;
     bool is_written;
     const void* address = nullptr;  // in the run before, or as captured; null: without memory
-    bool moves = false;             // its address changes
+    int moved = 0;                  // how often since the first capture
+    bool moves = false;             // its address goes on changing
     c10::Storage home = {};         // where the graph reads one that moves
   };
   struct Result {
@@ -58,6 +59,7 @@ class GraphedPlan {
 
   GraphedPlan(const BoundPlan& plan, const CudaGraphs& graphs);
   void NoteAddresses(const Trace& trace);
+  bool IsWorthIt() const;
   bool Capture(Trace* trace);
   void FixMemory(PlanMemory* memory);
   bool CaptureSteps(Trace* trace, PlanMemory* memory);

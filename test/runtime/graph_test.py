@@ -54,6 +54,24 @@ def test_captured_at_the_third_run():
     assert in_child(_captured_at_the_third_run, compile="sync") == [0, 0, 0, 1, 2, 3]  # the first step learns shapes
 
 
+def _inputs_that_move(count):
+    """Three launches, each for all inputs, which lie elsewhere at each step."""
+    inputs = [[torch.full((8, 16), float(k + step), device="lazy") for k in range(count)] for step in range(2)]
+    values = []
+    for step in range(8):
+        centred = [x - x.mean(0) for x in inputs[step % 2]]
+        values.append(torch.stack([torch.softmax(x, 1).sum(0) for x in centred]).tolist())
+    return values, torch_lazy.metrics()["graph_captures"], torch_lazy.metrics()["graph_replays"]
+
+
+def test_inputs_that_move():
+    expected, captures, replays = in_child(_inputs_that_move, 12, compile="sync")
+    assert captures == 0 and replays == 0  # a launch of many kernels takes all addresses at once
+    assert expected == in_child(_inputs_that_move, 12, compile="sync", disable="graphs")[0]
+    _, captures, replays = in_child(_inputs_that_move, 1, compile="sync")
+    assert captures > 0 and replays > 0
+
+
 def _held_results():
     """Every result that is held keeps its value, and the address that somebody has been told."""
     net = _net()
