@@ -61,7 +61,8 @@ class Row:
         self.deadline = min(deadline, time.monotonic() + workload.limit_s)
         names = ["eager", *([] if workload.is_cpp or arguments.no_compile else COMPILED), "lazy"]
         names += [REPLAYED] if workload.replays else []
-        jobs = [(name, workload, name) for name in names] + ([("copy", COPY, "eager")] if workload.arrays else [])
+        jobs = [(name, workload, workload.graphs if name == "compile+graphs" else name) for name in names]
+        jobs += [("copy", COPY, "eager")] if workload.arrays else []
         self.starting = {key: pool.submit(self._warm, key, of, variant, arguments, environment) for key, of, variant in jobs}
 
     def _warm(self, key, workload, variant, arguments, environment):

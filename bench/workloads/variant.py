@@ -17,6 +17,7 @@ class Variant:
     environment: dict = dataclasses.field(default_factory=dict)
     compile_mode: str | None = None  # of torch.compile
     backend: str | None = None  # likewise
+    update_mode: str | None = None  # likewise, of the optimizer's step, if it is not that of the model
 
     def compile(self, function):
         if self.compile_mode is None and self.backend is None:
@@ -24,7 +25,7 @@ class Variant:
         return torch.compile(function, **({"backend": self.backend} if self.backend else {"mode": self.compile_mode}))
 
     def compile_update(self, update):
-        return self.compile(update)
+        return dataclasses.replace(self, compile_mode=self.update_mode or self.compile_mode).compile(update)
 
     def begin_step(self):
         if self.compile_mode == "reduce-overhead":
@@ -59,6 +60,7 @@ VARIANTS = {
     "eager+fused": Variant(optimizer={"fused": True}),
     "compile": Variant(compile_mode="default"),
     "compile+graphs": Variant(compile_mode="reduce-overhead"),
+    "compile+graphs of the model": Variant(compile_mode="reduce-overhead", update_mode="default"),
     "lazy": Variant(device="lazy"),
     "lazy+compile": Variant(device="lazy", backend="lazy"),
 }

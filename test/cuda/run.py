@@ -5,9 +5,9 @@
 
 Runs the parts of parts.py whose names match a pattern ("op_db*", "programs*"), beside each other as far as there are
 processors. A part that takes longer than its limit is killed and has failed; one for which no time is left is not run,
-which counts as failed too. Whole logs go to test_cuda.log in the folder, one after the other. Ends with a
-summary, and with 1 unless all have passed. LAZY_TEST_EAGER=cpu LAZY_BACKEND=stand_in tries the runner without a GPU, where
-what asks for CUDA itself fails.
+which counts as failed too. What a part found is printed at its end; whole logs go to test_cuda.log in the folder, one after
+the other. Ends with a summary, and with 1 unless all have passed. LAZY_TEST_EAGER=cpu LAZY_BACKEND=stand_in tries the runner
+without a GPU, where what asks for CUDA itself fails.
 """
 
 import argparse
@@ -104,7 +104,7 @@ def run_all(chosen, arguments, environment, folder):
                 results[run.part.name] = run.outcome, run.lines()
                 whole.write(f"\n==== {run.part.name}: {run.outcome}\n{run.log.read_text(errors='replace')}")
                 whole.flush()
-                print(f"{run.part.name}: {run.outcome}", flush=True)
+                print(f"{run.part.name}: {run.outcome}", *("    " + line for line in results[run.part.name][1]), sep="\n", flush=True)
     return results
 
 
@@ -122,8 +122,7 @@ def main():
         results = run_all(chosen, arguments, environment, pathlib.Path(folder))
     print("\n==== summary")
     for part in chosen:
-        outcome, lines = results[part.name]
-        print(f"{part.name}: {outcome}", *("    " + line for line in lines), sep="\n")
+        print(f"{part.name}: {results[part.name][0]}")
     passed = sum(outcome.startswith("passed") for outcome, _ in results.values())
     print(f"CUDA tests: {passed} of {len(chosen)} parts passed")
     sys.exit(passed != len(chosen))
