@@ -12,7 +12,7 @@
 namespace torch_lazy::lazy {
 namespace {
 
-constexpr size_t kLargePureStep = 256 << 20;    // bytes of results: 0.1 ms of a large GPU's memory, twice what recording a dozen calls takes
+constexpr size_t kLargePureStep = 256 << 20;     // bytes of results: 0.1 ms of a large GPU's memory, twice what a dozen calls take to record
 constexpr uint64_t kBase = 0x9e3779b97f4a7c15u;  // odd: a polynomial hash modulo 2^64
 
 int64_t MaxTraceBytes() {
@@ -22,6 +22,11 @@ int64_t MaxTraceBytes() {
   static const int64_t usual =
       GpuAllocator() == nullptr ? kOfHost : static_cast<int64_t>(GpuAllocator()->getMemoryInfo(EagerDevice().index()).second / 2);
   return usual;
+}
+
+bool IsForGpu() {
+  static const bool is_for_gpu = backends::Get().target() == codegen::Target::kCuda;
+  return is_for_gpu;
 }
 
 }  // namespace
@@ -54,6 +59,13 @@ bool StepDetector::Repeats(const Trace& trace, size_t period) {
   return writes_older;
 }
 
+void StepDetector::NoteRepeat(size_t call, uint64_t words_hash) {
+  const size_t end = call + 1;
+  const size_t distance = call - std::exchange(last_call_.try_emplace(words_hash, call).first->second, call);
+  if (distance == 0 || end < 2 * distance) return;
+  if (HashOfRange(end - distance, end) == HashOfRange(end - 2 * distance, end - distance)) repeated_ = distance;
+}
+
 bool StepDetector::RepeatsPurely(const Trace& trace, size_t period) {
   const size_t end = trace.path.size();
   for (size_t k = end - period; k < end; ++k) {
@@ -80,7 +92,7 @@ bool StepDetector::HasPureStep(const Trace& trace, size_t period) const {
     made += slot.size_bytes;
     if (slot.owner != nullptr) held += slot.size_bytes;
   }
-  return made >= kLargePureStep && held > 0 && held <= made / 2;
+  return made >= kLargePureStep && held > 0 && held <= made / 4;
 }
 
 size_t StepDetector::Advance(const Trace& trace) {
@@ -89,11 +101,7 @@ size_t StepDetector::Advance(const Trace& trace) {
     const size_t call = prefix_.size() - 1;
     prefix_.push_back(prefix_.back() * kBase + trace.path[call]->words_hash);
     power_.push_back(power_.back() * kBase);
-    const size_t like = std::exchange(last_call_.try_emplace(trace.path[call]->words_hash, call).first->second, call);
-    const size_t back = call - like;
-    if (back != 0 && call + 1 >= 2 * back && HashOfRange(call + 1 - back, call + 1) == HashOfRange(call + 1 - 2 * back, call + 1 - back)) {
-      pure_period_ = back;
-    }
+    if (IsForGpu()) NoteRepeat(call, trace.path[call]->words_hash);
     const uint64_t signature = WriteSignature(*trace.path[call]);
     if (signature == 0) continue;
     auto [last, is_new] = last_write_.try_emplace(signature, call);
@@ -105,8 +113,7 @@ size_t StepDetector::Advance(const Trace& trace) {
       period = distance;
     }
   }
-  static const bool is_gpu = backends::Get().target() == codegen::Target::kCuda;
-  return period == 0 && is_gpu && HasPureStep(trace, pure_period_) ? pure_period_ : period;
+  return period == 0 && HasPureStep(trace, repeated_) ? repeated_ : period;
 }
 
 const char* MustCut(Trace* trace, bool grown) {

@@ -9,8 +9,8 @@
 //
 // Note [Pure steps]: a loop that only computes (inference over batches whose results are collected) writes nothing older and
 // runs where somebody waits. A GPU would idle until then, so large steps of such loops count, too: nothing flows from one
-// period to the next, and of the results of the period before some are still held, but at most half the bytes, so that it is
-// no forward pass whose backward pass comes later.
+// period to the next, and of the results of the period before some are still held, but at most a quarter of the bytes, so that it
+// is no forward pass whose backward pass comes later.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +33,7 @@ class StepDetector {
   static uint64_t WriteSignature(const TrieNode& call);
   static bool Repeats(const Trace& trace, size_t period);
   // Note [Pure steps]
+  void NoteRepeat(size_t call, uint64_t words_hash);
   bool HasPureStep(const Trace& trace, size_t period) const;
   static bool RepeatsPurely(const Trace& trace, size_t period);
   uint64_t HashOfRange(size_t begin, size_t end) const { return prefix_[end] - prefix_[begin] * power_[end - begin]; }
@@ -41,7 +42,7 @@ class StepDetector {
   std::vector<uint64_t> power_ = {1};
   absl::flat_hash_map<uint64_t, size_t> last_write_;  // signature of a call -> its place
   absl::flat_hash_map<uint64_t, size_t> last_call_;   // hash of its words -> its place
-  size_t pure_period_ = 0;                            // calls of this number have repeated, from wherever
+  size_t repeated_ = 0;                               // > 0: so many calls had just repeated those before, newest finding
 };
 
 // The reason to cut the trace after its newest call, or null; sets `ends_step`. `grown`: the call was new to the trie.

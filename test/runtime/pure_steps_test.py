@@ -15,8 +15,9 @@ STEPS, LARGE = 8, 1 << 24  # 64 MiB of float32
 
 
 def chain(x, y):
-    t = x + y  # dies after the step's last call, before the next step's first
-    return (t * x - y).abs()
+    t = x + y  # these die after the step's last call, before the next step's first
+    u = t * x
+    return (u - y).abs()
 
 
 def collects(size):
