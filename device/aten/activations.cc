@@ -30,12 +30,12 @@ Tensor ShrinkBackward(Tensor g, Tensor x, Tensor lambda) {
   return Where(Binary(Op::kOr, x < -lambda, x > lambda), g, g.Number(0));
 }
 
-// The second result is what ATen's own backward takes, exp(-|x|); ours does not read it.
+// The second result is what ATen's own backward takes, exp(-|x|), and on a GPU nothing; ours does not read it.
 bool LogSigmoid(lazy::Lowering& call) {
   if (!InClass(kFloats, call.ComputeType())) return false;
   const Tensor x = ReadAsResult(call, 0);
   call.Return(0, formula::LogSigmoid(call.b(), x));
-  call.Return(1, Exp(-Abs(x)));
+  call.Return(1, call.Result(1).dims == x.dims() ? Exp(-Abs(x)) : x.Number(0));
   return true;
 }
 

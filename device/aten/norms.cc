@@ -98,14 +98,15 @@ bool BatchNormTraining(lazy::Lowering& call, bool has_stats, int momentum_arg) {
   return true;
 }
 
-// (x, weight?, bias?, running_mean, running_var, momentum, eps); the two other results are empty.
+// (x, weight?, bias?, running_mean, running_var, momentum, eps); the two other results are empty, or on a GPU the statistics.
 bool BatchNormInference(lazy::Lowering& call) {
   const DType type = TypeOf(call, 0);
   if (!ir::IsFloat(type)) return false;
-  call.Return(0, formula::BatchNormForInference(call.b(), Read(call, 0, type), Read(call, 1, type), Read(call, 2, type),
-                                                Read(call, 3, type), Read(call, 4, type), call.Number(6, type)));
-  call.Return(1, call.b().Const(type, 0));
-  call.Return(2, call.b().Const(type, 0));
+  const Value mean = Read(call, 3, type), variance = Read(call, 4, type), eps = call.Number(6, type);
+  call.Return(0, formula::BatchNormForInference(call.b(), Read(call, 0, type), Read(call, 1, type), Read(call, 2, type), mean, variance, eps));
+  const bool has_statistics = call.Result(1).dims == call.b().dims(mean);
+  call.Return(1, has_statistics ? mean : call.b().Const(type, 0));
+  call.Return(2, has_statistics ? formula::Rstd(call.b(), variance, eps) : call.b().Const(type, 0));
   return true;
 }
 

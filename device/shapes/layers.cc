@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Embeddings, normalisations and losses.
+#include <ATen/AccumulateType.h>
 #include <ATen/ExpandUtils.h>
 #include <ATen/core/Reduction.h>
 
 #include "device/shapes/rules.h"
+#include "lazy/eager_device.h"
 
 namespace torch_lazy::device {
 namespace {
@@ -35,6 +37,11 @@ bool EndsWith(c10::IntArrayRef sizes, c10::IntArrayRef end) {
   return end.size() <= sizes.size() && sizes.slice(sizes.size() - end.size()) == end;
 }
 
+// A GPU's kernels return them as they add them up.
+at::ScalarType StatisticsOf(const at::Tensor& input, at::ScalarType on_host) {
+  return lazy::IsOnHost() ? on_host : at::toAccumulateType(input.scalar_type(), /*is_cuda=*/true);
+}
+
 // (input, normalized_shape, weight?, bias?, eps) -> (output, mean, rstd)
 bool LayerNorm(ShapeCall& call) {
   const at::Tensor& input = call.Tensor(0);
@@ -46,7 +53,7 @@ bool LayerNorm(ShapeCall& call) {
   c10::DimVector sizes(input.sizes());
   std::fill(sizes.end() - static_cast<ptrdiff_t>(normalized.size()), sizes.end(), 1);
   const at::ScalarType dtype = call.Has(2) && call.Tensor(2).scalar_type() != input.scalar_type() ? at::kFloat : input.scalar_type();
-  return call.ReturnLike(input) && call.Return(sizes, dtype) && call.Return(sizes, dtype);
+  return call.ReturnLike(input) && call.Return(sizes, StatisticsOf(input, dtype)) && call.Return(sizes, StatisticsOf(input, dtype));
 }
 
 // (grad, input, normalized_shape, mean, rstd, weight?, bias?, wanted)
@@ -96,8 +103,8 @@ bool BatchNorm(ShapeCall& call) {
   const at::Tensor& input = call.Tensor(0);
   if (input.dim() < 2 || !AreOfChannels(call, {1, 2, 3, 4}, input.size(1))) return false;
   if (call.Bool(5) && input.numel() <= input.size(1)) return false;  // one value a channel may be refused
-  const at::ScalarType dtype = call.Has(1) ? call.Tensor(1).scalar_type() : input.scalar_type();
-  const int64_t saved = call.Bool(5) ? input.size(1) : 0;
+  const at::ScalarType dtype = StatisticsOf(input, call.Has(1) ? call.Tensor(1).scalar_type() : input.scalar_type());
+  const int64_t saved = call.Bool(5) || !lazy::IsOnHost() ? input.size(1) : 0;
   return call.Return(input.sizes(), input.suggest_memory_format(), input.scalar_type()) && call.Return({saved}, dtype) &&
          call.Return({saved}, dtype);
 }
@@ -149,8 +156,11 @@ bool NllLossBackward(ShapeCall& call) {
 // (self, least, greatest)
 bool Clamp(ShapeCall& call) { return call.ReturnElementwise(call.Tensor(0).scalar_type()); }
 
-// (self) -> (output, buffer), the latter of nothing on most CPUs
-bool LogSigmoid(ShapeCall& call) { return call.ReturnLike(call.Tensor(0)) && call.ReturnLike(call.Tensor(0)); }
+// (self) -> (output, buffer), the latter of nothing on a GPU
+bool LogSigmoid(ShapeCall& call) {
+  const at::Tensor& self = call.Tensor(0);
+  return call.ReturnLike(self) && (lazy::IsOnHost() ? call.ReturnLike(self) : call.Return({0}, self.scalar_type()));
+}
 
 // (input, ...) -> (output, which elements are kept), as empty_like
 bool Dropout(ShapeCall& call) {

@@ -177,6 +177,18 @@ def run(lines, device, **how):
     return machine
 
 
+def has_race(lines):
+    """Whether CUDA's kernel of a list would write one storage twice at once, so that eager's numbers change from run to run."""
+    machine = Machine("cpu")
+    for line in lines:
+        tensors = machine.tensors()
+        storages = [tensors[name].untyped_storage()._cdata for name in re.findall(r"\bt\d+\b", line.text) if name in tensors]
+        if "_foreach_" in line.text and len(set(storages)) < len(storages):
+            return True
+        machine.run(line)
+    return False
+
+
 def tolerances(lines):
     """Name -> tolerance, of the tensors that are not exact at the program's end. May raise Invalid."""
     torch.manual_seed(0)

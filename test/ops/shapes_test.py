@@ -5,6 +5,7 @@ A case is a call for sizes b and t. It runs with one pair, which proves the rule
 at once, and what it returns must lie as eager's does.
 """
 
+import os
 import pathlib
 import re
 
@@ -14,6 +15,7 @@ import torch_lazy
 from torch.utils._pytree import tree_flatten
 
 aten = torch.ops.aten
+EAGER = os.environ.get("LAZY_TEST_EAGER", "cpu")
 SOURCES = pathlib.Path(__file__).parents[2] / "device" / "shapes"
 
 
@@ -246,7 +248,7 @@ def test_a_new_size_is_recorded(name):
         assert torch_lazy.metrics()["calls_immediate_by_op"].get(name, 0) == before
         if name in DEVICE_ONLY:
             continue
-        for result, expected in zip(results, run(name, "cpu", b, t), strict=True):
+        for result, expected in zip(results, run(name, EAGER, b, t), strict=True):
             assert (result.shape, result.stride(), result.dtype) == (expected.shape, expected.stride(), expected.dtype)
             torch.testing.assert_close(result.cpu(), expected, equal_nan=True)
 
@@ -260,7 +262,7 @@ def test_the_stride_of_a_dimension_of_one_element(call, make):
     torch_lazy.set_option("compile", "off")
     for size in 4, 5, 6:
         call(Make("lazy", 1, 1)(size, 1))
-        assert result("lazy", size).stride() == result("cpu", size).stride()
+        assert result("lazy", size).stride() == result(EAGER, size).stride()
 
 
 def test_every_rule_has_a_case():
