@@ -58,9 +58,18 @@ void Begin(int64_t number, std::vector<at::Tensor> inputs) {
   Of(number)->Begin(inputs);
 }
 
-std::vector<at::Tensor> End(int64_t number, std::vector<at::Tensor> inputs, std::vector<double> numbers, std::vector<at::Tensor> outputs,
-                            bool saves) {
-  return Of(number)->End(inputs, numbers, outputs, saves);
+// `given_draws`: a seed and an offset each.
+std::vector<at::Tensor> End(int64_t number, std::vector<at::Tensor> inputs, std::vector<double> numbers, std::vector<int64_t> given_draws,
+                            std::vector<at::Tensor> outputs, bool saves) {
+  std::vector<lazy::PhiloxDraw> draws;
+  for (size_t i = 0; i + 1 < given_draws.size(); i += 2) draws.push_back({given_draws[i], given_draws[i + 1]});
+  return Of(number)->End(inputs, numbers, draws, outputs, saves);
+}
+
+std::vector<int64_t> LastDraws(int64_t number) {
+  std::vector<int64_t> draws;
+  for (const lazy::PhiloxDraw& draw : Of(number)->last_draws()) draws.insert(draws.end(), {draw.seed, draw.offset});
+  return draws;
 }
 
 void Abandon(int64_t number) { Of(number)->Abandon(); }
@@ -121,7 +130,8 @@ TORCH_LIBRARY_FRAGMENT(torch_lazy, m) {
   });
   m.def("replay_free(int replay) -> ()", &Free);
   m.def("replay_begin(int replay, Tensor[] inputs) -> ()", &Begin);
-  m.def("replay_end(int replay, Tensor[] inputs, float[] numbers, Tensor[] outputs, bool saves) -> Tensor[]", &End);
+  m.def("replay_end(int replay, Tensor[] inputs, float[] numbers, int[] given_draws, Tensor[] outputs, bool saves) -> Tensor[]", &End);
+  m.def("replay_draws(int replay) -> int[]", &LastDraws);
   m.def("replay_abandon(int replay) -> ()", &Abandon);
   m.def("replay_run(int replay, Tensor[] inputs, float[] numbers) -> (bool, Tensor[])", &Run);
   m.def("replay_refusal(int replay) -> str", &Refusal);

@@ -23,8 +23,9 @@ using torch::autograd::variable_list;
 // Of the others, what no call uses is kept without its memory.
 class ReplayBackward final : public torch::autograd::Node {
  public:
-  ReplayBackward(std::shared_ptr<lazy::Replay> replay, const std::vector<at::Tensor>& inputs, std::vector<double> numbers)
-      : replay_(std::move(replay)), numbers_(std::move(numbers)) {
+  ReplayBackward(std::shared_ptr<lazy::Replay> replay, const std::vector<at::Tensor>& inputs, std::vector<double> numbers,
+                 std::vector<lazy::PhiloxDraw> draws)
+      : replay_(std::move(replay)), numbers_(std::move(numbers)), draws_(std::move(draws)) {
     set_next_edges(torch::autograd::collect_next_edges(inputs));
   }
 
@@ -66,7 +67,7 @@ class ReplayBackward final : public torch::autograd::Node {
       for (const at::Tensor& other : others_) inputs.push_back(other.defined() ? other : (used++)->unpack(shared_from_this()));
       std::vector<at::Tensor> in_form = InForm(forms_, std::move(gradients), inputs);
       inputs.insert(inputs.end(), std::make_move_iterator(in_form.begin()), std::make_move_iterator(in_form.end()));
-      std::optional<std::vector<at::Tensor>> found = replay_->Run(inputs, numbers_);
+      std::optional<std::vector<at::Tensor>> found = replay_->Run(inputs, numbers_, draws_);
       TORCH_CHECK(found, "lazy: the backward pass of a replayed function cannot be replayed: ", replay_->refusal());
       auto next = found->begin();
       for (size_t i = 0; i < num_outputs(); ++i) results.push_back(next_edge(i).is_valid() ? std::move(*next++) : at::Tensor());
@@ -92,6 +93,7 @@ class ReplayBackward final : public torch::autograd::Node {
  private:
   const std::shared_ptr<lazy::Replay> replay_;
   const std::vector<double> numbers_;                   // that the function was given
+  const std::vector<lazy::PhiloxDraw> draws_;           // of the forward pass
   std::vector<torch::autograd::SavedVariable> used_;    // by the calls
   std::vector<at::Tensor> others_;                      // per input but gradients; undefined: the next that is used
   std::vector<GradientForm> forms_;
@@ -142,7 +144,8 @@ std::optional<std::vector<at::Tensor>> ReplayWithGradients(lazy::Replay* forward
   std::optional<std::vector<at::Tensor>> results = forward->Run(inputs, numbers);
   if (!results) return std::nullopt;
   const std::vector<bool>& differentiable = forward->differentiable();
-  const std::shared_ptr<ReplayBackward> node(new ReplayBackward(std::move(backward), inputs, numbers), torch::autograd::deleteNode);
+  const std::shared_ptr<ReplayBackward> node(new ReplayBackward(std::move(backward), inputs, numbers, forward->last_draws()),
+                                             torch::autograd::deleteNode);
   for (size_t i = 0; i < differentiable.size(); ++i) {
     if (!differentiable[i]) continue;
     node->Return((*results)[i]);

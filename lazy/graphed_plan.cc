@@ -240,6 +240,7 @@ bool GraphedPlan::CaptureSteps(Trace* trace, PlanMemory* memory) {
   backends::Backend& backend = backends::Get();
   const std::lock_guard<std::mutex> nobody_draws(DrawMutex());
   record_ = backend.BeginRecord(plan_.LaunchBytes());
+  memory->is_captured = true;
   std::string failure;
   void* graph = nullptr;
   try {
@@ -251,7 +252,6 @@ bool GraphedPlan::CaptureSteps(Trace* trace, PlanMemory* memory) {
   } catch (const std::exception& error) {
     failure = error.what();
   }
-  memory->Keep();  // nothing has run, so there is nothing to undo
   backend.EndRecord();
   try {
     if (graph != nullptr) graphs_.end(graph);

@@ -49,6 +49,7 @@ void PlanMemory::Fix(int32_t buffer, c10::Storage content) {
 }
 
 void PlanMemory::Save(int32_t buffer) {
+  if (is_captured) return;
   c10::Storage saved = NewContent(Content(buffer).nbytes());
   CopyContent(saved, Content(buffer), saved.nbytes());
   saved_.emplace_back(buffer, std::move(saved));

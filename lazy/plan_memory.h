@@ -29,10 +29,11 @@ class PlanMemory {
   }
   // From now on the buffer stays here: what is set is copied, and it is not freed.
   void Fix(int32_t buffer, c10::Storage content);
-  void Save(int32_t buffer);
+  void Save(int32_t buffer);  // unless a run is only captured, so that there is nothing to undo
   void Keep() { saved_.clear(); }  // what has been written is right
 
   std::vector<double> numbers;  // per scalar of the graph
+  bool is_captured = false;
 
  private:
   template <typename Do>

@@ -147,10 +147,15 @@ void Replay::Abandon() {
   noting_ = nullptr;
 }
 
-std::vector<at::Tensor> Replay::End(at::TensorList inputs, at::ArrayRef<double> numbers, at::TensorList outputs, bool saves) {
+std::vector<at::Tensor> Replay::End(at::TensorList inputs, at::ArrayRef<double> numbers, at::ArrayRef<PhiloxDraw> given_draws,
+                                    at::TensorList outputs, bool saves) {
   TORCH_CHECK(noting_ != nullptr, "lazy: the end of a function that has not begun");
+  last_draws_.clear();
+  for (const Draw& draw : noting_->draws) {
+    if (draw.op == nullptr) last_draws_.push_back(draw.philox);
+  }
   std::vector<at::Tensor> left;
-  std::optional<ReplayNote> note = TakeNote(noting_.get(), inputs, numbers, outputs, saves, &left);
+  std::optional<ReplayNote> note = TakeNote(noting_.get(), inputs, numbers, given_draws, outputs, saves, &left);
   State& state = StateOf(last_key_);
   const std::string broken = noting_->broken;
   state.begins_anew = state.begins_anew || noting_->is_cut;
@@ -177,12 +182,13 @@ void Replay::Match(const ReplayNote& before, const ReplayNote& now, State* state
     if (before.arguments[a] != now.arguments[a]) state->changes[a] = true;
   }
   const auto is_drawn = [&](size_t n) {
-    return std::ranges::any_of(now.draws, [&](const Draw& draw) {
+    const auto has = [&](const auto& draw) {
       return std::ranges::any_of(draw.numbers, [&](size_t seed) { return n == seed || n == seed + 1; });
-    });
+    };
+    return std::ranges::any_of(now.draws, has) || std::ranges::any_of(now.given_draws, has);
   };
   for (size_t n = 0; n < now.numbers.size(); ++n) {
-    if (is_drawn(n)) continue;  // anew by each replay
+    if (is_drawn(n)) continue;  // anew by each replay, or by the pass before
     const std::optional<double> was = ValueOf(before.numbers[n]), is = ValueOf(now.numbers[n]);
     if (!was || !is) {
       state->refusal = "a number comes as a tensor of the host, or in a list";
@@ -205,26 +211,34 @@ void Replay::Match(const ReplayNote& before, const ReplayNote& now, State* state
   state->ready = true;
 }
 
-bool Replay::MayRun(const State& state, at::ArrayRef<double> arguments) const {
+bool Replay::MayRun(const State& state, at::ArrayRef<double> arguments, size_t num_given_draws) const {
   if (pass_ == Pass::kForward && state.differentiable.empty()) return false;
   if (!state.ready || !state.refusal.empty() || arguments.size() != state.note->arguments.size()) return false;
+  if (num_given_draws != state.note->given_draws.size()) return false;
   for (size_t a = 0; a < arguments.size(); ++a) {
     if (!state.changes[a] && arguments[a] != state.note->arguments[a]) return false;  // nobody knows yet what it changes
   }
   return true;
 }
 
-std::optional<std::vector<at::Tensor>> Replay::Run(at::TensorList inputs, at::ArrayRef<double> arguments) {
+std::optional<std::vector<at::Tensor>> Replay::Run(at::TensorList inputs, at::ArrayRef<double> arguments,
+                                                   at::ArrayRef<PhiloxDraw> given_draws) {
   last_key_ = KeyOf(inputs);
   const auto found = states_.find(last_key_);
-  if (found == states_.end() || !MayRun(found->second, arguments) || CurrentNoting() != nullptr) return std::nullopt;
+  if (found == states_.end() || !MayRun(found->second, arguments, given_draws.size()) || CurrentNoting() != nullptr) return std::nullopt;
   const State& state = found->second;
   const std::shared_ptr<ReplayNote> note = state.note;
   std::vector<c10::IValue> numbers = note->numbers;
   for (size_t n = 0; n < numbers.size(); ++n) {
     if (state.argument_of[n] >= 0) numbers[n] = NumberLike(numbers[n], arguments[static_cast<size_t>(state.argument_of[n])]);
   }
-  return RunNote(note.get(), inputs, std::move(numbers));
+  for (size_t d = 0; d < given_draws.size(); ++d) {
+    for (const size_t number : note->given_draws[d].numbers) {
+      numbers[number] = given_draws[d].seed;
+      numbers[number + 1] = given_draws[d].offset;
+    }
+  }
+  return RunNote(note.get(), inputs, std::move(numbers), &last_draws_);
 }
 
 bool Replay::ready() const {

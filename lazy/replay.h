@@ -33,11 +33,16 @@ class Replay {
   void Begin(at::TensorList inputs);
   // The function was given these numbers, and has returned these tensors. `saves`: storages that it leaves behind (for its backward
   // pass) belong to the call; they are returned, as bytes, and each replay makes its own. Else a replay fills the recording's.
-  std::vector<at::Tensor> End(at::TensorList inputs, at::ArrayRef<double> numbers, at::TensorList outputs, bool saves);
+  // `given_draws`: of a backward pass, what the forward pass drew.
+  std::vector<at::Tensor> End(at::TensorList inputs, at::ArrayRef<double> numbers, at::ArrayRef<PhiloxDraw> given_draws,
+                              at::TensorList outputs, bool saves);
   void Abandon();
 
   // What the function would return, then what it would leave behind; nullopt: it must be called.
-  std::optional<std::vector<at::Tensor>> Run(at::TensorList inputs, at::ArrayRef<double> numbers);
+  std::optional<std::vector<at::Tensor>> Run(at::TensorList inputs, at::ArrayRef<double> numbers, at::ArrayRef<PhiloxDraw> given_draws = {});
+
+  // What recorded calls of the last call, noted or replayed, were given to draw.
+  const std::vector<PhiloxDraw>& last_draws() const { return last_draws_; }
 
   // A forward pass may be replayed if the backward pass after it may. A backward pass does the same whatever modes are on, and
   // whatever of its inputs requires gradients.
@@ -71,11 +76,12 @@ class Replay {
   std::vector<int64_t> KeyOf(at::TensorList inputs) const;
   State& StateOf(const std::vector<int64_t>& key);
   static void Match(const ReplayNote& before, const ReplayNote& now, State* state);
-  bool MayRun(const State& state, at::ArrayRef<double> arguments) const;
+  bool MayRun(const State& state, at::ArrayRef<double> arguments, size_t num_given_draws) const;
 
   std::unique_ptr<Noting> noting_;
   absl::flat_hash_map<std::vector<int64_t>, State> states_;
   std::vector<int64_t> last_key_;
+  std::vector<PhiloxDraw> last_draws_;
   Pass pass_ = Pass::kAny;
 };
 

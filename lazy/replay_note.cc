@@ -51,19 +51,12 @@ class Taker {
   }
 
   // After TakeCalls.
-  void TakeDraws() {
+  void TakeDraws(at::ArrayRef<PhiloxDraw> given) {
     note_.draws = std::move(noting_.draws);
     for (Draw& draw : note_.draws) {
-      if (draw.op != nullptr) continue;
-      for (const TrieNode* call : note_.calls) {
-        const int32_t place = call->op->seed_arg < 0 ? -1 : call->PlaceOfNumber(static_cast<size_t>(call->op->seed_arg));
-        if (place < 0) continue;
-        const size_t number = static_cast<size_t>(place) - noting_.first_number;
-        const c10::IValue& seed = note_.numbers[number];
-        const c10::IValue& offset = note_.numbers[number + 1];
-        if (seed.isInt() && offset.isInt() && seed.toInt() == draw.philox.seed && offset.toInt() == draw.philox.offset) draw.numbers.push_back(number);
-      }
+      if (draw.op == nullptr) draw.numbers = NumbersOf(draw.philox);
     }
+    for (const PhiloxDraw& draw : given) note_.given_draws.push_back({draw, NumbersOf(draw)});
   }
 
   // After TakeDraws.
@@ -133,6 +126,19 @@ class Taker {
   }
 
  private:
+  // Where calls are given the draw.
+  std::vector<size_t> NumbersOf(PhiloxDraw draw) const {
+    std::vector<size_t> numbers;
+    for (const TrieNode* call : note_.calls) {
+      const int32_t place = call->op->seed_arg < 0 ? -1 : call->PlaceOfNumber(static_cast<size_t>(call->op->seed_arg));
+      if (place < 0) continue;
+      const size_t number = static_cast<size_t>(place) - noting_.first_number;
+      const c10::IValue &seed = note_.numbers[number], &offset = note_.numbers[number + 1];
+      if (seed.isInt() && offset.isInt() && seed.toInt() == draw.seed && offset.toInt() == draw.offset) numbers.push_back(number);
+    }
+    return numbers;
+  }
+
   void Use(int32_t slot, size_t call, bool is_result, bool written) {
     int32_t& number = number_of_[static_cast<size_t>(slot)];
     if (number < 0) {
@@ -169,11 +175,12 @@ bool ReplayNote::SameCalls(const ReplayNote& other) const {
   const auto same_storage = [](const Captured& a, const Captured& b) { return a.storage == b.storage; };
   return uses == other.uses && outputs == other.outputs && saves == other.saves && std::ranges::equal(calls, other.calls, same_call) &&
          std::ranges::equal(storages, other.storages, alike) && std::ranges::equal(captured, other.captured, same_storage) &&
-         std::ranges::equal(draws, other.draws, alike);
+         std::ranges::equal(draws, other.draws, alike) &&
+         std::ranges::equal(given_draws, other.given_draws, {}, &GivenDraw::numbers, &GivenDraw::numbers);
 }
 
-std::optional<ReplayNote> TakeNote(Noting* noting, at::TensorList inputs, at::ArrayRef<double> arguments, at::TensorList outputs,
-                                   bool saves, std::vector<at::Tensor>* left) {
+std::optional<ReplayNote> TakeNote(Noting* noting, at::TensorList inputs, at::ArrayRef<double> arguments,
+                                   at::ArrayRef<PhiloxDraw> given_draws, at::TensorList outputs, bool saves, std::vector<at::Tensor>* left) {
   ReplayNote note;
   note.saves = saves;
   note.arguments = arguments.vec();
@@ -183,7 +190,7 @@ std::optional<ReplayNote> TakeNote(Noting* noting, at::TensorList inputs, at::Ar
     Taker taker(noting, inputs, outputs, &note);
     if (taker.IsWhole() && noting->broken.empty()) {
       taker.TakeCalls();
-      taker.TakeDraws();
+      taker.TakeDraws(given_draws);
       taker.TakeOrigins();
       left_storages = taker.TakeNew();
       taker.TakeOutputs();

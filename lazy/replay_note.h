@@ -40,6 +40,11 @@ struct ReplayNote {
     c10::weak_intrusive_ptr<c10::StorageImpl> storage;
     c10::weak_intrusive_ptr<c10::TensorImpl> tensor;  // the one that was used: it must still have the storage
   };
+  // A draw of the pass before, which calls are given as these numbers of them all, and the next ones.
+  struct GivenDraw {
+    PhiloxDraw philox;
+    std::vector<size_t> numbers;
+  };
   struct Output {
     int32_t storage = -1;
     int32_t input = -1;      // it is this input, or lies on its storage
@@ -63,6 +68,7 @@ struct ReplayNote {
   std::vector<Storage> storages;
   std::vector<Captured> captured;
   std::vector<Draw> draws;
+  std::vector<GivenDraw> given_draws;
   std::vector<Output> outputs;
   std::vector<c10::weak_intrusive_ptr<c10::StorageImpl>> left;
   bool saves = false;
@@ -75,10 +81,10 @@ struct ReplayNote {
   bool SameCalls(const ReplayNote& other) const;
 };
 
-// Of the call that `noting` has followed, from `inputs` to `outputs`; `saves` and `left` as in Replay::End. If it cannot be replayed,
-// nullopt, and `noting->broken` says why.
-std::optional<ReplayNote> TakeNote(Noting* noting, at::TensorList inputs, at::ArrayRef<double> arguments, at::TensorList outputs,
-                                   bool saves, std::vector<at::Tensor>* left);
+// Of the call that `noting` has followed, from `inputs` to `outputs`; `given_draws`, `saves` and `left` as in Replay::End. If it cannot
+// be replayed, nullopt, and `noting->broken` says why.
+std::optional<ReplayNote> TakeNote(Noting* noting, at::TensorList inputs, at::ArrayRef<double> arguments,
+                                   at::ArrayRef<PhiloxDraw> given_draws, at::TensorList outputs, bool saves, std::vector<at::Tensor>* left);
 
 // The storage, if the tensor is a dense one of the device; else null.
 LazyStorageImpl* DenseStorageOf(const at::Tensor& tensor);

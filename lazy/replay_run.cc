@@ -93,12 +93,13 @@ class Run {
   }
 
   // In the program's order, whether the calls use them or not.
-  void DrawNumbers() {
+  std::vector<PhiloxDraw> DrawNumbers() {
+    std::vector<PhiloxDraw> draws;  // for recorded calls
     std::vector<c10::Storage> drawn(note_.draws.size());
     for (size_t d = 0; d < drawn.size(); ++d) {
       const Draw& draw = note_.draws[d];
       if (draw.op == nullptr) {
-        const PhiloxDraw now = TakeDraw(draw.per_thread);
+        const PhiloxDraw now = draws.emplace_back(TakeDraw(draw.per_thread));
         for (const size_t number : draw.numbers) {
           numbers_[number] = now.seed;
           numbers_[number + 1] = now.offset;
@@ -113,6 +114,7 @@ class Run {
     for (size_t s = 0; s < storages_.size(); ++s) {
       if (note_.storages[s].kind == Storage::Kind::kDrawn) storages_[s] = drawn[note_.storages[s].index];
     }
+    return draws;
   }
 
   void Record() {
@@ -361,10 +363,11 @@ class Run {
 
 }  // namespace
 
-std::optional<std::vector<at::Tensor>> RunNote(ReplayNote* note, at::TensorList inputs, std::vector<c10::IValue> numbers) {
+std::optional<std::vector<at::Tensor>> RunNote(ReplayNote* note, at::TensorList inputs, std::vector<c10::IValue> numbers,
+                                               std::vector<PhiloxDraw>* draws) {
   Run run(note, inputs, std::move(numbers));
   if (!run.FindCaptured() || !run.FindStorages()) return std::nullopt;
-  run.DrawNumbers();
+  *draws = run.DrawNumbers();
   run.Record();
   run.CountWrites();
   return run.Results();

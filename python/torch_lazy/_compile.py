@@ -134,6 +134,23 @@ class _DynamoGraph:
         return call.flat((args, {}), [arg for arg in args if _is_tensor(arg)] if sizes else args, has_gradients=self._has_gradients)
 
 
+def _lay_out_masks(graph_module):
+    """Masks of attention that Dynamo sees, where models leave them out otherwise, lie side by side: of expanded ones, CUDA takes
+    attention apart."""
+    laid_out = {}
+    for node in graph_module.graph.find_nodes(op="call_function", target=torch._C._nn.scaled_dot_product_attention):
+        mask = node.args[3] if len(node.args) > 3 else node.kwargs.get("attn_mask")
+        value = getattr(mask, "meta", {}).get("example_value")
+        if not _is_tensor(value) or value.stride(-1) == 1:
+            continue
+        if mask not in laid_out:
+            with graph_module.graph.inserting_before(node):
+                laid_out[mask] = graph_module.graph.call_method("contiguous", (mask,))
+        node.replace_input_with(mask, laid_out[mask])
+    if laid_out:
+        graph_module.recompile()
+
+
 def _as_it_is(graph_module):
     """The graph if its calls can be recorded as they are, else None: tensors of our device only, of which none that needs gradients is
     written if a result has them, and new results, none of which lies on another."""
@@ -167,6 +184,8 @@ def _as_it_is(graph_module):
 
 
 def lazy(graph_module, examples, **options):
+    if _ops.eager_device() == "cuda":
+        _lay_out_masks(graph_module)
     return _as_it_is(graph_module) or _through_aot_autograd(graph_module, examples, **options)
 
 

@@ -24,15 +24,17 @@ class _Part:
         done, results = _ops.replay_run(self._number, tensors, numbers)
         return results if done else None
 
-    def note(self, function, tensors, numbers=(), saves=False):
-        """Calls the function of no arguments, which returns a list of tensors. (that list, what it leaves behind)"""
+    def note(self, function, tensors, numbers=(), draws=(), saves=False):
+        """Calls the function of no arguments, which returns a list of tensors. (that list, what it leaves behind)
+
+        `draws`: those of the forward pass, if this is the backward pass."""
         _ops.replay_begin(self._number, tensors)
         try:
             outputs = function()
         except BaseException:
             _ops.replay_abandon(self._number)
             raise
-        return outputs, _ops.replay_end(self._number, tensors, numbers, outputs, saves)
+        return outputs, _ops.replay_end(self._number, tensors, numbers, draws, outputs, saves)
 
     def run_before(self, backward, tensors, numbers=()):
         """The results of this forward pass, with their way back; None: it must be called."""
@@ -41,6 +43,10 @@ class _Part:
 
     def case(self):
         return _ops.replay_case(self._number)
+
+    def draws(self):
+        """What the last call has drawn for calls that are recorded."""
+        return _ops.replay_draws(self._number)
 
     def pair(self, case, differentiable):
         """The backward pass of a case may be replayed; of its results, these have gradients."""
@@ -83,14 +89,14 @@ class _Call:
         return outputs
 
     def note_forward(self, arguments, inputs, numbers):
-        """(what it returns, what it leaves behind for the backward pass, the case)"""
+        """(what it returns, what it leaves behind for the backward pass, the case, what it drew)"""
         outputs, saved = self._forward.note(lambda: self.outputs_of(arguments), inputs, numbers, saves=True)
-        return outputs, saved, self._forward.case()
+        return outputs, saved, self._forward.case(), self._forward.draws()
 
-    def note_backward(self, case, outputs, leaves, grads, inputs, numbers):
+    def note_backward(self, case, outputs, leaves, grads, inputs, numbers, draws):
         of = [output for output in outputs if output.requires_grad]
         grads = _ops.replay_gradients(of, grads, inputs)
-        results, _ = self._backward.note(lambda: _gradients(of, leaves, grads), [*inputs, *grads], numbers)
+        results, _ = self._backward.note(lambda: _gradients(of, leaves, grads), [*inputs, *grads], numbers, draws)
         self._forward.pair(case, [output.requires_grad for output in outputs] if self._backward.ready() else [])
         return results
 
@@ -102,7 +108,7 @@ class _Noted(torch.autograd.Function):
     def forward(ctx, call, arguments, numbers, num_tensors, *leaves):
         twins = [leaf.detach().requires_grad_(leaf.requires_grad) for leaf in leaves[:num_tensors]]
         with torch.enable_grad():
-            outputs, saved, ctx.case = call.note_forward(_replaced(arguments, leaves[:num_tensors], twins), list(leaves), numbers)
+            outputs, saved, ctx.case, ctx.draws = call.note_forward(_replaced(arguments, leaves[:num_tensors], twins), list(leaves), numbers)
         ctx.call, ctx.numbers = call, numbers
         ctx.graph = outputs, [*twins, *leaves[num_tensors:]]
         results = tuple(output.detach() for output in outputs)
@@ -118,7 +124,7 @@ class _Noted(torch.autograd.Function):
         needed = ctx.needs_input_grad[4:]
         wanted = [leaf for leaf, is_needed in zip(leaves, needed, strict=True) if is_needed]
         grads = [grad for grad, output in zip(grads, outputs, strict=True) if output.requires_grad]
-        results = iter(ctx.call.note_backward(ctx.case, outputs, wanted, grads, ctx.inputs, ctx.numbers))
+        results = iter(ctx.call.note_backward(ctx.case, outputs, wanted, grads, ctx.inputs, ctx.numbers, ctx.draws))
         return (None,) * 4 + tuple(next(results) if is_needed else None for is_needed in needed)
 
 

@@ -29,6 +29,41 @@ def test_numbers_that_gradients_depend_on():
     assert replays() - before >= 6
 
 
+class DrawnTwice(torch.autograd.Function):
+    """Dropout whose backward pass draws the mask again, as attention does on a GPU."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.drawn = torch.ops.torch_lazy._take_draw(4)
+        return DrawnTwice.dropped(x, ctx.drawn)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return DrawnTwice.dropped(grad, ctx.drawn)
+
+    @staticmethod
+    def dropped(x, drawn):
+        return torch.ops.torch_lazy.dropout(x, 0.5, 2.0, 2**31, *drawn, 64, 1, [0])[0]
+
+
+def test_a_backward_pass_that_draws_what_the_forward_pass_drew():
+    replayed = make_replayable(lambda x: DrawnTwice.apply(DrawnTwice.apply(x) + 1))
+    before, masks = replays(), []
+    for k in range(9):
+        if k == 6:
+            torch.manual_seed(5)  # a seed that no call was noted with
+        xs = [torch.ones(64, device="lazy").requires_grad_() for _ in range(2)]
+        ys = [replayed(x) for x in xs]
+        for x, y in zip(xs, ys, strict=True):
+            y.sum().backward()
+            masks.append([y.tolist(), x.grad.tolist()])
+    for y, grad in masks:
+        # 2 (2 a + 1) b where the first is kept and the second, too: 4 of 4 where both are
+        assert [value == 6 for value in y] == [value == 4 for value in grad] and {*grad} == {0, 4}
+    assert len({tuple(y) for y, _ in masks}) == len(masks)
+    assert replays() - before >= 24
+
+
 class Branches(nn.Module):
     """Statistics written in the forward pass, results without gradients and one that may not be used."""
 

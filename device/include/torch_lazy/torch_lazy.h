@@ -92,8 +92,8 @@ class Replayable {
     static const auto run = internal::Operator<std::tuple<bool, Tensors>(int64_t, Tensors, std::vector<double>)>(
         "torch_lazy::replay_run");
     static const auto begin = internal::Operator<void(int64_t, Tensors)>("torch_lazy::replay_begin");
-    static const auto end = internal::Operator<Tensors(int64_t, Tensors, std::vector<double>, Tensors, bool)>(
-        "torch_lazy::replay_end");
+    static const auto end =
+        internal::Operator<Tensors(int64_t, Tensors, std::vector<double>, std::vector<int64_t>, Tensors, bool)>("torch_lazy::replay_end");
     static const auto abandon = internal::Operator<void(int64_t)>("torch_lazy::replay_abandon");
     auto [done, outputs] = run.call(*number_, inputs, {});
     if (done) return std::move(outputs);
@@ -104,7 +104,7 @@ class Replayable {
       abandon.call(*number_);
       throw;
     }
-    end.call(*number_, inputs, {}, outputs, /*saves=*/false);
+    end.call(*number_, inputs, {}, {}, outputs, /*saves=*/false);
     return outputs;
   }
 
