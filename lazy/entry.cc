@@ -24,7 +24,7 @@ constexpr int kSettled = 8;  // runs of an entry after which it is taken for a l
 
 }  // namespace
 
-Entry::Entry(const TrieNode* end, std::vector<bool> live) : live_(std::move(live)) {
+Entry::Entry(const TrieNode* end, std::vector<bool> live, Entry* replaced) : live_(std::move(live)), replaced_(replaced) {
   for (const TrieNode* node = end; node->op != nullptr; node = node->parent) calls_.push_back(node);
   std::reverse(calls_.begin(), calls_.end());
   for (const TrieNode* call : calls_) recorded_.push_back(&base::Cell(base::Tally::kCallsRecordedByOp, call->op->name));
@@ -80,6 +80,7 @@ std::shared_ptr<const BoundPlan> Entry::Prepare(const Trace& trace, bool once) {
 
 void Entry::Run(Trace* trace, bool once) {
   base::Count(base::Counter::kTracesRun);
+  if (Entry* const replaced = replaced_.exchange(nullptr)) replaced->LetGo();
   const std::shared_ptr<const BoundPlan> plan = Prepare(*trace, once);
   if (plan == nullptr || base::Compilation() == base::CompileMode::kOff) {
     base::Count(base::Counter::kTracesInterpreted);
@@ -92,6 +93,11 @@ void Entry::Run(Trace* trace, bool once) {
   if (compare ? RunAndCompare(*this, *lowered_, *plan, trace) : plan->Run(trace)) return;
   LAZY_LOG(1, "a call failed: the trace is run again, call by call");
   Interpret(*this, trace);
+}
+
+void Entry::LetGo() {
+  std::lock_guard<std::mutex> lock(lock_);
+  bound_ = nullptr;
 }
 
 bool Entry::RunsAhead() {

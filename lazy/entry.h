@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "lazy/need.h"
 #include "lazy/trace.h"
 
 namespace torch_lazy::lazy {
@@ -18,10 +19,11 @@ class Alike;
 class PlannedGraph;
 struct LoweredTrace;
 
-// Made at the first cut at its node with live outputs that no earlier entry of the node serves.
+// Made at the first cut at its node with live outputs that no earlier entry of the node serves, or where cuts need much less.
 class Entry {
  public:
-  Entry(const TrieNode* end, std::vector<bool> live);
+  // `replaced`: one of the same node that will run no more, or seldom.
+  Entry(const TrieNode* end, std::vector<bool> live, Entry* replaced = nullptr);
   ~Entry();
 
   // Runs the trace, which was cut at this entry's node: by its plan if that is compiled, else call by call. `once`: no such
@@ -34,11 +36,14 @@ class Entry {
   // True if a cut whose live written slots are `live` can use this entry.
   bool Serves(const std::vector<bool>& live) const;
   const std::vector<bool>& live() const { return live_; }
+  Need& need() { return need_; }  // of its cuts; guarded by the device lock
   absl::Span<const TrieNode* const> calls() const { return calls_; }
   // Slots whose content nobody needs after call k.
   absl::Span<const int32_t> EndAfter(size_t k) const { return ends_[k]; }
 
  private:
+  // Its plan, and the memory of the plan's graph, until it runs again.
+  void LetGo();
   // The plan to run, null while there is none.
   std::shared_ptr<const BoundPlan> Prepare(const Trace& trace, bool once);
   bool TryLowering(const Trace& trace);
@@ -46,6 +51,8 @@ class Entry {
 
   std::vector<const TrieNode*> calls_;  // in program order
   std::vector<bool> live_;              // per slot: its content is an output
+  Need need_;
+  std::atomic<Entry*> replaced_;        // until this one runs
   std::vector<std::vector<int32_t>> ends_;
   std::vector<std::atomic<int64_t>*> recorded_;  // per call: how often its operator was run by ATen in its place
 

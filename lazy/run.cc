@@ -163,7 +163,7 @@ void Cut(const std::shared_ptr<Trace>& trace, const char* reason, Then then) {
     trace->state = Trace::State::kRunning;
     trace->age += reason != kUnknownShape;
     cuts = reason == kUnknownShape ? std::vector<size_t>{0, trace->path.size()} : PartsOf(*trace);
-    if (cuts.size() == 2) entry = EntryFor(trace->at->node, LiveSlots(*trace));
+    if (cuts.size() == 2) entry = EntryFor(*trace, LiveSlots(*trace));
   }
   base::Count(base::Tally::kCuts, reason);
   trace->cut = NoteCut(trace->num_calls() != 0 ? trace->path.back() : nullptr, reason);

@@ -100,15 +100,20 @@ size_t EndOfUpdates(const Trace& trace) {
 
 }  // namespace
 
-Entry* EntryFor(TrieNode* end, std::vector<bool> live) {
-  for (const std::unique_ptr<Entry>& entry : end->entries) {
-    if (entry->Serves(live)) return entry.get();
+// Of those that serve a cut, the first returns least.
+Entry* EntryFor(const Trace& trace, std::vector<bool> live) {
+  TrieNode* const end = trace.at->node;
+  std::vector<std::unique_ptr<Entry>>& entries = end->entries;
+  const auto serves = std::ranges::find_if(entries, [&](const std::unique_ptr<Entry>& entry) { return entry->Serves(live); });
+  if (serves != entries.end()) {
+    Need& need = (*serves)->need();
+    if (!need.IsMuchLess(trace, live, (*serves)->live())) return serves->get();
+    return entries.insert(serves, std::make_unique<Entry>(end, need.slots(), serves->get()))->get();
   }
-  for (const std::unique_ptr<Entry>& entry : end->entries) {
+  for (const std::unique_ptr<Entry>& entry : entries) {
     for (size_t s = 0; s < live.size(); ++s) live[s] = live[s] || entry->live()[s];
   }
-  end->entries.push_back(std::make_unique<Entry>(end, std::move(live)));
-  return end->entries.back().get();
+  return entries.emplace_back(std::make_unique<Entry>(end, std::move(live))).get();
 }
 
 std::vector<size_t> PartsOf(const Trace& trace) {
@@ -136,7 +141,7 @@ void RunParts(Trace* trace, const std::vector<size_t>& cuts) {
       segment = std::make_unique<Segment>(trace, cuts[i], cuts[i + 1]);
       live = segment->Live();
       if (trace->period != 0 && cuts[i + 1] - cuts[i] == trace->period) segment->part().trie->MarkStep(segment->part().at);
-      entry = EntryFor(segment->part().at->node, live);
+      entry = EntryFor(segment->part(), live);
     }
     // Inside its last call a step is cut once: when it is found to be one, which the step before it tells as well.
     const bool inside_call = trace->period != 0 && !trace->ends_step && cuts[i + 1] == trace->path.size();

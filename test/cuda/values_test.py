@@ -142,4 +142,6 @@ def _losses(device, steps=12):
 
 
 def test_losses():
-    assert _losses("lazy") == _losses(EAGER)
+    """Without cuDNN, whose batch norm eager takes and we do not: it rounds otherwise."""
+    with torch.backends.cudnn.flags(enabled=False):
+        assert _losses("lazy") == _losses(EAGER)
