@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "lazy/advance.h"
 #include "lazy/entry.h"
 
@@ -108,6 +109,7 @@ Entry* EntryFor(const Trace& trace, std::vector<bool> live) {
   if (serves != entries.end()) {
     Need& need = (*serves)->need();
     if (!need.IsMuchLess(trace, live, (*serves)->live())) return serves->get();
+    LAZY_LOG(1, "the same calls with ", std::ranges::count(need.slots(), true), " results of ", std::ranges::count((*serves)->live(), true));
     return entries.insert(serves, std::make_unique<Entry>(end, need.slots(), serves->get()))->get();
   }
   for (const std::unique_ptr<Entry>& entry : entries) {
