@@ -12,10 +12,7 @@ constexpr int kMostCuts = 64;  // a program's beginning, in which it is worth lo
 }  // namespace
 
 bool Need::IsMuchLess(const Trace& trace, const std::vector<bool>& live, const std::vector<bool>& returned) {
-  if (live == returned || cuts_ == kMostCuts) {
-    in_a_row_ = 0;
-    return false;
-  }
+  if (cuts_ == kMostCuts) return false;
   ++cuts_;
   size_t bytes = 0, unneeded = 0;
   for (size_t s = 0; s < live.size(); ++s) {
