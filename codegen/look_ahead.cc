@@ -30,20 +30,28 @@ LookAhead MakeLookAhead(const ir::Graph& graph) {
   LookAhead look;
   look.is_operand = FindOperands(graph);
   look.single_ops.assign(graph.nodes.size(), 0);
+  look.place_ops.assign(graph.nodes.size(), 0);
+  std::vector<bool> needs_memory(graph.nodes.size(), false);
   look.reduction_behind.assign(graph.nodes.size(), ir::kNoValue);
   for (ir::Value v = 0; v < static_cast<ir::Value>(graph.nodes.size()); ++v) {
     const ir::Node& node = graph.node(v);
     const ir::Kind kind = ir::Info(node.op).kind;
     if (kind == ir::Kind::kReduce) look.reduction_behind[v] = v;
-    if (kind != ir::Kind::kElementwise && kind != ir::Kind::kView) continue;
-    int ops = kind == ir::Kind::kElementwise ? 1 : 0;
+    if (kind != ir::Kind::kElementwise && kind != ir::Kind::kView) {
+      needs_memory[v] = kind != ir::Kind::kLeaf || node.op == ir::Op::kParam;
+      continue;
+    }
+    int ops = kind == ir::Kind::kElementwise ? 1 : 0, place_ops = ops;
     for (const ir::Value input : node.inputs) {
       ops += look.single_ops[input];
+      place_ops += look.place_ops[input];
+      needs_memory[v] = needs_memory[v] || needs_memory[input];
       look.reduction_behind[v] = std::max(look.reduction_behind[v], look.reduction_behind[input]);
     }
     const bool is_single = std::all_of(node.type.dims.begin(), node.type.dims.end(),
                                        [](ir::Extent extent) { return extent.is_one(); });
     look.single_ops[v] = is_single ? std::min(ops, kMostOps) : 0;
+    look.place_ops[v] = needs_memory[v] ? 0 : std::min(place_ops, kMostOps);
   }
   return look;
 }

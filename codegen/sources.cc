@@ -10,6 +10,7 @@ namespace {
 
 constexpr size_t kMostReadersOfParam = 64;  // of a parameter: to store it saves no loads
 constexpr int kMostSingle = 16;             // ops on single numbers that each reader does again
+constexpr int kMostOfPlace = 16;            // ops on places, likewise
 
 // Made of what is not in memory yet, and smaller than that?
 bool Narrows(const ir::Graph& graph, ir::Value v) {
@@ -26,6 +27,7 @@ bool IsCheap(const ir::Graph& graph, const LookAhead& look, Target target, ir::V
   if (look.single_ops[v] > 0) return look.single_ops[v] <= kMostSingle;
   if (ir::Info(node.op).kind != ir::Kind::kElementwise || IsCostly(node)) return false;
   if (Narrows(graph, v)) return false;
+  if (look.place_ops[v] > 0) return look.place_ops[v] <= kMostOfPlace;
   int full = 0, params = 0;
   for (const ir::Value input : node.inputs) {
     const ir::Node& from = graph.node(input);
