@@ -21,7 +21,7 @@ import torch_lazy  # noqa: F401
 aten = torch.ops.aten
 SOURCES = pathlib.Path(__file__).parents[2] / "device" / "aten"
 FOR_CUDA = os.environ.get("LAZY_BACKEND") == "stand_in"
-ROWS_OF_CUDA = {"nll_loss_forward", "nll_loss2d_forward"}  # which the CPU leaves to ATen
+ROWS_OF_CUDA = {"max_pool2d_with_indices_backward", "nll_loss_forward", "nll_loss2d_forward"}  # which the CPU leaves to ATen
 FLOATS = [torch.float32, torch.float64, torch.bfloat16]
 REALS = FLOATS + [torch.int64, torch.uint8]
 PRODUCTS = [torch.float32, torch.float64] + [torch.bfloat16] * FOR_CUDA
@@ -76,6 +76,13 @@ def linear_backward(x, gradient, weight):
     if x.device.type == "lazy":
         return aten.linear_backward(x, gradient, weight, [True] * 3)
     return gradient @ weight, gradient.t() @ x, gradient.sum(0)
+
+
+def pool_backward(t, kernel, stride, padding, layout):
+    """Of neighbours that are equal now and then."""
+    x = t.image[:, :, :4, :4].round().contiguous(memory_format=layout)
+    y, indices = aten.max_pool2d_with_indices(x, kernel, stride, padding)
+    return aten.max_pool2d_with_indices_backward(y * 3, x, kernel, stride, padding, [1, 1], False, indices)
 
 
 for name in "neg abs".split():
@@ -190,9 +197,11 @@ case("stack", lambda t: aten.stack([t.x, t.y, t.x], 1), REALS)
 case("constant_pad_nd", lambda t: aten.constant_pad_nd(t.x, [1, 2, 0, 3], 2), REALS)
 case("slice_backward", lambda t: aten.slice_backward(t.x[:, 1:5], [6, 64], 1, -60, -56, 1), REALS)
 case("select_backward", lambda t: aten.select_backward(t.row, [6, 64], 0, -2), REALS)
-# Windows that reach over the edge are the CPU's alone: a GPU would take a launch for each kind of them.
-EDGE = 0 if FOR_CUDA else 1
-case("max_pool2d_with_indices", lambda t: aten.max_pool2d_with_indices(t.image, [3, 2], [2, 1], [EDGE, 0]), FLOATS)
+case("max_pool2d_with_indices", lambda t: aten.max_pool2d_with_indices(t.image, [3, 2], [2, 1], [1, 0]), FLOATS)
+if FOR_CUDA:  # on the CPU its gradient is ATen's
+    for sizes in ([3, 3], [2, 2], [1, 1]), ([2, 2], [2, 1], [0, 0]), ([3, 2], [1, 2], [0, 0]), ([1, 1], [2, 2], [0, 0]):
+        for layout in torch.contiguous_format, torch.channels_last:
+            case("max_pool2d_with_indices_backward", lambda t, s=sizes, f=layout: pool_backward(t, *s, f), FLOATS, exact=False)
 case("mm", lambda t: aten.mm(t.y, t.z.t()), PRODUCTS, exact=False)
 case("bmm", lambda t: aten.bmm(t.image[0], t.image[1].transpose(1, 2)), PRODUCTS, exact=False)
 # Scaled 16-bit products are ATen's (products_test.py).
