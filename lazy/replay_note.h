@@ -76,6 +76,7 @@ struct ReplayNote {
   std::vector<double> arguments;     // the numbers that the function was given
   int64_t new_bytes = 0;
   std::vector<Place> places;         // in the trie; guarded by the device lock
+  std::weak_ptr<Trace> holder;       // the trace that the last replay has ended in; likewise
 
   // The same calls on the same captured storages, whatever the numbers.
   bool SameCalls(const ReplayNote& other) const;

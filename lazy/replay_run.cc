@@ -118,7 +118,12 @@ class Run {
   }
 
   void Record() {
+    EndFullStep();
     if (!PutAll()) RecordOneByOne();
+    {
+      Locked lock(DeviceLock());
+      note_.holder = ThreadTrace();
+    }
     base::Count(base::Counter::kCallsTotal, static_cast<int64_t>(note_.calls.size()));
     base::Count(base::Counter::kReplays);
   }
@@ -172,6 +177,17 @@ class Run {
       if (std::shared_ptr<Trace> conflict = ConflictWith(static_cast<size_t>(s), trace)) return {conflict, conflict == trace ? "replay" : "another thread"};
     }
     return {};
+  }
+
+  // A trace that already holds these calls, and has no room for as much again as it has, is a step: it would be cut within the next.
+  void EndFullStep() const {
+    std::shared_ptr<Trace> trace;
+    {
+      Locked lock(DeviceLock());
+      trace = ThreadTrace();
+      if (note_.holder.lock() != trace || HasRoomFor(*trace, trace->num_calls(), trace->new_bytes)) return;
+    }
+    CutAndGoOn(trace, "step");
   }
 
   // Puts all calls where they have been put before: behind the same calls, with the same storages known. False if there is no such place.

@@ -3,12 +3,12 @@
 // input's edge are few, and are made apart.
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <vector>
 
 #include "device/aten/formula.h"
 #include "device/aten/joins.h"
 #include "device/aten/rows.h"
+#include "device/aten/windows.h"
 
 namespace torch_lazy::device {
 namespace {
@@ -16,28 +16,11 @@ namespace {
 using ir::DType;
 using ir::Op;
 
-constexpr int64_t kMostInWindow = 25;  // elements; ATen's loop is better at more
-constexpr int64_t kMostParts = 16;     // of a gradient: a launch each
-
-// One spatial dim of a pool.
-struct Window {
-  int dim;  // of the input
-  int64_t kernel, stride, padding, dilation;
-  int64_t input;       // elements
-  int64_t margin = 0;  // of these elements of padding are there, at each end
-};
-
 // Neighbouring windows, of which the elements [begin, end) are there.
 struct Run {
   int64_t first, count;
   int64_t begin, end;
 };
-
-int64_t Item(const ir::Ints& list, size_t k, int64_t otherwise) {
-  return list.empty() ? otherwise : list[list.size() == 1 ? 0 : k];
-}
-
-int64_t CeilDiv(int64_t a, int64_t b) { return a <= 0 ? 0 : (a + b - 1) / b; }
 
 std::vector<Run> RunsOf(const Window& w, int64_t num_windows) {
   std::vector<Run> runs;
@@ -147,30 +130,6 @@ Candidate Join(ir::Builder& b, const std::vector<Candidate>& parts, int dim, ir:
   return {b.Concat(values, dim, extent), b.Concat(indices, dim, extent)};
 }
 
-// On a GPU, the order of the tensor's dims in memory, rows before columns: indices are made in the order in which they are stored.
-ir::Ints OrderOf(lazy::Lowering& call, int arg) {
-  const ir::Node& node = call.b().graph().node(call.Tensor(arg));
-  const int rank = node.type.rank();
-  if (call.IsForCuda() && node.op == Op::kPermute && node.attrs.dims[static_cast<size_t>(rank) - 2] < node.attrs.dims[static_cast<size_t>(rank) - 1]) {
-    return node.attrs.dims;
-  }
-  ir::Ints order(static_cast<size_t>(rank));
-  std::iota(order.begin(), order.end(), 0);
-  return order;
-}
-
-ir::Dims InOrder(const ir::Dims& dims, const ir::Ints& order) {
-  ir::Dims ordered = dims;
-  for (size_t d = 0; d < order.size(); ++d) ordered[static_cast<size_t>(order[d])] = dims[d];
-  return ordered;
-}
-
-ir::Ints InverseOf(const ir::Ints& order) {
-  ir::Ints inverse(order.size());
-  for (size_t k = 0; k < order.size(); ++k) inverse[static_cast<size_t>(order[k])] = static_cast<int64_t>(k);
-  return inverse;
-}
-
 // max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode). An element of the padding never wins.
 bool MaxPool2d(lazy::Lowering& call) {
   constexpr size_t kMostPatches = 9;       // else the padding is written
@@ -228,114 +187,6 @@ bool MaxPool2d(lazy::Lowering& call) {
   const Candidate best = Join(b, rows, windows[0].dim, dims[static_cast<size_t>(windows[0].dim)]);
   call.Return(0, b.Permute(best.value, order));
   call.Return(1, b.Permute(best.index, order));
-  return true;
-}
-
-// Elements of one remainder modulo the stride, in one dim of the input, which the same windows reach: those from `begin` on and before
-// `end`, counted from the element's own quotient.
-struct Reached {
-  int64_t first, count;
-  int64_t begin, end;
-};
-
-// Of all remainders, in order.
-std::vector<std::vector<Reached>> ReachedBy(const Window& w, int64_t num_windows) {
-  std::vector<std::vector<Reached>> of_remainder;
-  for (int64_t remainder = 0; remainder < w.stride; ++remainder) {
-    std::vector<Reached>& all = of_remainder.emplace_back();
-    for (int64_t q = 0; q < w.input / w.stride; ++q) {
-      const int64_t place = q * w.stride + remainder + w.padding;  // in the padded input
-      const int64_t begin = CeilDiv(place - w.kernel + 1, w.stride) - q;
-      const int64_t end = std::min(num_windows, place / w.stride + 1) - q;
-      if (all.empty() || all.back().begin != begin || all.back().end != end) all.push_back({q, 0, begin, end});
-      ++all.back().count;
-    }
-  }
-  return of_remainder;
-}
-
-// The gradients of such elements, of dims [..., count, 1, count, 1]: the sums of those of windows that have taken them.
-ir::Value GradientOf(lazy::Lowering& call, ir::Value grad, ir::Value index, const Window* windows, const Reached* const* reached,
-                     const int64_t* remainders) {
-  ir::Builder& b = call.b();
-  ir::Dims dims = b.dims(grad);
-  for (int k = 0; k < 2; ++k) dims[static_cast<size_t>(windows[k].dim)] = call.ExtentOf(reached[k]->count);
-  const auto number = [&](int64_t value) { return b.Full(b.Const(DType::kI64, value), dims); };
-  ir::Value here = number(0);
-  for (int k = 0; k < 2; ++k) {
-    const Window& w = windows[k];
-    const ir::Value place = b.Add(b.Mul(b.Iota({DType::kI64, dims}, w.dim), number(w.stride)),
-                                  number(reached[k]->first * w.stride + remainders[k]));
-    here = b.Add(b.Mul(here, b.Full(b.ExtentOf(call.ExtentOf(w.input)), dims)), place);
-  }
-  const DType computed = ir::IsHalf(b.dtype(grad)) ? DType::kF32 : b.dtype(grad);
-  const ir::Value zero = b.Full(b.Const(computed, 0), dims);
-  ir::Value sum = zero;
-  int64_t at[2];
-  for (at[0] = reached[0]->begin; at[0] < reached[0]->end; ++at[0]) {
-    for (at[1] = reached[1]->begin; at[1] < reached[1]->end; ++at[1]) {
-      ir::Dims starts(dims.size(), ir::Extent::Constant(0));
-      for (int k = 0; k < 2; ++k) starts[static_cast<size_t>(windows[k].dim)] = call.ExtentOf(reached[k]->first + at[k]);
-      const ir::Ints steps(dims.size(), 1);
-      const ir::Value taken = b.Binary(Op::kEq, b.Slice(index, starts, dims, steps), here);
-      const ir::Value gradient = b.Where(taken, b.Cast(b.Slice(grad, starts, dims, steps), computed), zero);
-      sum = sum == zero ? gradient : b.Add(sum, gradient);
-    }
-  }
-  for (int k = 1; k >= 0; --k) dims.insert(dims.begin() + windows[k].dim + 1, ir::Extent::Constant(1));
-  return b.Reshape(b.Cast(sum, b.dtype(grad)), dims);
-}
-
-// max_pool2d_with_indices_backward(grad, self, kernel_size, stride, padding, dilation, ceil_mode, indices). Nobody adds to what another
-// writes: each element asks the windows that reach it. Elements of one remainder are made together, and lie between the others.
-bool MaxPool2dBackward(lazy::Lowering& call) {
-  ir::Builder& b = call.b();
-  const ir::Ints order = OrderOf(call, 0), inverse = InverseOf(order);
-  const ir::Value grad = b.Permute(call.Tensor(0), inverse), index = b.Permute(call.Tensor(7), inverse);
-  const ir::Ints kernel = call.IntList(2), stride = call.IntList(3), padding = call.IntList(4), dilation = call.IntList(5);
-  if (!call.IsForCuda() || !ir::IsFloat(b.dtype(grad)) || call.Bool(6)) return false;
-  const size_t rank = order.size();
-  const ir::Dims dims = InOrder(call.Result(0).dims, order);
-  Window windows[2];
-  std::vector<std::vector<Reached>> reached[2];
-  int64_t parts = 1;
-  for (int k = 0; k < 2; ++k) {
-    const size_t item = static_cast<size_t>(k);
-    Window& w = windows[k];
-    w = {static_cast<int>(order[rank - 2 + item]), Item(kernel, item, 1), 0, Item(padding, item, 0), Item(dilation, item, 1),
-         call.Sizes(1)[rank - 2 + item]};
-    w.stride = Item(stride, item, w.kernel);
-    if (w.dilation != 1 || w.input % w.stride != 0) return false;
-    reached[k] = ReachedBy(w, call.Sizes(0)[rank - 2 + item]);
-    int64_t runs = 0;
-    for (const std::vector<Reached>& of_remainder : reached[k]) runs += static_cast<int64_t>(of_remainder.size());
-    parts *= runs;
-  }
-  if (windows[0].kernel * windows[1].kernel > kMostInWindow || parts > kMostParts) return false;
-  // [..., quotient, remainder] of each dim
-  const int axes[2] = {windows[0].dim, windows[1].dim + 1};
-  ir::Dims whole = dims;
-  for (int k = 1; k >= 0; --k) {
-    whole[static_cast<size_t>(windows[k].dim)] = call.ExtentOf(windows[k].input / windows[k].stride);
-    whole.insert(whole.begin() + windows[k].dim + 1, ir::Extent::Constant(windows[k].stride));
-  }
-  const auto join = [&](int k, auto&& part) {
-    std::vector<ir::Value> of_remainders;
-    for (size_t r = 0; r < reached[k].size(); ++r) {
-      std::vector<ir::Value> runs;
-      for (const Reached& run : reached[k][r]) runs.push_back(part(run, static_cast<int64_t>(r)));
-      of_remainders.push_back(b.Concat(runs, axes[k], whole[static_cast<size_t>(axes[k])]));
-    }
-    return b.Concat(of_remainders, axes[k] + 1, whole[static_cast<size_t>(axes[k]) + 1]);
-  };
-  const ir::Value joined = join(0, [&](const Reached& row, int64_t row_remainder) {
-    return join(1, [&](const Reached& column, int64_t column_remainder) {
-      const Reached* const both[2] = {&row, &column};
-      const int64_t remainders[2] = {row_remainder, column_remainder};
-      return GradientOf(call, grad, index, windows, both, remainders);
-    });
-  });
-  call.Return(0, b.Permute(b.Reshape(joined, dims), order));
   return true;
 }
 

@@ -54,6 +54,27 @@ def warm(function, *arguments):
         torch_lazy.sync()
 
 
+def test_steps_that_fit_only_once_end_where_they_begin_again():
+    """Not where a trace is full."""
+    torch_lazy.set_option("max_trace_bytes", "100000")
+    try:
+        weight = torch.zeros(4096, device="lazy")
+        forward = make_replayable(lambda x: (x - weight).square() * 2)
+        update = make_replayable(lambda y: weight.add_(y * 0.25))
+        for step in range(12):
+            if step == 7:
+                torch_lazy.reset_metrics()
+            update(forward(torch.ones(4096, device="lazy")))
+        assert torch_lazy.metrics()["cuts"] == {"step": 5}
+        assert torch_lazy.metrics()["trace_misses"] == 0
+        expected = torch.zeros(())
+        for _ in range(12):
+            expected = expected + 0.5 * (1 - expected).square()
+        torch.testing.assert_close(weight.cpu(), expected.expand(4096))
+    finally:
+        torch_lazy.set_option("max_trace_bytes", "0")
+
+
 def test_a_function_of_tensors():
     def function(x, y):
         return (x * y + 1).tanh(), x.sum(0)
