@@ -9,8 +9,7 @@ namespace torch_lazy::codegen {
 namespace {
 
 constexpr size_t kMostReadersOfParam = 64;  // of a parameter: to store it saves no loads
-constexpr int kMostSingle = 16;             // ops on single numbers that each reader does again
-constexpr int kMostOfPlace = 16;            // ops on places, likewise
+constexpr int kMostAgain = 16;              // ops on single numbers, or on places, that each reader does again
 
 // Made of what is not in memory yet, and smaller than that?
 bool Narrows(const ir::Graph& graph, ir::Value v) {
@@ -24,10 +23,10 @@ bool Narrows(const ir::Graph& graph, ir::Value v) {
 bool IsCheap(const ir::Graph& graph, const LookAhead& look, Target target, ir::Value v,
              size_t num_groups) {
   const ir::Node& node = graph.node(v);
-  if (look.single_ops[v] > 0) return look.single_ops[v] <= kMostSingle;
+  if (look.single_ops[v] > 0) return look.single_ops[v] <= kMostAgain;
   if (ir::Info(node.op).kind != ir::Kind::kElementwise || IsCostly(node)) return false;
   if (Narrows(graph, v)) return false;
-  if (look.place_ops[v] > 0) return look.place_ops[v] <= kMostOfPlace;
+  if (look.place_ops[v] > 0) return look.place_ops[v] <= kMostAgain;
   int full = 0, params = 0;
   for (const ir::Value input : node.inputs) {
     const ir::Node& from = graph.node(input);

@@ -182,10 +182,10 @@ void Replay::Match(const ReplayNote& before, const ReplayNote& now, State* state
     if (before.arguments[a] != now.arguments[a]) state->changes[a] = true;
   }
   const auto is_drawn = [&](size_t n) {
-    const auto has = [&](const auto& draw) {
-      return std::ranges::any_of(draw.numbers, [&](size_t seed) { return n == seed || n == seed + 1; });
+    const auto has = [&](const std::vector<size_t>& seeds) {
+      return std::ranges::any_of(seeds, [&](size_t seed) { return n == seed || n == seed + 1; });
     };
-    return std::ranges::any_of(now.draws, has) || std::ranges::any_of(now.given_draws, has);
+    return std::ranges::any_of(now.draws, has, &Draw::numbers) || std::ranges::any_of(now.given_draws, has);
   };
   for (size_t n = 0; n < now.numbers.size(); ++n) {
     if (is_drawn(n)) continue;  // anew by each replay, or by the pass before
@@ -233,7 +233,7 @@ std::optional<std::vector<at::Tensor>> Replay::Run(at::TensorList inputs, at::Ar
     if (state.argument_of[n] >= 0) numbers[n] = NumberLike(numbers[n], arguments[static_cast<size_t>(state.argument_of[n])]);
   }
   for (size_t d = 0; d < given_draws.size(); ++d) {
-    for (const size_t number : note->given_draws[d].numbers) {
+    for (const size_t number : note->given_draws[d]) {
       numbers[number] = given_draws[d].seed;
       numbers[number + 1] = given_draws[d].offset;
     }

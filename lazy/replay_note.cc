@@ -56,7 +56,7 @@ class Taker {
     for (Draw& draw : note_.draws) {
       if (draw.op == nullptr) draw.numbers = NumbersOf(draw.philox);
     }
-    for (const PhiloxDraw& draw : given) note_.given_draws.push_back({draw, NumbersOf(draw)});
+    for (const PhiloxDraw& draw : given) note_.given_draws.push_back(NumbersOf(draw));
   }
 
   // After TakeDraws.
@@ -175,8 +175,7 @@ bool ReplayNote::SameCalls(const ReplayNote& other) const {
   const auto same_storage = [](const Captured& a, const Captured& b) { return a.storage == b.storage; };
   return uses == other.uses && outputs == other.outputs && saves == other.saves && std::ranges::equal(calls, other.calls, same_call) &&
          std::ranges::equal(storages, other.storages, alike) && std::ranges::equal(captured, other.captured, same_storage) &&
-         std::ranges::equal(draws, other.draws, alike) &&
-         std::ranges::equal(given_draws, other.given_draws, {}, &GivenDraw::numbers, &GivenDraw::numbers);
+         std::ranges::equal(draws, other.draws, alike) && given_draws == other.given_draws;
 }
 
 std::optional<ReplayNote> TakeNote(Noting* noting, at::TensorList inputs, at::ArrayRef<double> arguments,

@@ -40,11 +40,6 @@ struct ReplayNote {
     c10::weak_intrusive_ptr<c10::StorageImpl> storage;
     c10::weak_intrusive_ptr<c10::TensorImpl> tensor;  // the one that was used: it must still have the storage
   };
-  // A draw of the pass before, which calls are given as these numbers of them all, and the next ones.
-  struct GivenDraw {
-    PhiloxDraw philox;
-    std::vector<size_t> numbers;
-  };
   struct Output {
     int32_t storage = -1;
     int32_t input = -1;      // it is this input, or lies on its storage
@@ -68,7 +63,7 @@ struct ReplayNote {
   std::vector<Storage> storages;
   std::vector<Captured> captured;
   std::vector<Draw> draws;
-  std::vector<GivenDraw> given_draws;
+  std::vector<std::vector<size_t>> given_draws;  // draws of the pass before: calls have each as these numbers, and the next ones
   std::vector<Output> outputs;
   std::vector<c10::weak_intrusive_ptr<c10::StorageImpl>> left;
   bool saves = false;

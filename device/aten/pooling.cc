@@ -8,7 +8,7 @@
 #include "device/aten/formula.h"
 #include "device/aten/joins.h"
 #include "device/aten/rows.h"
-#include "device/aten/windows.h"
+#include "device/aten/pool_windows.h"
 
 namespace torch_lazy::device {
 namespace {
@@ -192,7 +192,6 @@ bool MaxPool2d(lazy::Lowering& call) {
 
 constexpr lazy::Row kRows[] = {
     {"aten::max_pool2d_with_indices", MaxPool2d},
-    {"aten::max_pool2d_with_indices_backward", MaxPool2dBackward},
 };
 
 }  // namespace

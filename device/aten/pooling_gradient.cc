@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "device/aten/formula.h"
-#include "device/aten/windows.h"
+#include "device/aten/pool_windows.h"
+#include "device/aten/rows.h"
 
 namespace torch_lazy::device {
 namespace {
@@ -70,8 +71,6 @@ ir::Value GradientOf(lazy::Lowering& call, ir::Value grad, ir::Value index, cons
   return b.Reshape(b.Cast(sum, b.dtype(grad)), dims);
 }
 
-}  // namespace
-
 // max_pool2d_with_indices_backward(grad, self, kernel_size, stride, padding, dilation, ceil_mode, indices)
 bool MaxPool2dBackward(lazy::Lowering& call) {
   ir::Builder& b = call.b();
@@ -123,5 +122,11 @@ bool MaxPool2dBackward(lazy::Lowering& call) {
   call.Return(0, b.Permute(b.Reshape(joined, dims), order));
   return true;
 }
+
+constexpr lazy::Row kRows[] = {{"aten::max_pool2d_with_indices_backward", MaxPool2dBackward}};
+
+}  // namespace
+
+Rows PoolingGradientRows() { return kRows; }
 
 }  // namespace torch_lazy::device

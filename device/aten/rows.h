@@ -22,6 +22,7 @@ Rows CopyRows();
 Rows JoinRows();
 Rows MatmulRows();
 Rows PoolingRows();
+Rows PoolingGradientRows();
 Rows ReductionRows();
 Rows MomentRows();
 Rows SoftmaxRows();

@@ -25,7 +25,7 @@ class Part:
 
 def _pytest(file):
     command = [PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", "-rfE", "-s", str(file)]
-    return Part(file.stem, command, 240, shows=r"^peak|^FAILED|^ERROR|\d (passed|failed|error)")
+    return Part(file.stem, command, 240, {"LAZY_TEST_EAGER": EAGER}, shows=r"^peak|^FAILED|^ERROR|\d (passed|failed|error)")
 
 
 def _programs(name, cases, **environment):
@@ -60,7 +60,7 @@ def parts(kit, samples):
         _op_db("bfloat16", "interpreted", 130, samples),
         _op_db("bfloat16", "compiled", 200, samples),
         Part("backend", [str(kit / "bin" / "backends_cuda_test"), "--gtest_brief=1"], 120, shows=r"FAILED|PASSED|Failure"),
-        *(_pytest(file) for file in sorted(HERE.glob("*_test.py"))),
+        *(_pytest(file) for file in [*sorted(HERE.glob("*_test.py")), TEST / "ops" / "shapes_test.py"]),
         _programs("interpreted", ["Losses"], LAZY_COMPILE="off"),
         _programs("compiled", [], LAZY_COMPILE="sync"),
         _programs("compiled, no graphs", ["Losses"], LAZY_COMPILE="sync", LAZY_DISABLE="graphs"),

@@ -57,11 +57,14 @@ def _is_precise(outcome, expected, op, sample, form, *, device, eager, tolerance
 
 def to_double(leaf, dtype):
     """A tensor of this dtype, or the dtype itself as an argument, in double precision; all else as it is."""
-    if leaf is dtype and dtype.is_floating_point:
-        return torch.float64
-    if not isinstance(leaf, torch.Tensor) or leaf.dtype != dtype or not (dtype.is_floating_point or dtype.is_complex):
+    if not (dtype.is_floating_point or dtype.is_complex):
         return leaf
-    return leaf.detach().to(torch.complex128 if dtype.is_complex else torch.float64).requires_grad_(leaf.requires_grad)
+    double = torch.complex128 if dtype.is_complex else torch.float64
+    if leaf is dtype:
+        return double
+    if not isinstance(leaf, torch.Tensor) or leaf.dtype != dtype:
+        return leaf
+    return leaf.detach().to(double).requires_grad_(leaf.requires_grad)
 
 
 def _run_all(op, cases, device, mode):

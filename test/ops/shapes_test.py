@@ -101,8 +101,6 @@ def gru_backward(m):
     return aten._thnn_fused_gru_cell_backward(m(m.b, 3), workspace, True)
 
 
-
-
 CASES = {
     "aten::copy_": lambda m: m.rows().copy_(m(m.t, 6)),
     "aten::fill_.Scalar": lambda m: m.rows().fill_(2),
@@ -229,15 +227,17 @@ CASES = {
     "aten::eye.m": lambda m: torch.eye(m.b, m.t, device=m.device),
     "aten::linspace": lambda m: torch.linspace(0, 1, m.t, device=m.device),
 }
-# Operators without a kernel on the CPU: the device's own is compared with itself elsewhere (cells_test, linear_test).
-DEVICE_ONLY = {name for name in CASES if "fused" in name}
+CPU_ONLY = {name for name in CASES if "for_cpu" in name}
+# Eager has no kernel on the CPU (the device's own is compared with itself in cells_test); on CUDA, its autograd fails beside another
+# backend (pytorch#161129).
+WITHOUT_EAGER = {name for name in CASES if "fused" in name} if EAGER == "cpu" else {"aten::linear_backward"}
 
 
 def run(name, device, b, t):
     return [value for value in tree_flatten(CASES[name](Make(device, b, t)))[0] if isinstance(value, torch.Tensor)]
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", sorted(CASES.keys() - (CPU_ONLY if EAGER != "cpu" else set())))
 def test_a_new_size_is_recorded(name):
     torch_lazy.set_option("compile", "off")
     run(name, "lazy", 3, 5)
@@ -246,11 +246,11 @@ def test_a_new_size_is_recorded(name):
         before = torch_lazy.metrics()["calls_immediate_by_op"].get(name, 0)
         results = run(name, "lazy", b, t)
         assert torch_lazy.metrics()["calls_immediate_by_op"].get(name, 0) == before
-        if name in DEVICE_ONLY:
+        if name in WITHOUT_EAGER:
             continue
         for result, expected in zip(results, run(name, EAGER, b, t), strict=True):
             assert (result.shape, result.stride(), result.dtype) == (expected.shape, expected.stride(), expected.dtype)
-            torch.testing.assert_close(result.cpu(), expected, equal_nan=True)
+            torch.testing.assert_close(result.cpu(), expected.cpu(), equal_nan=True)
 
 
 @pytest.mark.parametrize("make", [lambda m, n: m(3, n).t()[:, :1], lambda m, n: m(1, n).t(), lambda m, n: m(n, 1)])
@@ -318,7 +318,7 @@ REFUSED = {
 def error_of(call, device, b, t):
     with pytest.raises(Exception) as caught:
         call(Make(device, b, t))
-    return type(caught.value), str(caught.value).replace("lazy:0", "cpu").splitlines()[0]
+    return type(caught.value), str(caught.value).replace("lazy:0", EAGER).replace("cuda:0", EAGER).splitlines()[0]
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -326,4 +326,4 @@ def test_what_eager_refuses_is_refused_at_the_call(name):
     torch_lazy.set_option("compile", "off")
     run(name, "lazy", 3, 5)
     for b, t in (3, 5), (4, 7):
-        assert error_of(REFUSED[name], "lazy", b, t) == error_of(REFUSED[name], "cpu", b, t)
+        assert error_of(REFUSED[name], "lazy", b, t) == error_of(REFUSED[name], EAGER, b, t)

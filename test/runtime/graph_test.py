@@ -95,6 +95,29 @@ def test_held_results():
     assert replays == 8 - 3
 
 
+def _bytes_live(elements, is_held):
+    """After each step, whose wide result is held by the first ones only."""
+    weight, held, live = torch.zeros(elements, device="lazy"), None, []
+    for step, holds in enumerate(is_held):
+        hidden = torch.relu(torch.full((elements,), step + 1.0, device="lazy") - weight)
+        weight.add_(hidden.sum() / elements)
+        held = hidden if holds else None
+        del hidden
+        torch_lazy.sync()
+        live.append(torch_lazy.metrics()["bytes_live"])
+    return live, torch_lazy.metrics()["graph_captures"]
+
+
+def test_the_memory_of_a_graph_that_kept_more_than_is_needed_is_let_go():
+    elements, held = 1 << 18, [True] * 6
+    narrow, captures = in_child(_bytes_live, elements, [False] * 14, compile="sync")
+    assert captures == 1
+    live, captures = in_child(_bytes_live, elements, held + [False] * 8, compile="sync")
+    assert captures == 2  # with the result and without
+    assert live[len(held) - 1] == narrow[-1] + 4 * elements
+    assert live[-1] == narrow[-1]
+
+
 def _parameters_that_move():
     net, x = _net(), torch.ones(2, 8, device="lazy")
     results = []

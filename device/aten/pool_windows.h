@@ -29,7 +29,4 @@ ir::Ints OrderOf(lazy::Lowering& call, int arg);
 ir::Dims InOrder(const ir::Dims& dims, const ir::Ints& order);
 ir::Ints InverseOf(const ir::Ints& order);
 
-// The lowering of max_pool2d_with_indices_backward (pooling_gradient.cc).
-bool MaxPool2dBackward(lazy::Lowering& call);
-
 }  // namespace torch_lazy::device

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device/aten/windows.h"
+#include "device/aten/pool_windows.h"
 
 #include <numeric>
 
