@@ -35,6 +35,7 @@ namespace torch_lazy::base {
   X(KernelLaunches, "kernel_launches", kCount)       \
   X(LibraryCalls, "library_calls", kCount)           \
   X(WeightsPacked, "weights_packed", kCount)         \
+  X(ValuesCarried, "values_carried", kCount)         \
   X(GraphCaptures, "graph_captures", kCount)         \
   X(GraphReplays, "graph_replays", kCount)           \
   X(Replays, "replays", kCount)                      \

@@ -151,6 +151,12 @@ BoundPlan::BoundPlan(const Entry& entry, const LoweredTrace& lowered, const Plan
   graphed_ = GraphedPlan::For(*this);
 }
 
+size_t BoundPlan::PeakBytes() const { return lazy::PeakBytes(plan_, size_bytes_); }
+
+void BoundPlan::DropGraph() const {
+  if (graphed_ != nullptr) graphed_->TryDrop();
+}
+
 // The storage may be dead, and its memory wanted. While a call may still fail, all is kept for the interpreter.
 void BoundPlan::FindLastReads() {
   std::vector<size_t> last_read(plan_.buffers.size(), SIZE_MAX);  // SIZE_MAX: none, or it is written
@@ -384,7 +390,7 @@ bool BoundPlan::Run(Trace* trace) const {
   clock.Done();
   memory.Keep();
   for (size_t k = 0; k < plan_.outputs.size(); ++k) {
-    trace->slots[lowered_.output_slots[k]].content = memory.Content(plan_.outputs[k]);
+    ContentOf(lowered_, lowered_.output_slots[k], trace) = memory.Content(plan_.outputs[k]);
   }
   return true;
 }

@@ -31,6 +31,11 @@ class BoundPlan {
   // Raises what cannot be undone.
   bool Run(Trace* trace) const;
 
+  // What lies in memory at a time, at most, parameters included.
+  size_t PeakBytes() const;
+  // Of its graph, if it has one that is not running; a later run captures it anew.
+  void DropGraph() const;
+
   // True if a run costs little beside the recording, and consists of kernels and products alone. Follows from the calls and
   // the sizes, not from times, since such a plan's products have one thread wherever it runs: digits must not change.
   bool runs_ahead() const { return runs_ahead_; }

@@ -10,6 +10,7 @@
 #include "base/metrics.h"
 #include "lazy/alike.h"
 #include "lazy/bound_plan.h"
+#include "lazy/carried_plan.h"
 #include "lazy/compare.h"
 #include "lazy/frozen_plan.h"
 #include "lazy/history.h"
@@ -60,28 +61,29 @@ bool Entry::TryLowering(const Trace& trace) {
   return known;
 }
 
-std::shared_ptr<const BoundPlan> Entry::Prepare(const Trace& trace, bool once) {
+Entry::Ready Entry::Prepare(const Trace& trace, bool once) {
   std::lock_guard<std::mutex> lock(lock_);
   bool known = cuts_ > 0;
   if (!once && ++cuts_ == kSettled) backends::Get().Settle();
   if (!lowering_tried_ && !once && base::Compilation() != base::CompileMode::kOff) known = TryLowering(trace) || known;
   if (!once) base::Count(known ? base::Counter::kTraceHits : base::Counter::kTraceMisses);
   if (!known && !once) NoteMiss(trace, static_cast<size_t>(std::count(live_.begin(), live_.end(), true)));
-  if (planned_ == nullptr) return nullptr;
+  if (planned_ == nullptr) return {};
   if (bound_ == nullptr && planned_->Want(lowered_->symbols, cuts_ - std::exchange(told_, cuts_))) {
     bound_ = std::make_shared<BoundPlan>(*this, *lowered_, *planned_);
     frozen_ = FrozenPlan::For(*this, trace);
+    carried_ = CarriedPlan::For(*this, *lowered_, *planned_);
   }
   if (bound_ != nullptr && frozen_ != nullptr && base::Number(base::Option::kCompare) == 0) {
-    if (std::shared_ptr<const BoundPlan> plan = frozen_->PlanFor(trace)) return plan;
+    if (std::shared_ptr<const BoundPlan> plan = frozen_->PlanFor(trace)) return {plan, nullptr};
   }
-  return bound_;
+  return {bound_, carried_};
 }
 
 void Entry::Run(Trace* trace, bool once) {
   base::Count(base::Counter::kTracesRun);
   if (Entry* const replaced = replaced_.exchange(nullptr)) replaced->LetGo();
-  const std::shared_ptr<const BoundPlan> plan = Prepare(*trace, once);
+  const auto [plan, carried] = Prepare(*trace, once);
   if (plan == nullptr || base::Compilation() == base::CompileMode::kOff) {
     base::Count(base::Counter::kTracesInterpreted);
     CountCalls(/*compiled=*/false);
@@ -90,7 +92,10 @@ void Entry::Run(Trace* trace, bool once) {
   }
   CountCalls(/*compiled=*/true);
   const bool compare = base::Number(base::Option::kCompare) != 0;
-  if (compare ? RunAndCompare(*this, *lowered_, *plan, trace) : plan->Run(trace)) return;
+  const bool has_run = compare              ? RunAndCompare(*this, *lowered_, *plan, trace)
+                       : carried != nullptr ? carried->Run(*plan, trace)
+                                            : plan->Run(trace);
+  if (has_run) return;
   LAZY_LOG(1, "a call failed: the trace is run again, call by call");
   Interpret(*this, trace);
 }
@@ -98,6 +103,7 @@ void Entry::Run(Trace* trace, bool once) {
 void Entry::LetGo() {
   std::lock_guard<std::mutex> lock(lock_);
   bound_ = nullptr;
+  carried_ = nullptr;
 }
 
 bool Entry::RunsAhead() {

@@ -14,6 +14,7 @@
 namespace torch_lazy::lazy {
 
 class BoundPlan;
+class CarriedPlan;
 class FrozenPlan;
 class Alike;
 class PlannedGraph;
@@ -44,8 +45,11 @@ class Entry {
  private:
   // Its plan, and the memory of the plan's graph, until it runs again.
   void LetGo();
-  // The plan to run, null while there is none.
-  std::shared_ptr<const BoundPlan> Prepare(const Trace& trace, bool once);
+  struct Ready {
+    std::shared_ptr<const BoundPlan> plan;  // null while there is none
+    std::shared_ptr<CarriedPlan> carried;   // runs it, or what takes its place; null: nobody does
+  };
+  Ready Prepare(const Trace& trace, bool once);
   bool TryLowering(const Trace& trace);
   void CountCalls(bool compiled) const;
 
@@ -65,6 +69,7 @@ class Entry {
   std::shared_ptr<PlannedGraph> planned_;
   std::shared_ptr<const BoundPlan> bound_;
   std::unique_ptr<FrozenPlan> frozen_;  // null if there is nothing to freeze
+  std::shared_ptr<CarriedPlan> carried_;  // of bound_; null if there is nothing to carry
 };
 
 }  // namespace torch_lazy::lazy

@@ -58,7 +58,7 @@ class GraphedPlan {
   };
 
   GraphedPlan(const BoundPlan& plan, const CudaGraphs& graphs);
-  void NoteAddresses(const Trace& trace);
+  void NoteAddresses(Trace* trace);
   bool IsWorthIt() const;
   bool Capture(Trace* trace);
   void FixMemory(PlanMemory* memory);

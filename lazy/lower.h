@@ -25,12 +25,18 @@ struct NumberSource {
 struct LoweredTrace {
   ir::Graph graph;                     // until it has a plan
   std::vector<int64_t> symbols;        // the number of each symbol
-  std::vector<int32_t> param_slots;    // graph parameter -> slot
+  std::vector<int32_t> param_slots;    // graph parameter -> slot, or ~k: what is carried, number k
   std::vector<NumberSource> numbers;   // graph scalar -> number of the trace
-  std::vector<int32_t> output_slots;   // graph output -> slot
+  std::vector<int32_t> output_slots;   // graph output -> slot, likewise
+  std::shared_ptr<std::vector<c10::Storage>> carried;  // contents that stay from run to run; null: none
   std::vector<bool> lowered;           // per call: it became primitives
   std::vector<PackedConvolution> convolutions;  // that it calls by this name
 };
+
+// What lies there, for a run on the trace.
+inline c10::Storage& ContentOf(const LoweredTrace& lowered, int32_t slot, Trace* trace) {
+  return slot >= 0 ? trace->slots[static_cast<size_t>(slot)].content : (*lowered.carried)[static_cast<size_t>(~slot)];
+}
 
 // Lowers call k in a way of its caller's. False: as always.
 using LowerOtherwise = absl::FunctionRef<bool(GraphWriter*, const TrieNode& call, size_t k)>;

@@ -8,11 +8,34 @@
 
 namespace torch_lazy::lazy {
 
+size_t PeakBytes(const codegen::Plan& plan, const std::vector<size_t>& size_bytes) {
+  std::vector<bool> is_there(plan.buffers.size());
+  size_t now = 0, peak = 0;
+  const auto put = [&](int32_t buffer) {
+    if (buffer < 0 || is_there[buffer]) return;
+    is_there[buffer] = true;
+    now += size_bytes[buffer];
+  };
+  for (size_t b = 0; b < plan.buffers.size(); ++b) {
+    if (plan.buffers[b].kind == codegen::BufferSpec::Kind::kParam) put(static_cast<int32_t>(b));
+  }
+  for (const codegen::Step& step : plan.steps) {
+    std::for_each(step.results.begin(), step.results.end(), put);
+    for (const codegen::Instance& instance : step.instances) std::for_each(instance.written.begin(), instance.written.end(), put);
+    peak = std::max(peak, now);
+    for (const int32_t buffer : step.frees) {
+      if (is_there[buffer]) now -= size_bytes[buffer];
+      is_there[buffer] = false;
+    }
+  }
+  return peak;
+}
+
 template <typename Do>
 void PlanMemory::ForEachParam(const Do& run) {
   for (size_t b = 0; b < plan_.buffers.size(); ++b) {
     if (plan_.buffers[b].kind != codegen::BufferSpec::Kind::kParam) continue;
-    run(&trace_.slots[lowered_.param_slots[plan_.buffers[b].index]].content, &contents_[b]);
+    run(&ContentOf(lowered_, lowered_.param_slots[plan_.buffers[b].index], &trace_), &contents_[b]);
   }
 }
 

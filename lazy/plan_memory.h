@@ -12,6 +12,9 @@
 
 namespace torch_lazy::lazy {
 
+// What lies there at a time in a run, at most, parameters included. `size_bytes`: of each buffer.
+size_t PeakBytes(const codegen::Plan& plan, const std::vector<size_t>& size_bytes);
+
 // The contents of the trace's slots move in, and what is no output moves back at the end, be it an exception, with the bytes
 // that were saved.
 class PlanMemory {

@@ -29,9 +29,9 @@ LazyStorageImpl::LazyStorageImpl(size_t size_bytes, int device_index)
       serial_(num_storages.fetch_add(1, std::memory_order_relaxed)),
       stamp_(serial_) {}
 
-void LazyStorageImpl::WasWritten() {
+uint64_t LazyStorageImpl::NextStamp() {
   static uint64_t num_writes = 0;  // under the device lock
-  if (stamp_ != 0) stamp_ = kRewritten | ++num_writes;
+  return kRewritten | ++num_writes;
 }
 
 uint64_t LazyStorageImpl::NextSerial() { return num_storages.load(std::memory_order_relaxed); }

@@ -52,7 +52,10 @@ class LazyStorageImpl final : public c10::StorageImpl, public StorageAllocator {
 
   // A number that no other content of any storage has or had: equal stamps, equal bytes. 0 where others may write the memory.
   uint64_t stamp() const { return stamp_; }
-  void WasWritten();  // the content is another one now
+  static uint64_t NextStamp();
+  void WasWritten(uint64_t stamp = NextStamp()) {  // the content is another one now
+    if (stamp_ != 0) stamp_ = stamp;
+  }
   void Expose() { stamp_ = 0; }  // others have the address now
   struct {
     uint64_t by = 0;

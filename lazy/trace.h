@@ -38,6 +38,7 @@ class Trace {
     bool older = false;                // it held something before the trace touched it
     bool inherits = false;             // content comes at the end of a run: Note [Runs ahead]
     uint64_t stamp = 0;                // the storage's, when the trace first touched it; 0: unknown
+    uint64_t next_stamp = 0;           // what it gets where the trace has written it; 0: any
   };
   struct Heir {
     int32_t slot;

@@ -107,7 +107,7 @@ CASES = {
     "aten::fill_.Tensor": lambda m: m.rows().fill_(m()),
     "aten::masked_fill_.Scalar": lambda m: m.rows().masked_fill_(m.rows() > 0, 2),
     "aten::masked_fill_.Tensor": lambda m: m.rows().masked_fill_(m.rows() > 0, m()),
-    "aten::scatter.src": lambda m: m.rows().scatter(1, m.below(m.t, m.b, m.t, 6), m.rows()),
+    "aten::scatter.src": lambda m: m.rows().scatter(1, m.below(m.t, m.b, 1, 6), m.rows()),  # equal indices: in no order
     "aten::scatter.value": lambda m: m.rows().scatter(1, m.below(m.t, m.b, m.t, 6), 2.0),
     "aten::scatter_.src": lambda m: m.rows().scatter_(1, m.below(m.t, m.b, 1, 6), m.rows()),
     "aten::scatter_.value": lambda m: m.rows().scatter_(1, m.below(m.t, m.b, m.t, 6), 2.0),

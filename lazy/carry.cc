@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lazy/carry.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "ir/builder.h"
+
+namespace torch_lazy::lazy {
+namespace {
+
+// A parameter in a narrower type.
+struct Narrow {
+  ir::Value param;
+  ir::Type type;
+  ir::Value next;  // what is written to the parameter
+  friend bool operator==(const Narrow& a, const Narrow& b) { return a.param == b.param && a.type == b.type; }
+};
+
+// The value if it is one that the graph writes at its end, in the same dims.
+std::optional<Narrow> NarrowOf(const ir::Graph& graph, const ir::Node& node) {
+  if (node.op != ir::Op::kCast || !ir::IsFloat(node.type.dtype)) return std::nullopt;
+  const ir::Node& param = graph.node(node.inputs[0]);
+  if (param.op != ir::Op::kParam || !ir::IsFloat(param.type.dtype)) return std::nullopt;
+  if (ir::SizeBytes(node.type.dtype) >= ir::SizeBytes(param.type.dtype)) return std::nullopt;
+  for (const ir::Output& output : graph.outputs) {
+    if (output.into != param.attrs.index || output.value == node.inputs[0] || graph.type(output.value) != param.type) continue;
+    return Narrow{node.inputs[0], node.type, output.value};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<int32_t> NarrowedSlots(const ir::Graph& graph, const LoweredTrace& lowered) {
+  std::vector<int32_t> slots;
+  for (const ir::Node& node : graph.nodes) {
+    const std::optional<Narrow> narrow = NarrowOf(graph, node);
+    if (narrow) slots.push_back(lowered.param_slots[graph.node(narrow->param).attrs.index]);
+  }
+  std::sort(slots.begin(), slots.end());
+  slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
+  return slots;
+}
+
+Carry CarryOf(const ir::Graph& graph, const LoweredTrace& lowered) {
+  Carry carry;
+  std::vector<Narrow> narrows;
+  ir::Builder first("first"), step(graph.name);
+  std::vector<ir::Output> made, outputs;
+  std::vector<ir::Value> now(graph.nodes.size(), ir::kNoValue), carried;
+  carry.step.param_slots = lowered.param_slots;
+  for (size_t v = 0; v < graph.nodes.size(); ++v) {
+    ir::Node node = graph.nodes[v];
+    const std::optional<Narrow> narrow = NarrowOf(graph, node);
+    if (!narrow) {
+      for (ir::Value& input : node.inputs) input = now[input];
+      now[v] = step.Append(std::move(node));
+      continue;
+    }
+    const auto k = static_cast<size_t>(std::find(narrows.begin(), narrows.end(), *narrow) - narrows.begin());
+    if (k == narrows.size()) {
+      narrows.push_back(*narrow);
+      carried.push_back(step.Param(narrow->type));
+      carry.step.param_slots.push_back(~static_cast<int32_t>(k));
+      made.push_back({first.Cast(first.Param(graph.type(narrow->param)), narrow->type.dtype)});
+      carry.first.param_slots.push_back(lowered.param_slots[graph.node(narrow->param).attrs.index]);
+      carry.first.output_slots.push_back(~static_cast<int32_t>(k));
+    }
+    now[v] = carried[k];
+  }
+  carry.step.output_slots = lowered.output_slots;
+  for (const ir::Output& output : graph.outputs) outputs.push_back({now[output.value], output.into});
+  for (size_t k = 0; k < narrows.size(); ++k) {
+    const auto into = static_cast<int32_t>(lowered.param_slots.size() + k);
+    outputs.push_back({step.Cast(now[narrows[k].next], narrows[k].type.dtype), into});
+    carry.step.output_slots.push_back(~static_cast<int32_t>(k));
+  }
+  carry.first.graph = first.Finish(std::move(made));
+  carry.step.graph = step.Finish(std::move(outputs));
+  carry.first.symbols = carry.step.symbols = lowered.symbols;
+  carry.step.numbers = lowered.numbers;
+  carry.first.carried = carry.step.carried = std::make_shared<std::vector<c10::Storage>>(narrows.size());
+  return carry;
+}
+
+}  // namespace torch_lazy::lazy

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steps under autocast leave their narrow weights to the next step, only while nobody else writes the weights (lazy/carried_plan).
+
+Results are those without, to the last bit: backend stand_in runs the kernels that CUDA would.
+"""
+
+import os
+
+os.environ["LAZY_BACKEND"] = "stand_in"
+
+import pytest  # noqa: E402
+import torch  # noqa: E402
+import torch_lazy  # noqa: E402
+from torch import nn  # noqa: E402
+
+from child import in_child  # noqa: E402
+
+STEPS = 14
+ROWS = 128  # so that activations are the most of what lies in memory
+FIRST = 3  # the first step that takes values from the one before: the first learns shapes, two have followed the next
+VALUES = 4  # weights and biases of two linear layers
+
+
+class Loop:
+    """Training, and the values that its steps have taken over, one by one."""
+
+    def __init__(self, seed=0, rows=ROWS):
+        torch.manual_seed(seed)
+        self.net = nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.LayerNorm(32), nn.Linear(32, 16)).to("lazy")
+        self.optimizer = torch.optim.AdamW(self.net.parameters(), lr=0.01)
+        self.x, self.y = torch.randn(rows, 16).to("lazy"), torch.randn(rows, 16).to("lazy")
+        self.losses, self.carried = [], []
+
+    def loss(self):
+        with torch.autocast("lazy", dtype=torch.bfloat16):
+            return nn.functional.mse_loss(self.net(self.x).float(), self.y)
+
+    def step(self):
+        torch_lazy.reset_metrics()
+        self.optimizer.zero_grad()
+        loss = self.loss()
+        loss.backward()
+        self.optimizer.step()
+        self.losses.append(loss.item())
+        self.carried.append(torch_lazy.metrics()["values_carried"])
+
+
+def _train(between=None, rows=ROWS, steps=STEPS):
+    loop = Loop(rows=rows)
+    for step in range(steps):
+        loop.step()
+        if between is not None:
+            between(loop, step)
+    return loop.losses, loop.carried
+
+
+def _compare(program, *arguments):
+    """What the steps carried, where it changes no loss."""
+    losses, carried = in_child(program, *arguments, compile="sync")
+    expected, none = in_child(program, *arguments, compile="sync", disable="carry")
+    assert losses == expected and not any(none)
+    return carried
+
+
+def test_weights_that_nobody_else_writes():
+    assert _compare(_train) == [0] * FIRST + [VALUES] * (STEPS - FIRST)
+
+
+def _evaluate(loop, step):
+    with torch.no_grad():
+        loop.losses.append(loop.loss().item())
+
+
+def test_who_reads_them_changes_nothing():
+    assert _compare(_train, _evaluate) == [0] * FIRST + [VALUES] * (STEPS - FIRST)
+
+
+def _halve(loop, step):
+    if step == 6:
+        with torch.no_grad():
+            loop.net[0].weight.mul_(0.5)
+
+
+def _load(loop, step):
+    if step == 6:
+        loop.net.load_state_dict({name: value.cpu() * 0.5 for name, value in loop.net.state_dict().items()})
+
+
+def _replace(loop, step):
+    if step == 6:
+        loop.net[0].weight.data = loop.net[0].weight.data * 0.5
+
+
+@pytest.mark.parametrize(("write", "joins"), [(_halve, True), (_load, False), (_replace, True)])  # the next step's trace
+def test_who_writes_them_ends_it_for_a_while(write, joins):
+    until_four_have_followed = [0] * (joins + 4)
+    assert _compare(_train, write) == ([0] * FIRST + [VALUES] * 4 + until_four_have_followed + [VALUES] * 3)[:STEPS]
+
+
+def _look(loop, step):
+    if step == 6:
+        loop.net[0].weight.data_ptr()
+
+
+def test_who_has_an_address_may_write_at_any_time():
+    assert _compare(_train, _look) == [0] * FIRST + [VALUES] * 4 + [0] * 7
+
+
+def _two_in_turn():
+    loops = [Loop(seed) for seed in range(2)]
+    for _ in range(STEPS):
+        for loop in loops:
+            loop.step()
+    return [loop.losses for loop in loops], loops[0].carried + loops[1].carried
+
+
+def test_two_models_in_turn():
+    assert not any(_compare(_two_in_turn))
+
+
+def _sizes_in_turn():
+    loop = Loop()
+    for step in range(STEPS):
+        rows = ROWS - 8 * (step % 2)
+        loop.x, loop.y = torch.ones(rows, 16, device="lazy"), torch.zeros(rows, 16, device="lazy")
+        loop.step()
+    return loop.losses, loop.carried
+
+
+def test_steps_of_two_sizes_in_turn():
+    assert not any(_compare(_sizes_in_turn))
+
+
+def test_no_more_memory_than_a_twentieth():
+    assert not any(_compare(_train, None, 16))
+
+
+def _fails(loop, step):
+    if step == 6:
+        with pytest.raises(IndexError):
+            torch.ones(3, device="lazy")[torch.tensor([5], device="lazy")].sum().item()
+
+
+def test_a_call_that_fails_between_steps():
+    assert _compare(_train, _fails) == [0] * FIRST + [VALUES] * (STEPS - FIRST)
