@@ -161,7 +161,7 @@ class Partitioner {
         return;
       }
     }
-    for (const int group : groups) {
+    for (const int group : ReducingFirst(v, groups)) {
       if (IsSingleResult(v) || BelongsToRows(v, group)) continue;
       if (IsFull(result_.groups[group]) || !CanCompute(v, group) || !CanStore(v, group)) continue;
       Group before = result_.groups[group];
@@ -175,6 +175,13 @@ class Partitioner {
       return;
     }
     if (!JoinSibling(v)) NewGroup(v);
+  }
+
+  // What follows from a reduction is best made where others are made in the same walk: mean and variance, say.
+  std::vector<int> ReducingFirst(ir::Value v, std::vector<int> groups) const {
+    if (look_.reduction_behind[v] == ir::kNoValue) return groups;
+    std::stable_partition(groups.begin(), groups.end(), [&](int group) { return result_.groups[group].shape != Group::Shape::kMap; });
+    return groups;
   }
 
   // A GPU's group that reads all that a stored value is made of need not read the value, too: where a
