@@ -43,3 +43,11 @@ def test_two_models_in_turn_have_no_graph():
 def test_moved_parameters_cost_one_step_each():
     _, counts = Child(loops.parameters_that_move, "lazy", compile="sync").result()
     assert counts == [0, 0, 0, 1, 2, 3, 3, 4, 5, 6, 6, 7, 8, 9, 10, 11]
+
+
+def test_steps_leave_narrow_weights_to_the_next():
+    """While nobody else writes them; and nothing else is computed."""
+    children = [Child(loops.under_autocast, "lazy", compile="sync"), Child(loops.under_autocast, "lazy", compile="sync", disable="carry")]
+    (carries, carried), (plain, none) = (child.result() for child in children)
+    assert carried[3:8] == [6] * 5 and not any(carried[8:]) and not any(none)
+    assert numbers(carries) == numbers(plain)

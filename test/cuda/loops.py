@@ -178,5 +178,26 @@ def dropout(device):
     return [losses, _values(net)], counts
 
 
+def under_autocast(device):
+    """Many rows, so that activations are the most of what lies in memory. Returns what each step took from the one before, too."""
+    import torch_lazy
+
+    net = _net(device)
+    optimizer = torch.optim.AdamW(net.parameters(), lr=0.01)
+    losses, carried = [], []
+    for step in range(12):
+        torch_lazy.reset_metrics()
+        optimizer.zero_grad()
+        with torch.autocast(device, dtype=torch.bfloat16):
+            loss = net(_batch(step, device, rows=1024)).float().square().mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        if step == 7:
+            net[0].weight.data.mul_(0.5)
+        carried.append(torch_lazy.metrics()["values_carried"])
+    return [losses, _values(net)], carried
+
+
 ALL = [adam, momentum, fused_adamw, reads_each_loss, schedule, clipping, accumulated_gradients, inference, held_results,
        parameters_that_move, changing_sizes, two_models_in_turn, a_large_tensor_between, dropout]
