@@ -27,7 +27,7 @@ Accumulator::Accumulator(int expression, KernelText* text, int rows, bool is_one
       name_(text->NewName('c')),
       value_(name_ + OfRow(rows)),
       index_(name_ + "_at" + OfRow(rows)),
-      is_index_(node().op == ir::Op::kArgMax || node().op == ir::Op::kArgMin),
+      is_index_(HasIndex(node())),
       step_to_(value_) {
   if (is_index_) {
     const int operand = text_.body().expressions[expression_].arguments[0];
@@ -152,9 +152,6 @@ void ForEachRow(int rows, KernelText* text, const std::function<void()>& write) 
   text->Close("}");
 }
 
-namespace {
-
-// Into lane 0, from so many lanes.
 void CombineLanes(std::vector<Accumulator>& accumulators, int lanes, KernelText* text, int rows) {
   if (lanes < 2) return;
   text->Line("#pragma unroll");
@@ -164,8 +161,6 @@ void CombineLanes(std::vector<Accumulator>& accumulators, int lanes, KernelText*
   });
   text->Close("}");
 }
-
-}  // namespace
 
 void CombineGroup(std::vector<Accumulator>& accumulators, int threads, KernelText* text, int rows) {
   if (accumulators.empty()) return;

@@ -17,6 +17,8 @@ namespace torch_lazy::codegen::cuda {
 
 constexpr int kBlockSteps = 64;  // numbers of a thread in a block
 
+inline bool HasIndex(const ir::Node& reduction) { return reduction.op == ir::Op::kArgMax || reduction.op == ir::Op::kArgMin; }
+
 class Accumulator {
  public:
   // Of so many rows at once: all but Declare() and DefineResult() stand in a loop over `row` then.
@@ -61,6 +63,9 @@ class Accumulator {
 // each of `rows` at once.
 void CombineGroup(std::vector<Accumulator>& accumulators, int threads, KernelText* text,
                   int rows = 1);
+
+// The first of so many lanes side by side, a power of two, gets what all of them have.
+void CombineLanes(std::vector<Accumulator>& accumulators, int lanes, KernelText* text, int rows = 1);
 
 // A loop over `row` around what is written within; nothing but that where there is one row.
 void ForEachRow(int rows, KernelText* text, const std::function<void()>& write);

@@ -18,6 +18,7 @@ namespace torch_lazy::codegen::cuda {
 namespace {
 
 constexpr int kColumns = 32;
+constexpr int kPitch = kColumns + 1;  // of a warp's numbers in shared memory, so that a column's lie in many banks
 constexpr int kNeighbours = 4;
 constexpr double kVeryMany = 128 * kColumns * kNeighbours;  // enough for blocks on a large GPU
 constexpr double kLongColumn = 256;
@@ -39,9 +40,11 @@ class ColumnEmitter {
     }
     warps_ = rows >= kLongColumn ? 32 : 8;
     int64_t bytes = 0;  // of a thread, in shared memory
-    for (const RowStage& stage : stages_.stages)
-      bytes += 2 * sizeof(double) * stage.reductions.size() * (width_ > 1 ? width_ + 1 : 1);
-    while (kColumns * warps_ * bytes > kMostSharedBytes && warps_ > 1) warps_ /= 2;
+    for (const RowStage& stage : stages_.stages) {
+      for (const int reduction : stage.reductions)
+        bytes += (HasIndex(graph.node(body.expressions[reduction].node)) ? 2 : 1) * sizeof(double) * (width_ > 1 ? width_ + 1 : 1);
+    }
+    while (SharedNumbers(warps_) * bytes > kMostSharedBytes && warps_ > 1) warps_ /= 2;
   }
 
   WrittenKernel Emit() {
@@ -144,8 +147,11 @@ class ColumnEmitter {
     ForEach(folds, [](Accumulator& fold) { fold.EndBlock(); });
     text_.Close("}");
     for (const int number : stage.numbers) text_.Forget(number);
-    for (Accumulator& fold : folds) Combine(&fold);
+    Combine(folds);
   }
+
+  // Of an accumulator: each warp's, and the results.
+  static int SharedNumbers(int warps) { return warps * kPitch + kColumns; }
 
   template <typename Function>
   void ForEach(std::vector<Accumulator>& folds, Function write) {
@@ -187,26 +193,27 @@ class ColumnEmitter {
                             StoreText(dtype, text_.name(store.expression)), ";"));
   }
 
-  // The warps' accumulators of a column become one number, which all its threads get. Halves of the
-  // warps fold the other half's in.
-  void Combine(Accumulator* fold) {
-    const int threads = kColumns * warps_;
-    const std::string own = v_ > 1 ? absl::StrCat("row * ", threads, " + ") : "";
-    fold->DeclareShared(absl::StrCat(threads * v_));
-    text_.Open(absl::StrCat("for (int half = ", warps_ / 2, "; half > 0; half /= 2) {"));
-    ForEachRow(v_, &text_, [&] { fold->Put(own + "threadIdx.x"); });
+  // The warps' accumulators of a column become one number, which all its threads get: those of a column go to lanes side by side, of
+  // which half fold the other half's in.
+  void Combine(std::vector<Accumulator>& folds) {
+    if (folds.empty()) return;
+    const int size = SharedNumbers(warps_);
+    const std::string own = v_ > 1 ? absl::StrCat("row * ", size, " + ") : "";
+    for (Accumulator& fold : folds) fold.DeclareShared(absl::StrCat(size * v_));
+    ForEach(folds, [&](Accumulator& fold) { fold.Put(absl::StrCat(own, "y * ", kPitch, " + x")); });
     text_.Line("__syncthreads();");
-    text_.Open("if (y < half) {");
-    ForEachRow(v_, &text_, [&] { fold->FoldFrom(absl::StrCat(own, "threadIdx.x + half * ", kColumns)); });
+    const std::string column = absl::StrCat("y * ", kColumns / warps_, " + x / ", warps_);
+    ForEach(folds, [&](Accumulator& fold) {
+      fold.Take(absl::StrCat(own, "x % ", warps_, " * ", kPitch, " + ", column));
+    });
+    CombineLanes(folds, warps_, &text_, v_);
+    const std::string results = absl::StrCat(own, warps_ * kPitch, " + ");
+    text_.Open(absl::StrCat("if (x % ", warps_, " == 0) {"));
+    ForEach(folds, [&](Accumulator& fold) { fold.Put(absl::StrCat(results, column)); });
     text_.Close("}");
     text_.Line("__syncthreads();");
-    text_.Close("}");
-    text_.Open("if (y == 0) {");
-    ForEachRow(v_, &text_, [&] { fold->Put(own + "x"); });
-    text_.Close("}");
-    text_.Line("__syncthreads();");
-    ForEachRow(v_, &text_, [&] { fold->Take(own + "x"); });
-    fold->DefineResult();
+    ForEach(folds, [&](Accumulator& fold) { fold.Take(results + "x"); });
+    for (Accumulator& fold : folds) fold.DefineResult();
   }
 
   // After all stages. A column's number may lie where the threads have read one.
