@@ -390,7 +390,7 @@ bool BoundPlan::Run(Trace* trace) const {
   clock.Done();
   memory.Keep();
   for (size_t k = 0; k < plan_.outputs.size(); ++k) {
-    ContentOf(lowered_, lowered_.output_slots[k], trace) = memory.Content(plan_.outputs[k]);
+    ContentAt(lowered_, lowered_.output_slots[k], trace) = memory.Content(plan_.outputs[k]);
   }
   return true;
 }

@@ -2,6 +2,7 @@
 #include "lazy/carry.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -22,7 +23,7 @@ struct Narrow {
 
 bool IsView(const ir::Node& node) { return node.op == ir::Op::kPermute || node.op == ir::Op::kReshape; }
 
-// Products whose lengths are no multiples of it are padded, by who narrows their operands (codegen/pad_matmuls).
+// Products of lengths that are no multiples of it may be padded, by who narrows their operands (codegen/pad_matmuls).
 bool MayBePadded(const ir::Type& type, const std::vector<int64_t>& symbols) {
   const auto is_odd = [&](ir::Extent extent) { return extent.Value(symbols) % codegen::PaddedExtent::kMultiple != 0; };
   return type.rank() <= 2 && std::ranges::any_of(type.dims, is_odd);
@@ -71,6 +72,7 @@ Carry CarryOf(const ir::Graph& graph, const LoweredTrace& lowered) {
   ir::Builder first("first"), step(graph.name);
   std::vector<ir::Output> made, outputs;
   std::vector<ir::Value> now(graph.nodes.size(), ir::kNoValue), carried;
+  std::map<ir::Value, ir::Value> wide;  // parameters of the graph, in `first`
   carry.step.param_slots = lowered.param_slots;
   for (size_t v = 0; v < graph.nodes.size(); ++v) {
     ir::Node node = graph.nodes[v];
@@ -85,8 +87,12 @@ Carry CarryOf(const ir::Graph& graph, const LoweredTrace& lowered) {
       narrows.push_back(*narrow);
       carried.push_back(step.Param(narrow->type));
       carry.step.param_slots.push_back(~static_cast<int32_t>(k));
-      made.push_back({first.Cast(first.Param(graph.type(narrow->param)), narrow->type.dtype)});
-      carry.first.param_slots.push_back(lowered.param_slots[graph.node(narrow->param).attrs.index]);
+      const auto [param, is_new] = wide.try_emplace(narrow->param, ir::kNoValue);
+      if (is_new) {
+        param->second = first.Param(graph.type(narrow->param));
+        carry.first.param_slots.push_back(lowered.param_slots[graph.node(narrow->param).attrs.index]);
+      }
+      made.push_back({first.Cast(param->second, narrow->type.dtype)});
       carry.first.output_slots.push_back(~static_cast<int32_t>(k));
     }
     now[v] = ViewOf(graph, node.inputs[0], carried[k], &step);

@@ -43,7 +43,7 @@ class Entry {
   absl::Span<const int32_t> EndAfter(size_t k) const { return ends_[k]; }
 
  private:
-  // Its plan, and the memory of the plan's graph, until it runs again.
+  // Its plan, the memory of the plan's graph, and what is carried, until it runs again.
   void LetGo();
   struct Ready {
     std::shared_ptr<const BoundPlan> plan;  // null while there is none

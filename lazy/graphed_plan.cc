@@ -118,7 +118,7 @@ void GraphedPlan::Refuse(const char* why) {
 // Which parameters move.
 void GraphedPlan::NoteAddresses(Trace* trace) {
   for (Param& param : params_) {
-    const void* const address = AddressOf(ContentOf(plan_.lowered_, param.slot, trace));
+    const void* const address = AddressOf(ContentAt(plan_.lowered_, param.slot, trace));
     if (runs_ > 0 && address != param.address) {
       if (address == nullptr || param.address == nullptr) return Refuse("a parameter has memory now and then");
       param.moves = param.moves || runs_ <= kFirstRuns || ++param.moved == kOftenMoved;
@@ -168,7 +168,7 @@ bool GraphedPlan::Run(Trace* trace) {
   if (!lock.owns_lock() || refused_) return false;
   if (graph_ != nullptr) {
     const bool stays = thread_ == std::this_thread::get_id() && LieAlike(draws_, DrawsOf(*trace)) && std::all_of(params_.begin(), params_.end(), [&](const Param& param) {
-      const void* const address = AddressOf(ContentOf(plan_.lowered_, param.slot, trace));
+      const void* const address = AddressOf(ContentAt(plan_.lowered_, param.slot, trace));
       return address == param.address || (param.moves && address != nullptr);
     });
     const std::vector<c10::IValue> numbers = NumbersOfCalls(*trace);
@@ -203,7 +203,7 @@ bool GraphedPlan::Capture(Trace* trace) {
   draws_ = DrawsOf(*trace);
   if (!FirstOf(draws_)) return Refuse("its calls draw random numbers of several seeds"), false;
   std::vector<c10::Storage> contents;
-  for (const Param& param : params_) contents.push_back(ContentOf(plan_.lowered_, param.slot, trace));
+  for (const Param& param : params_) contents.push_back(ContentAt(plan_.lowered_, param.slot, trace));
   base::Count(base::Counter::kGraphCaptures);
   bool captured = true;
   {
@@ -216,7 +216,7 @@ bool GraphedPlan::Capture(Trace* trace) {
       captured = CaptureSteps(trace, &memory);
     }
   }
-  for (size_t k = 0; k < params_.size(); ++k) ContentOf(plan_.lowered_, params_[k].slot, trace) = std::move(contents[k]);
+  for (size_t k = 0; k < params_.size(); ++k) ContentAt(plan_.lowered_, params_[k].slot, trace) = std::move(contents[k]);
   return captured;
 }
 
@@ -278,20 +278,20 @@ void GraphedPlan::EmulateCapture(PlanMemory* memory) {
 
 void GraphedPlan::EmulateReplay(Trace* trace) {
   std::vector<c10::Storage> contents;  // calls take the slots for their operands
-  for (const Param& param : params_) contents.push_back(ContentOf(plan_.lowered_, param.slot, trace));
+  for (const Param& param : params_) contents.push_back(ContentAt(plan_.lowered_, param.slot, trace));
   PlanMemory memory(plan_.plan_, plan_.lowered_, plan_.size_bytes_, trace);
   for (size_t b = 0; b < emulated_.size(); ++b) memory.Fix(static_cast<int32_t>(b), emulated_[b]);
   memory.numbers = NumbersOf(plan_.lowered_, *trace);
   for (size_t step = 0; step < plan_.plan_.steps.size(); ++step) plan_.RunStep(step, trace, &memory);
   memory.Keep();
-  for (size_t k = 0; k < params_.size(); ++k) ContentOf(plan_.lowered_, params_[k].slot, trace) = std::move(contents[k]);
+  for (size_t k = 0; k < params_.size(); ++k) ContentAt(plan_.lowered_, params_[k].slot, trace) = std::move(contents[k]);
 }
 
 void GraphedPlan::Replay(Trace* trace) {
   const bool is_emulated = &graphs_ == &kEmulatedGraphs;
   if (!is_emulated) record_->Update(plan_.ScalarsOfLaunches(NumbersOf(plan_.lowered_, *trace)));
   for (const Param& param : params_) {
-    if (param.moves) CopyShared(param.home, ContentOf(plan_.lowered_, param.slot, trace));
+    if (param.moves) CopyShared(param.home, ContentAt(plan_.lowered_, param.slot, trace));
   }
   for (Result& result : results_) {
     if (result.home != nullptr) result.home->Vacate();
@@ -305,10 +305,10 @@ void GraphedPlan::Replay(Trace* trace) {
   }
   base::Count(base::Counter::kGraphReplays);
   for (const Param& param : params_) {
-    if (param.moves && param.is_written) CopyShared(ContentOf(plan_.lowered_, param.slot, trace), param.home);
+    if (param.moves && param.is_written) CopyShared(ContentAt(plan_.lowered_, param.slot, trace), param.home);
   }
   for (Result& result : results_) {
-    c10::Storage& content = ContentOf(plan_.lowered_, result.slot, trace);
+    c10::Storage& content = ContentAt(plan_.lowered_, result.slot, trace);
     if (result.home != nullptr) content = result.home->Lend();
   }
 }

@@ -34,7 +34,7 @@ struct LoweredTrace {
 };
 
 // What lies there, for a run on the trace.
-inline c10::Storage& ContentOf(const LoweredTrace& lowered, int32_t slot, Trace* trace) {
+inline c10::Storage& ContentAt(const LoweredTrace& lowered, int32_t slot, Trace* trace) {
   return slot >= 0 ? trace->slots[static_cast<size_t>(slot)].content : (*lowered.carried)[static_cast<size_t>(~slot)];
 }
 

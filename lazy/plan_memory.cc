@@ -35,7 +35,7 @@ template <typename Do>
 void PlanMemory::ForEachParam(const Do& run) {
   for (size_t b = 0; b < plan_.buffers.size(); ++b) {
     if (plan_.buffers[b].kind != codegen::BufferSpec::Kind::kParam) continue;
-    run(&ContentOf(lowered_, lowered_.param_slots[plan_.buffers[b].index], &trace_), &contents_[b]);
+    run(&ContentAt(lowered_, lowered_.param_slots[plan_.buffers[b].index], &trace_), &contents_[b]);
   }
 }
 

@@ -60,7 +60,7 @@ void GiveBack(const std::shared_ptr<Trace>& trace, Trace::Slot* slot) {
   touches.erase(std::remove_if(touches.begin(), touches.end(), [&](const auto& t) { return t.trace == trace; }), touches.end());
   if (!slot->written) return;
   owner->content = std::move(slot->content);
-  owner->WasWritten(slot->next_stamp != 0 ? slot->next_stamp : LazyStorageImpl::NextStamp());
+  slot->next_stamp != 0 ? owner->WasWritten(slot->next_stamp) : owner->WasWritten();
   if (owner->writer == trace.get()) owner->writer = nullptr;
 }
 

@@ -18,11 +18,11 @@ namespace torch_lazy::codegen::cuda {
 namespace {
 
 constexpr int kColumns = 32;
-constexpr int kPitch = kColumns + 1;  // of a warp's numbers in shared memory, so that a column's lie in many banks
 constexpr int kNeighbours = 4;
 constexpr double kVeryMany = 128 * kColumns * kNeighbours;  // enough for blocks on a large GPU
 constexpr double kLongColumn = 256;
 constexpr int64_t kMostSharedBytes = 48 << 10;
+constexpr int64_t kBytes = 16, kBytesWithIndex = 24;  // of a thread's accumulator, at most, with its part of the results
 
 class ColumnEmitter {
  public:
@@ -41,10 +41,12 @@ class ColumnEmitter {
     warps_ = rows >= kLongColumn ? 32 : 8;
     int64_t bytes = 0;  // of a thread, in shared memory
     for (const RowStage& stage : stages_.stages) {
-      for (const int reduction : stage.reductions)
-        bytes += (HasIndex(graph.node(body.expressions[reduction].node)) ? 2 : 1) * sizeof(double) * (width_ > 1 ? width_ + 1 : 1);
+      for (const int reduction : stage.reductions) {
+        const bool has_index = HasIndex(graph.node(body.expressions[reduction].node));
+        bytes += (has_index ? kBytesWithIndex : kBytes) * (width_ > 1 ? width_ + 1 : 1);
+      }
     }
-    while (SharedNumbers(warps_) * bytes > kMostSharedBytes && warps_ > 1) warps_ /= 2;
+    while (kColumns * warps_ * bytes > kMostSharedBytes && warps_ > 1) warps_ /= 2;
   }
 
   WrittenKernel Emit() {
@@ -150,8 +152,8 @@ class ColumnEmitter {
     Combine(folds);
   }
 
-  // Of an accumulator: each warp's, and the results.
-  static int SharedNumbers(int warps) { return warps * kPitch + kColumns; }
+  // A warp's numbers in shared memory: those that lanes side by side take lie in different banks.
+  int Pitch() const { return kColumns + kColumns / warps_; }
 
   template <typename Function>
   void ForEach(std::vector<Accumulator>& folds, Function write) {
@@ -197,17 +199,17 @@ class ColumnEmitter {
   // which half fold the other half's in.
   void Combine(std::vector<Accumulator>& folds) {
     if (folds.empty()) return;
-    const int size = SharedNumbers(warps_);
+    const int size = warps_ * Pitch() + kColumns;  // each warp's, and the results
     const std::string own = v_ > 1 ? absl::StrCat("row * ", size, " + ") : "";
     for (Accumulator& fold : folds) fold.DeclareShared(absl::StrCat(size * v_));
-    ForEach(folds, [&](Accumulator& fold) { fold.Put(absl::StrCat(own, "y * ", kPitch, " + x")); });
+    ForEach(folds, [&](Accumulator& fold) { fold.Put(absl::StrCat(own, "y * ", Pitch(), " + x")); });
     text_.Line("__syncthreads();");
     const std::string column = absl::StrCat("y * ", kColumns / warps_, " + x / ", warps_);
     ForEach(folds, [&](Accumulator& fold) {
-      fold.Take(absl::StrCat(own, "x % ", warps_, " * ", kPitch, " + ", column));
+      fold.Take(absl::StrCat(own, "x % ", warps_, " * ", Pitch(), " + ", column));
     });
     CombineLanes(folds, warps_, &text_, v_);
-    const std::string results = absl::StrCat(own, warps_ * kPitch, " + ");
+    const std::string results = absl::StrCat(own, warps_ * Pitch(), " + ");
     text_.Open(absl::StrCat("if (x % ", warps_, " == 0) {"));
     ForEach(folds, [&](Accumulator& fold) { fold.Put(absl::StrCat(results, column)); });
     text_.Close("}");

@@ -7,8 +7,8 @@
 
 #include "device/aten/formula.h"
 #include "device/aten/joins.h"
-#include "device/aten/rows.h"
 #include "device/aten/pool_windows.h"
+#include "device/aten/rows.h"
 
 namespace torch_lazy::device {
 namespace {

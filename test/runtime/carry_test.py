@@ -5,6 +5,7 @@ Results are those without, to the last bit: backend stand_in runs the kernels th
 """
 
 import functools
+import itertools
 import os
 
 os.environ["LAZY_BACKEND"] = "stand_in"
@@ -131,6 +132,77 @@ def _sizes_in_turn(_):
 
 def test_steps_of_two_sizes_in_turn():
     assert not any(_compare(_sizes_in_turn))
+
+
+def _sizes_one_after_the_other(_, sizes=(ROWS, ROWS // 2)):
+    loop = Loop()
+    for rows in sizes:
+        loop.x, loop.y = torch.ones(rows, 16, device="lazy"), torch.zeros(rows, 16, device="lazy")
+        for _ in range(6):
+            loop.step()
+    return loop.losses, loop.carried
+
+
+def _bytes_live_after(sizes):
+    kept = _sizes_one_after_the_other(None, sizes)  # noqa: F841
+    return torch_lazy.metrics()["bytes_live"]
+
+
+def test_of_two_sizes_the_last_one_carries():
+    carried = _compare(_sizes_one_after_the_other)
+    assert carried[5] == VALUES and carried[-1] == VALUES
+    live = in_child(_bytes_live_after, (ROWS, ROWS // 2), compile="sync", disable="graphs")
+    assert live == in_child(_bytes_live_after, (ROWS // 2, ROWS // 2), compile="sync", disable="graphs")
+
+
+def _two_types(_):
+    torch.manual_seed(0)
+    weight = torch.randn(16, 16).to("lazy").requires_grad_()
+    optimizer, x = torch.optim.SGD([weight], lr=0.1), torch.randn(ROWS, 16).to("lazy")
+    losses, carried = [], []
+    for _ in range(7):
+        torch_lazy.reset_metrics()
+        optimizer.zero_grad()
+        sums = [(x.to(dtype) @ weight.to(dtype)).float() for dtype in (torch.float16, torch.bfloat16)]
+        loss = (sums[0].tanh() + sums[1].tanh()).square().mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        carried.append(torch_lazy.metrics()["values_carried"])
+    return losses, carried
+
+
+def test_a_weight_in_two_narrow_types():
+    assert _compare(_two_types)[-1] == 2
+
+
+def _fails_as_it_begins():
+    """One fault at each place of the step that takes its first values from the one before."""
+    raised = 0
+    _train()  # compiles
+    expected, _ = _train()
+    for place in itertools.count():
+        loop = Loop()
+        for _ in range(FIRST):
+            loop.step()
+        torch.ops.torch_lazy._fail_after(place)
+        try:
+            loop.step()
+        except RuntimeError:
+            raised += 1
+        is_done = torch.ops.torch_lazy._fault_pending()
+        torch.ops.torch_lazy._fail_after(-1)
+        if len(loop.losses) > FIRST:
+            loop.step()
+        assert loop.losses == pytest.approx(expected[: len(loop.losses)], rel=1e-4)  # interpreted where a call fails
+        torch_lazy.sync()
+        if is_done:
+            return place, raised
+
+
+def test_faults_as_it_begins():
+    places, raised = in_child(_fails_as_it_begins, compile="sync", disable="graphs")
+    assert 0 < raised < places  # what makes the first values may fail, and the step goes on without
 
 
 def test_no_more_memory_than_a_twentieth():
