@@ -62,6 +62,9 @@ class Backend {
   // What kernels' text must be written for.
   virtual codegen::Target target() const { return codegen::Target::kCpu; }
   virtual Multiprocessors multiprocessors() const { return {}; }  // none: no GPU
+  // Of several devices, work and memory are the calling thread's current one's. To be called before
+  // a device other than the first becomes it; an error says why it cannot be used.
+  virtual absl::Status Open(int /*device*/) { return absl::OkStatus(); }
   // Starts compiling the kernels that are not known by name yet (memory, then disk), all in one or
   // two processes. Returns at once; with `wait` the compiler runs at normal priority and the call
   // returns when it is done.

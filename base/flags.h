@@ -19,7 +19,7 @@ namespace torch_lazy::base {
 // X(Enumerator, name, Kind, default, choices, doc). At most 15 lines.
 #define TORCH_LAZY_OPTION_LIST(X)                                                                  \
   X(Backend, "backend", kChoice, "auto", "auto|cpu|cuda|null|stand_in",                            \
-    "where lazy:0 runs; auto is cuda where CUDA works; null computes nothing, to measure the "     \
+    "where the device runs; auto is cuda where CUDA works; null computes nothing, to measure the "     \
     "host; stand_in runs the CUDA kernels on the CPU, to test them")                               \
   X(Log, "log", kNumber, "0", "",                                                                  \
     "0 warnings, 1 syncs and ops not compiled, 2 stages and times, 3 sources")                     \
@@ -36,6 +36,8 @@ namespace torch_lazy::base {
     "fast gives up eager's rounding of 16-bit floats")                                             \
   X(Compile, "compile", kChoice, "async", "async|sync|off",                                        \
     "in the background, waited for, or never")                                                     \
+  X(Devices, "devices", kNumber, "1", "",                                                          \
+    "how many devices there are where all are the CPU, for tests; else as many as GPUs")           \
   X(Compiler, "compiler", kText, "", "", "the C++ compiler's program; empty: $CXX, g++ or c++")    \
   X(MaxTraceOps, "max_trace_ops", kNumber, "16384", "", "a trace this long is cut")                \
   X(MaxTraceBytes, "max_trace_bytes", kNumber, "0", "",                                            \

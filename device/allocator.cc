@@ -9,6 +9,7 @@
 #include <c10/core/CachingDeviceAllocator.h>
 
 #include "base/metrics.h"
+#include "lazy/current_device.h"
 #include "lazy/eager_device.h"
 #include "lazy/memory.h"
 #include "lazy/storage.h"
@@ -24,8 +25,9 @@ c10::DeviceAllocator* OfGpu() { return lazy::IsOnHost() ? nullptr : lazy::GpuAll
 class Allocator final : public c10::DeviceAllocator {
  public:
   c10::DataPtr allocate(size_t size_bytes) override {
+    const lazy::OnEagerDevice on;
     c10::DataPtr memory = Eager()->allocate(size_bytes);
-    memory.unsafe_set_device(c10::Device(c10::kPrivateUse1, 0));
+    memory.unsafe_set_device(c10::Device(c10::kPrivateUse1, static_cast<c10::DeviceIndex>(lazy::CurrentDevice())));
     return memory;
   }
   c10::DeleterFnPtr raw_deleter() const override { return Eager()->raw_deleter(); }
@@ -37,8 +39,8 @@ class Allocator final : public c10::DeviceAllocator {
   }
   void recordStream(const c10::DataPtr&, c10::Stream) override {}  // all streams are one queue
 
-  c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex) override {
-    if (OfGpu() != nullptr) return OfGpu()->getDeviceStats(lazy::EagerDevice().index());
+  c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex device) override {
+    if (OfGpu() != nullptr) return OfGpu()->getDeviceStats(device);
     constexpr size_t kAll = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
     c10::CachingDeviceAllocator::DeviceStats stats;
     c10::CachingAllocator::Stat& bytes = stats.allocated_bytes[kAll];
@@ -47,17 +49,17 @@ class Allocator final : public c10::DeviceAllocator {
     stats.reserved_bytes[kAll] = bytes;
     return stats;
   }
-  void resetAccumulatedStats(c10::DeviceIndex) override {
-    if (OfGpu() != nullptr) return OfGpu()->resetAccumulatedStats(lazy::EagerDevice().index());
+  void resetAccumulatedStats(c10::DeviceIndex device) override {
+    if (OfGpu() != nullptr) return OfGpu()->resetAccumulatedStats(device);
     TORCH_CHECK_NOT_IMPLEMENTED(false, "lazy: statistics are reset together, by torch.ops.torch_lazy.reset_metrics()");
   }
   void resetPeakStats(c10::DeviceIndex device) override {
-    if (OfGpu() != nullptr) return OfGpu()->resetPeakStats(lazy::EagerDevice().index());
+    if (OfGpu() != nullptr) return OfGpu()->resetPeakStats(device);
     resetAccumulatedStats(device);
   }
 
-  std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex) override {
-    if (OfGpu() != nullptr) return OfGpu()->getMemoryInfo(lazy::EagerDevice().index());
+  std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex device) override {
+    if (OfGpu() != nullptr) return OfGpu()->getMemoryInfo(device);
     const size_t page_bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
     return {page_bytes * static_cast<size_t>(sysconf(_SC_AVPHYS_PAGES)),
             page_bytes * static_cast<size_t>(sysconf(_SC_PHYS_PAGES))};
@@ -68,8 +70,10 @@ class Allocator final : public c10::DeviceAllocator {
 c10::intrusive_ptr<c10::StorageImpl> MakeStorageImpl(c10::StorageImpl::use_byte_size_t, c10::SymInt size_bytes,
                                                      c10::DataPtr memory, c10::Allocator* /*allocator*/, bool /*resizable*/) {
   const size_t size = static_cast<size_t>(size_bytes.guard_int(__FILE__, __LINE__));
-  auto storage = c10::make_intrusive<lazy::LazyStorageImpl>(size, /*device_index=*/0);
+  const int index = memory.get() != nullptr ? memory.device().index() : lazy::CurrentDevice();
+  auto storage = c10::make_intrusive<lazy::LazyStorageImpl>(size, index);
   if (memory.get() != nullptr) {
+    const lazy::OnDevice on(index);
     memory.unsafe_set_device(lazy::EagerDevice());
     storage->content =
         c10::Storage(c10::Storage::use_byte_size_t(), size, std::move(memory), Eager(), /*resizable=*/true);

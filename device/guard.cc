@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Current device, streams and events.
 //
-// There is one device and everything on it happens in program order, so all streams are one queue under several names: on
-// a GPU, CUDA's current stream. An event is a point in that queue: recording one runs what is pending, after which it lies
+// Everything on a device happens in program order, so all its streams are one queue under several names: on a GPU, CUDA's
+// current stream there. An event is a point in that queue: recording one runs what is pending, after which it lies
 // in the past for everybody; on a GPU it is one of CUDA's.
 #include <atomic>
 #include <chrono>
+#include <vector>
 
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include "device/fork.h"
+#include "lazy/current_device.h"
 #include "lazy/eager_device.h"
 #include "lazy/storage.h"
 
@@ -22,70 +24,78 @@ struct Event {
   Clock::time_point time;
 };
 
-c10::StreamId& CurrentStream() {
-  static thread_local c10::StreamId stream = 0;
-  return stream;
+c10::StreamId& CurrentStream(c10::DeviceIndex device) {
+  static thread_local std::vector<c10::StreamId> streams;
+  const size_t index = static_cast<size_t>(device < 0 ? lazy::CurrentDevice() : device);
+  if (streams.size() <= index) streams.resize(index + 1);
+  return streams[index];
 }
 
 class Guard final : public c10::impl::DeviceGuardImplInterface {
  public:
   c10::DeviceType type() const override { return c10::kPrivateUse1; }
-  c10::DeviceIndex deviceCount() const noexcept override { return 1; }
+  c10::DeviceIndex deviceCount() const noexcept override { return static_cast<c10::DeviceIndex>(lazy::NumDevices()); }
 
-  c10::Device getDevice() const override { return c10::Device(c10::kPrivateUse1, 0); }
+  c10::Device getDevice() const override {
+    return c10::Device(c10::kPrivateUse1, static_cast<c10::DeviceIndex>(lazy::CurrentDevice()));
+  }
   c10::Device exchangeDevice(c10::Device device) const override {
+    const c10::Device before = getDevice();
     setDevice(device);
-    return getDevice();
+    return before;
   }
   void setDevice(c10::Device device) const override {
     TORCH_CHECK(device.is_privateuseone(), "lazy: expected a lazy device, got ", device);
-    TORCH_CHECK(device.index() == 0 || device.index() == -1, "lazy: device index ", static_cast<int>(device.index()),
-                " is out of range: there is 1 device");
+    lazy::SetCurrentDevice(device.index());
   }
-  void uncheckedSetDevice(c10::Device) const noexcept override {}
+  // It was current before.
+  void uncheckedSetDevice(c10::Device device) const noexcept override { lazy::SetCurrentDevice(device.index()); }
 
-  c10::Stream getDefaultStream(c10::Device) const override { return Stream(0); }
-  c10::Stream getStream(c10::Device) const override { return Stream(CurrentStream()); }
+  c10::Stream getDefaultStream(c10::Device device) const override { return Stream(device, 0); }
+  c10::Stream getStream(c10::Device device) const override { return Stream(device, CurrentStream(device.index())); }
   c10::Stream exchangeStream(c10::Stream stream) const override {
-    return Stream(std::exchange(CurrentStream(), stream.id()));
+    return Stream(stream.device(), std::exchange(CurrentStream(stream.device_index()), stream.id()));
   }
-  c10::Stream getNewStream(c10::Device, int /*priority*/) const override {
+  c10::Stream getNewStream(c10::Device device, int /*priority*/) const override {
     static std::atomic<c10::StreamId> streams{0};
-    return Stream(++streams);
+    return Stream(device, ++streams);
   }
   c10::Stream getStreamFromGlobalPool(c10::Device device, bool /*high_priority*/) const override {
     return getNewStream(device, /*priority=*/0);
   }
-  bool queryStream(const c10::Stream&) const override {
+  bool queryStream(const c10::Stream& stream) const override {
     Run("stream query");
-    return lazy::IsOnHost() || Cuda().queryStream(CudaStream());
+    return lazy::IsOnHost() || Cuda().queryStream(CudaStream(stream));
   }
-  void synchronizeStream(const c10::Stream&) const override {
+  void synchronizeStream(const c10::Stream& stream) const override {
     Run("stream synchronize");
-    if (!lazy::IsOnHost()) Cuda().synchronizeStream(CudaStream());
+    if (!lazy::IsOnHost()) Cuda().synchronizeStream(CudaStream(stream));
   }
-  void synchronizeDevice(c10::DeviceIndex) const override {
+  void synchronizeDevice(c10::DeviceIndex device) const override {
     Run("synchronize");
+    const lazy::OnDevice on(device);
     lazy::WaitForEagerDevice();
   }
 
-  void record(void** event, const c10::Stream&, c10::DeviceIndex, c10::EventFlag flag) const override {
+  void record(void** event, const c10::Stream& stream, c10::DeviceIndex, c10::EventFlag flag) const override {
     Run("event record");
-    if (!lazy::IsOnHost()) return Cuda().record(event, CudaStream(), lazy::EagerDevice().index(), flag);
+    if (!lazy::IsOnHost()) return Cuda().record(event, CudaStream(stream), stream.device_index(), flag);
     if (*event == nullptr) *event = new Event;
     static_cast<Event*>(*event)->time = Clock::now();
   }
-  void destroyEvent(void* event, c10::DeviceIndex) const noexcept override {
-    if (!lazy::IsOnHost()) return Cuda().destroyEvent(event, lazy::EagerDevice().index());
+  void destroyEvent(void* event, c10::DeviceIndex device) const noexcept override {
+    if (!lazy::IsOnHost()) return Cuda().destroyEvent(event, device);
     delete static_cast<Event*>(event);
   }
-  void block(void*, const c10::Stream&) const override {}
+  void block(void* event, const c10::Stream& stream) const override {
+    if (!lazy::IsOnHost()) Cuda().block(event, CudaStream(stream));  // the event may be another device's
+  }
   bool queryEvent(void* event) const override { return lazy::IsOnHost() || Cuda().queryEvent(event); }
   void synchronizeEvent(void* event) const override {
     if (!lazy::IsOnHost()) Cuda().synchronizeEvent(event);
   }
-  double elapsedTime(void* begin, void* end, c10::DeviceIndex) const override {
-    if (!lazy::IsOnHost()) return Cuda().elapsedTime(begin, end, lazy::EagerDevice().index());
+  double elapsedTime(void* begin, void* end, c10::DeviceIndex device) const override {
+    if (!lazy::IsOnHost()) return Cuda().elapsedTime(begin, end, device);
     TORCH_CHECK(begin != nullptr && end != nullptr, "lazy: elapsed time between events that were not both recorded");
     return std::chrono::duration<double, std::milli>(static_cast<Event*>(end)->time - static_cast<Event*>(begin)->time).count();
   }
@@ -94,9 +104,13 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
 
  private:
   static const c10::impl::DeviceGuardImplInterface& Cuda() { return *c10::impl::getDeviceGuardImpl(c10::kCUDA); }
-  static c10::Stream CudaStream() { return Cuda().getStream(lazy::EagerDevice()); }
-  static c10::Stream Stream(c10::StreamId id) {
-    return c10::Stream(c10::Stream::UNSAFE, c10::Device(c10::kPrivateUse1, 0), id);
+  // Where the device's work goes, whichever stream of ours it is on.
+  static c10::Stream CudaStream(const c10::Stream& stream) {
+    return Cuda().getStream(c10::Device(c10::kCUDA, stream.device_index()));
+  }
+  static c10::Stream Stream(c10::Device device, c10::StreamId id) {
+    const int index = device.has_index() ? device.index() : lazy::CurrentDevice();
+    return c10::Stream(c10::Stream::UNSAFE, c10::Device(c10::kPrivateUse1, static_cast<c10::DeviceIndex>(index)), id);
   }
   static void Run(const char* reason) {
     CheckFork();

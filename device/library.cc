@@ -11,6 +11,7 @@
 #include "base/metrics.h"
 #include "device/fork.h"
 #include "device/recorder.h"
+#include "lazy/current_device.h"
 #include "lazy/draw.h"
 #include "lazy/eager_device.h"
 #include "lazy/explain.h"
@@ -28,9 +29,9 @@ void Sync() {
 }
 
 // Runs what is pending and waits for the GPU.
-void Synchronize() {
+void Synchronize(int64_t device) {
   CheckFork();
-  c10::impl::VirtualGuardImpl(c10::kPrivateUse1).synchronizeDevice(0);
+  c10::impl::VirtualGuardImpl(c10::kPrivateUse1).synchronizeDevice(static_cast<c10::DeviceIndex>(device));
 }
 
 void SetOption(std::string name, std::string value) {
@@ -43,9 +44,14 @@ void CountGpuBytes() {
   c10::DeviceAllocator* const gpu = lazy::GpuAllocator();
   if (gpu == nullptr) return;
   constexpr size_t kAll = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
-  const auto bytes = gpu->getDeviceStats(lazy::EagerDevice().index()).allocated_bytes[kAll];
-  base::Count(base::Counter::kBytesLive, bytes.current - base::Get(base::Counter::kBytesLive));
-  base::RaiseTo(base::Counter::kBytesPeak, bytes.peak);
+  int64_t current = 0, peak = 0;
+  for (int device = 0; device < lazy::NumDevices(); ++device) {
+    const auto bytes = gpu->getDeviceStats(static_cast<c10::DeviceIndex>(device)).allocated_bytes[kAll];
+    current += bytes.current;
+    peak += bytes.peak;
+  }
+  base::Count(base::Counter::kBytesLive, current - base::Get(base::Counter::kBytesLive));
+  base::RaiseTo(base::Counter::kBytesPeak, peak);
 }
 
 std::string Metrics() {
@@ -56,7 +62,9 @@ std::string Metrics() {
 
 void ResetMetrics() {
   lazy::RunThread::Get().Drain();
-  if (lazy::GpuAllocator() != nullptr) lazy::GpuAllocator()->resetPeakStats(lazy::EagerDevice().index());
+  for (int device = 0; lazy::GpuAllocator() != nullptr && device < lazy::NumDevices(); ++device) {
+    lazy::GpuAllocator()->resetPeakStats(static_cast<c10::DeviceIndex>(device));
+  }
   base::ResetMetrics();
   lazy::ForgetHistory();
 }
@@ -67,8 +75,11 @@ TORCH_LIBRARY(torch_lazy, m) {
   m.def("explain() -> str", &lazy::Explain);
   m.def("operators() -> str", &OperatorClasses);
   m.def("eager_device() -> str", [] { return c10::DeviceTypeName(lazy::EagerDevice().type(), /*lower_case=*/true); });
+  m.def("device_count() -> int", [] { return static_cast<int64_t>(lazy::NumDevices()); });
+  m.def("current_device() -> int", [] { return static_cast<int64_t>(lazy::CurrentDevice()); });
+  m.def("set_device(int device) -> ()", [](int64_t device) { lazy::SetCurrentDevice(static_cast<int>(device)); });
   m.def("reset_metrics() -> ()", &ResetMetrics);
-  m.def("synchronize() -> ()", &Synchronize);
+  m.def("synchronize(int device=-1) -> ()", &Synchronize);
   // kernels/fused_attention.cc; of four dims: (batch, heads, length, width)
   m.def("attention(Tensor query, Tensor key, Tensor value, Tensor? bias, int form, bool keeps_sums, bool is_causal, float? scale, "
         "float dropout=0., Scalar? seed=None, Scalar? offset=None) -> (Tensor, Tensor, Tensor)");

@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "device/fork.h"
 #include "device/replay_node.h"
+#include "lazy/current_device.h"
 #include "lazy/eager_device.h"
 #include "lazy/replay.h"
 #include "lazy/storage.h"
@@ -96,6 +97,7 @@ std::tuple<bool, std::vector<at::Tensor>> Apply(int64_t forward, int64_t backwar
 
 // The same memory, on the other device: nothing is copied.
 at::Tensor FromEager(const at::Tensor& tensor) {
+  const lazy::OnDevice on(lazy::IsOnHost() ? -1 : tensor.device().index());
   TORCH_CHECK(tensor.device() == lazy::EagerDevice() && tensor.layout() == at::kStrided, "from_eager: expected a dense tensor of ",
               lazy::EagerDevice(), ", got one of ", tensor.device());
   at::Tensor alias = lazy::MakeTensor(lazy::MakeStorage(tensor.storage()), tensor.scalar_type(), tensor.sizes(), tensor.strides(),

@@ -12,6 +12,7 @@
 #include <torch/csrc/autograd/saved_variable.h>
 
 #include "absl/container/flat_hash_map.h"
+#include "lazy/current_device.h"
 #include "lazy/storage.h"
 
 namespace torch_lazy::device {
@@ -47,6 +48,7 @@ class ReplayBackward final : public torch::autograd::Node {
         used_.emplace_back(all[i], /*is_output=*/i >= first_output && all[i].grad_fn().get() == this);
         continue;
       }
+      const lazy::OnDevice on(all[i].device().index());
       c10::Storage& storage = kept[all[i].storage().unsafeGetStorageImpl()];
       if (!storage) storage = lazy::MakeStorage(all[i].storage().nbytes());
       others_.back() = lazy::MakeTensor(storage, all[i].scalar_type(), all[i].sizes(), all[i].strides(), all[i].storage_offset());
@@ -103,7 +105,7 @@ class ReplayBackward final : public torch::autograd::Node {
 
 }  // namespace
 
-GradientForm::GradientForm(const at::Tensor& output) : dtype(output.scalar_type()), sizes(output.sizes()) {
+GradientForm::GradientForm(const at::Tensor& output) : dtype(output.scalar_type()), device(output.device()), sizes(output.sizes()) {
   if (output.is_non_overlapping_and_dense()) {
     strides = output.strides();
     return;
@@ -128,7 +130,7 @@ std::vector<at::Tensor> InForm(const std::vector<GradientForm>& forms, std::vect
         std::none_of(gradients.begin(), gradients.begin() + static_cast<ptrdiff_t>(i), shares)) {
       continue;
     }
-    at::Tensor in_form = at::empty_strided(form.sizes, form.strides, at::device(c10::kPrivateUse1).dtype(form.dtype));
+    at::Tensor in_form = at::empty_strided(form.sizes, form.strides, at::device(form.device).dtype(form.dtype));
     if (gradient.defined()) {
       in_form.copy_(gradient);
     } else {

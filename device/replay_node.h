@@ -19,6 +19,7 @@ struct GradientForm {
   explicit GradientForm(const at::Tensor& output);
 
   at::ScalarType dtype;
+  at::Device device;
   c10::DimVector sizes, strides;
 };
 

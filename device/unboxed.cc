@@ -13,6 +13,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "device/fork.h"
 #include "device/no_grad.h"
+#include "lazy/device_of.h"
 #include "lazy/prediction.h"
 
 namespace torch_lazy::device {
@@ -81,6 +82,7 @@ struct Unboxed<Operator, R(Args...)> {
   C10_ALWAYS_INLINE static std::optional<Made> Predict(const Args&... args) {
     CheckFork();
     const lazy::Op& op = TheOp();
+    const lazy::OnDevice on(lazy::DeviceOfCall(args...));
     std::optional<Made> made;
     lazy::Prediction prediction(op);
     if (!prediction.Holds(args...)) return made;

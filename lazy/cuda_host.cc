@@ -13,6 +13,7 @@
 #include "backends/registry.h"
 #include "base/flags.h"
 #include "base/log.h"
+#include "lazy/current_device.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -42,13 +43,13 @@ const backends::CudaHost* FindCuda() {
   }
   at::globalContext().lazyInitDevice(c10::kCUDA);
   static const backends::CudaHost host{
-      .device = 0,
+      .device = [] { return CurrentDevice(); },
       .allocate = [](size_t size_bytes) { return CudaAllocator()->raw_allocate(size_bytes); },
       .free = [](void* memory, size_t) { CudaAllocator()->raw_deallocate(memory); },
       .stream =
           [] {
             const c10::impl::DeviceGuardImplInterface& cuda = *c10::impl::getDeviceGuardImpl(c10::kCUDA);
-            return cuda.getStreamNativeHandle(cuda.getStream(c10::Device(c10::kCUDA, 0)));
+            return cuda.getStreamNativeHandle(cuda.getStream(c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(CurrentDevice()))));
           },
   };
   return &host;

@@ -26,6 +26,7 @@
 #include <c10/util/OptionalArrayRef.h>
 
 #include "lazy/call.h"
+#include "lazy/current_device.h"
 #include "lazy/members.h"
 
 namespace torch_lazy::lazy {
@@ -43,7 +44,7 @@ inline bool IsPart(const c10::TensorImpl& tensor, const c10::StorageImpl& storag
 template <typename Sink>
 class Describer {
  public:
-  Describer(const Op& op, Sink* sink) : op_(op), sink_(*sink) {}
+  Describer(const Op& op, Sink* sink) : op_(op), sink_(*sink), device_(CurrentDevice()) {}
 
   // One overload for each C++ type that operators take.
   bool Argument(size_t arg, const at::Tensor& tensor) {
@@ -143,7 +144,7 @@ class Describer {
       return op_.args[arg].written ? sink_.Unrecordable() : HostTensor(tensor);
     }
     LazyStorageImpl* storage = IsDense(tensor) && !IsNamed(tensor) ? LazyStorageImpl::Of(tensor) : nullptr;
-    if (storage == nullptr) return sink_.Unrecordable();
+    if (storage == nullptr || storage->device().index() != device_) return sink_.Unrecordable();
     const bool is_part = IsPart(*impl, *storage);
     const int64_t flags =
         (tensor.is_conj() ? 1 : 0) | (tensor.is_neg() ? 2 : 0) | (impl->is_wrapped_number() ? 4 : 0) | (is_part ? kPart : 0);
@@ -232,6 +233,7 @@ class Describer {
 
   const Op& op_;
   Sink& sink_;
+  const int device_;  // of the call: one with tensors of several is no trace's
 };
 
 }  // namespace torch_lazy::lazy

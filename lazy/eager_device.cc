@@ -9,6 +9,7 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include "backends/registry.h"
+#include "lazy/current_device.h"
 #include "lazy/geometry.h"
 
 namespace torch_lazy::lazy {
@@ -30,7 +31,7 @@ bool IsOnHost() {
   return on_host;
 }
 
-c10::Device EagerDevice() { return IsOnHost() ? c10::Device(c10::kCPU) : c10::Device(c10::kCUDA, 0); }
+c10::Device EagerDevice() { return IsOnHost() ? c10::Device(c10::kCPU) : c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(CurrentDevice())); }
 
 c10::DeviceAllocator* GpuAllocator() {
   return IsGpuInUse() ? dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(c10::kCUDA)) : nullptr;

@@ -7,7 +7,7 @@
 
 namespace torch_lazy::lazy {
 
-// The CPU, or a GPU. Decided when first asked for.
+// The CPU, or the GPU on which the current device stands. Which of both is decided when first asked for.
 c10::Device EagerDevice();
 
 // True if contents are the host's memory.
@@ -31,7 +31,7 @@ void CopyContent(const c10::Storage& to, const c10::Storage& from, size_t size_b
 // Of a GPU: which of its streams takes the calling thread's work. 0 on the host.
 int64_t CurrentStreamId();
 
-// Returns once a GPU has done what was asked of it.
+// Returns once the GPU has done what was asked of it.
 void WaitForEagerDevice();
 
 }  // namespace torch_lazy::lazy

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/generator.h"
 
+#include <map>
+#include <mutex>
+#include <utility>
+
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
 #include <c10/core/GeneratorImpl.h>
 
+#include "lazy/current_device.h"
 #include "lazy/eager_device.h"
 
 namespace torch_lazy::lazy {
@@ -13,8 +18,8 @@ namespace {
 // Nothing is cut when the state is read: random calls draw when they are recorded, so the engine is never behind.
 class LazyGenerator final : public c10::GeneratorImpl {
  public:
-  explicit LazyGenerator(at::Generator eager)
-      : GeneratorImpl(c10::Device(c10::kPrivateUse1, 0), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1)),
+  LazyGenerator(at::Generator eager, c10::DeviceIndex index)
+      : GeneratorImpl(c10::Device(c10::kPrivateUse1, index), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1)),
         eager_(std::move(eager)) {}
 
   const at::Generator& eager() const { return eager_; }
@@ -43,22 +48,31 @@ class LazyGenerator final : public c10::GeneratorImpl {
   }
 
  private:
-  LazyGenerator* clone_impl() const override { return new LazyGenerator(eager_.clone()); }
+  LazyGenerator* clone_impl() const override { return new LazyGenerator(eager_.clone(), device().index()); }
 
   at::Generator eager_;
 };
 
 }  // namespace
 
-const at::Generator& DefaultGenerator() {
-  static const at::Generator* const generator =
-      new at::Generator(at::make_generator<LazyGenerator>(at::globalContext().defaultGenerator(EagerDevice())));
-  return *generator;
+const at::Generator& DefaultGenerator(int index) {
+  const OnDevice on(index);
+  static auto* const lock = new std::mutex;
+  static auto* const generators = new std::map<int, at::Generator>;
+  const std::lock_guard<std::mutex> held(*lock);
+  at::Generator& generator = (*generators)[CurrentDevice()];
+  if (!generator.defined()) {
+    generator = at::make_generator<LazyGenerator>(at::globalContext().defaultGenerator(EagerDevice()),
+                                                  static_cast<c10::DeviceIndex>(CurrentDevice()));
+  }
+  return generator;
 }
 
-at::Generator NewGenerator() {
+at::Generator NewGenerator(int index) {
+  const OnDevice on(index);
   return at::make_generator<LazyGenerator>(IsOnHost() ? at::detail::createCPUGenerator()
-                                                      : at::detail::getCUDAHooks().getNewGenerator(EagerDevice().index()));
+                                                      : at::detail::getCUDAHooks().getNewGenerator(EagerDevice().index()),
+                                           static_cast<c10::DeviceIndex>(CurrentDevice()));
 }
 
 at::Generator EagerGeneratorOf(const at::Generator& generator) {

@@ -9,8 +9,9 @@
 
 namespace torch_lazy::lazy {
 
-const at::Generator& DefaultGenerator();
-at::Generator NewGenerator();
+// Of a device by its index; negative: the current one.
+const at::Generator& DefaultGenerator(int index);
+at::Generator NewGenerator(int index);
 
 // The generator that draws for `generator` when a call is run on aliases. Throws for another device's.
 at::Generator EagerGeneratorOf(const at::Generator& generator);

@@ -5,6 +5,9 @@
 #include <ATen/ops/empty.h>
 #include <c10/cuda/CUDAGuard.h>
 
+#include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 
 #include "lazy/cuda_graphs.h"
@@ -12,25 +15,20 @@
 namespace torch_lazy::lazy {
 namespace {
 
-// What one graph allocates while it is captured is dead when the next one runs, so one pool will do. What outlives a replay,
+// What one graph of a device allocates while it is captured is dead when the next one runs, so one pool will do. What outlives a replay,
 // results and the homes of parameters, must be allocated before: a graph captured earlier has used the same memory.
-at::cuda::MempoolId_t Pool() {
-  static const at::cuda::MempoolId_t pool = at::cuda::graph_pool_handle();
-  return pool;
-}
-
-// Libraries keep memory for each stream that they work on, so all captures take the same.
-c10::cuda::CUDAStream CaptureStream() {
-  static const c10::cuda::CUDAStream stream = c10::cuda::getStreamFromPool();
-  return stream;
-}
+struct OfDevice {
+  const at::cuda::MempoolId_t pool = at::cuda::graph_pool_handle();
+  // Libraries keep memory for each stream that they work on, so all captures take the same.
+  const c10::cuda::CUDAStream stream = c10::cuda::getStreamFromPool();
+};
 
 struct Graph : at::cuda::CUDAGraph {
   std::optional<c10::cuda::CUDAStreamGuard> stream;  // while capturing
 
-  void Begin() {
+  void Begin(at::cuda::MempoolId_t pool) {
     try {
-      capture_begin(Pool(), cudaStreamCaptureModeThreadLocal);
+      capture_begin(pool, cudaStreamCaptureModeThreadLocal);
     } catch (...) {
       ForgetCapture();
       throw;
@@ -66,22 +64,32 @@ struct Graph : at::cuda::CUDAGraph {
 };
 
 // A graph that stays. PyTorch refuses to capture into a pool, of the GPU's memory or of the host's, that has lost its last graph.
-void KeepPool() {
+void KeepPool(const OfDevice& device) {
   auto graph = std::make_unique<Graph>();
-  const c10::cuda::CUDAStreamGuard on(CaptureStream());
-  static at::Tensor* const written = new at::Tensor(at::empty({1}, at::kCUDA));
-  graph->Begin();
+  const c10::cuda::CUDAStreamGuard on(device.stream);
+  auto written = std::make_unique<at::Tensor>(at::empty({1}, at::kCUDA));
+  graph->Begin(device.pool);
   written->zero_();
   graph->End();
   graph.release();
+  written.release();
+}
+
+// Of the current one.
+const OfDevice& ThisDevice() {
+  static auto* const lock = new std::mutex;
+  static auto* const all = new std::map<int, OfDevice>;
+  const std::lock_guard<std::mutex> held(*lock);
+  const auto [found, is_new] = all->try_emplace(c10::cuda::current_device());
+  if (is_new) KeepPool(found->second);
+  return found->second;
 }
 
 void* Begin() {
-  static const bool keeps_pool = (KeepPool(), true);
-  static_cast<void>(keeps_pool);
+  const OfDevice& device = ThisDevice();
   auto graph = std::make_unique<Graph>();
-  graph->stream.emplace(CaptureStream());
-  graph->Begin();
+  graph->stream.emplace(device.stream);
+  graph->Begin(device.pool);
   return graph.release();
 }
 

@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "backends/registry.h"
+#include "lazy/current_device.h"
 #include "lazy/eager_device.h"
 
 namespace torch_lazy::lazy {
@@ -98,6 +99,7 @@ bool IsPooled(const c10::Storage& content) {
 
 c10::Storage NewContent(size_t size_bytes) {
   if (!IsOnHost()) {
+    const OnEagerDevice on;
     c10::Allocator* const allocator = c10::GetAllocator(EagerDevice().type());
     return c10::Storage(c10::Storage::use_byte_size_t(), size_bytes, allocator->allocate(size_bytes), allocator, /*resizable=*/true);
   }

@@ -6,6 +6,7 @@
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/impl/COWDeleter.h>
 
+#include "lazy/current_device.h"
 #include "lazy/eager_device.h"
 #include "lazy/graph_home.h"
 #include "lazy/storage.h"
@@ -42,6 +43,7 @@ c10::DataPtr StorageAllocator::allocate(size_t size_bytes) {
   LazyStorageImpl* storage = static_cast<LazyStorageImpl*>(this);
   const c10::Device device = storage->device();
   if (!IsArmed(storage->_mutable_data_ptr_no_checks()) || size_bytes != storage->nbytes()) {
+    const OnDevice on(device.index());
     c10::DataPtr memory = c10::GetAllocator(EagerDevice().type())->allocate(size_bytes);  // a request for memory that has nothing to do with ours
     memory.unsafe_set_device(device);
     return memory;

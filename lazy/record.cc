@@ -4,6 +4,7 @@
 #include "base/metrics.h"
 #include "lazy/advance.h"
 #include "lazy/call.h"
+#include "lazy/device_of.h"
 #include "lazy/eager_device.h"
 #include "lazy/op.h"
 #include "lazy/run_call.h"
@@ -96,9 +97,9 @@ Recorded TryRecord(const Op& op, CallDescription& call, const std::shared_ptr<co
                    const torch::jit::Stack& stack, Results* results, std::shared_ptr<Trace>* conflict, const char** reason) {
   Locked lock(DeviceLock());
   std::shared_ptr<Trace>& trace = ThreadTrace();
-  const bool other_settings = trace->num_calls() != 0 && trace->settings() != SettingsOf(call.words[0]);
-  *reason = trace->ends_step ? "step" : other_settings ? "settings" : "another thread";
-  *conflict = trace->ends_step || other_settings ? trace : Conflict(call, trace.get());
+  const char* const unlike = trace->num_calls() != 0 ? UnlikeSettings(trace->settings(), SettingsOf(call.words[0])) : nullptr;
+  *reason = trace->ends_step ? "step" : unlike != nullptr ? unlike : "another thread";
+  *conflict = trace->ends_step || unlike != nullptr ? trace : Conflict(call, trace.get());
   if (*conflict != nullptr) return Recorded::kConflict;
   c10::SmallVector<int32_t, 8> slots;
   AssignSlots(call.operands, *trace, &slots);
@@ -175,6 +176,7 @@ void RecordOrRun(const Op& op, torch::jit::Stack* stack) {
 }  // namespace
 
 void Call(const Op& op, torch::jit::Stack* stack) {
+  const OnDevice on(DeviceOfCall(c10::ArrayRef<c10::IValue>(*stack).slice(stack->size() - op.args.size())));
   std::vector<at::Tensor> updated;
   if (op.updates_list) updated = (*stack)[stack->size() - op.args.size()].toTensorVector();
   RecordOrRun(op, stack);

@@ -79,7 +79,7 @@ std::vector<int64_t> Replay::KeyOf(at::TensorList inputs) const {
     if (storage == nullptr) continue;
     const Geometry geometry = GeometryOf(inputs[i]);
     key.push_back(static_cast<int64_t>(geometry.dtype) | geometry.conj << 8 | geometry.neg << 9 | (pass_ != Pass::kBackward && inputs[i].requires_grad()) << 10 |
-                  inputs[i].dim() << 16);
+                  inputs[i].dim() << 16 | static_cast<int64_t>(inputs[i].device().index()) << 32);
     key.insert(key.end(), geometry.sizes.begin(), geometry.sizes.end());
     key.insert(key.end(), geometry.strides.begin(), geometry.strides.end());
     key.push_back(geometry.offset);

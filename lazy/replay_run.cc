@@ -7,6 +7,7 @@
 #include "base/metrics.h"
 #include "lazy/advance.h"
 #include "lazy/closing.h"
+#include "lazy/current_device.h"
 #include "lazy/lock.h"
 #include "lazy/new_slots.h"
 #include "lazy/run_call.h"
@@ -172,7 +173,8 @@ class Run {
   Before CutBefore(const Storages& storages) const {
     const std::shared_ptr<Trace>& trace = ThreadTrace();
     if (trace->ends_step) return {trace, "step"};
-    if (trace->num_calls() != 0 && trace->settings() != SettingsOf(note_.calls.front()->words()[0])) return {trace, "settings"};
+    const char* const unlike = trace->num_calls() != 0 ? UnlikeSettings(trace->settings(), SettingsOf(note_.calls.front()->words()[0])) : nullptr;
+    if (unlike != nullptr) return {trace, unlike};
     for (const auto s : storages) {
       if (std::shared_ptr<Trace> conflict = ConflictWith(static_cast<size_t>(s), trace)) return {conflict, conflict == trace ? "replay" : "another thread"};
     }
@@ -381,6 +383,7 @@ class Run {
 
 std::optional<std::vector<at::Tensor>> RunNote(ReplayNote* note, at::TensorList inputs, std::vector<c10::IValue> numbers,
                                                std::vector<PhiloxDraw>* draws) {
+  const OnDevice on(note->calls.empty() ? -1 : DeviceOfSettings(SettingsOf(note->calls.front()->words()[0])));
   Run run(note, inputs, std::move(numbers));
   if (!run.FindCaptured() || !run.FindStorages()) return std::nullopt;
   *draws = run.DrawNumbers();

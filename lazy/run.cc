@@ -9,6 +9,7 @@
 #include "base/flags.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "lazy/current_device.h"
 #include "lazy/entry.h"
 #include "lazy/gil.h"
 #include "lazy/history.h"
@@ -174,6 +175,7 @@ void Cut(const std::shared_ptr<Trace>& trace, const char* reason, Then then) {
     ahead = entry != nullptr && !once && RunAhead(trace, entry);
     if (!ahead) {
       const UseSettings settings(trace->num_calls() != 0 ? trace->settings() : CurrentSettings());
+      const OnEagerDevice on;
       Run(trace.get(), entry, cuts, once);
     }
   } catch (...) {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/faults.h"
 #include "base/metrics.h"
+#include "lazy/current_device.h"
 #include "lazy/draw.h"
 #include "lazy/eager_device.h"
 #include "lazy/generator.h"
@@ -91,7 +92,7 @@ class AliasCall {
     TORCH_CHECK_NOT_IMPLEMENTED(!result.is_quantized(), op_.name, ": quantized tensors are not supported on device lazy");
     if (!IsDense(result)) {
       *fresh = false;
-      return MakeOfMembers(result, at::Device(at::kPrivateUse1, 0), [this](const at::Tensor& member) { return Wrap(member); });
+      return MakeOfMembers(result, at::Device(at::kPrivateUse1, static_cast<c10::DeviceIndex>(CurrentDevice())), [this](const at::Tensor& member) { return Wrap(member); });
     }
     c10::Storage storage;
     for (const auto& [content, lazy_storage] : storages_) {
@@ -139,13 +140,13 @@ class AliasCall {
 
   at::Tensor Alias(const at::Tensor& tensor, bool written) {
     if (!tensor.defined()) return tensor;
-    if (!tensor.is_privateuseone()) {
-      const bool is_read = !written && (tensor.dim() == 0 || TakesHostTensors(op_));
-      TORCH_CHECK(is_read || !op_.takes_tensors || AllOnHost() || TakesNumberOfAnyDevice(op_),
-                  "Expected all tensors to be on the same device, but found at least two devices, lazy:0 and ",
-                  tensor.device(), "!");
-      return tensor;
-    }
+    const bool is_host = !tensor.is_privateuseone();
+    const bool may_be_elsewhere = is_host && ((!written && (tensor.dim() == 0 || TakesHostTensors(op_))) || !op_.takes_tensors || AllOnHost());
+    const bool is_here = !is_host && tensor.device().index() == CurrentDevice();
+    TORCH_CHECK(is_here || may_be_elsewhere || TakesNumberOfAnyDevice(op_),
+                "Expected all tensors to be on the same device, but found at least two devices, lazy:", CurrentDevice(), " and ",
+                tensor.device(), "!");
+    if (is_host) return tensor;
     at::Tensor& alias = aliases_[tensor.unsafeGetTensorImpl()];
     if (alias.defined()) return alias;
     alias = IsDense(tensor) ? DenseAlias(tensor, written) : AliasOfMembers(tensor, written);

@@ -5,6 +5,7 @@
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/ScalarTypeToTypeMeta.h>
 
+#include "lazy/current_device.h"
 #include "lazy/eager_device.h"
 
 namespace torch_lazy::lazy {
@@ -45,6 +46,7 @@ void Set(uint32_t settings) {
     at::globalContext().setDeterministicAlgorithms((settings & kDeterministic) != 0, (settings & kWarnOnly) != 0);
   }
   if ((changed & kGpu) != 0) SetGpuSettings(settings, changed);
+  if ((changed >> kDeviceShift) != 0) SetCurrentDevice(DeviceOfSettings(settings));
 }
 
 }  // namespace
@@ -54,7 +56,7 @@ uint32_t CurrentSettings() {
   return static_cast<uint32_t>(c10::get_default_dtype_as_scalartype()) |
          (context.deterministicAlgorithms() ? kDeterministic : 0) |
          (context.deterministicAlgorithmsWarnOnly() ? kWarnOnly : 0) |
-         (IsOnHost() ? 0 : GpuSettings(context));
+         (IsOnHost() ? 0 : GpuSettings(context)) | static_cast<uint32_t>(CurrentDevice()) << kDeviceShift;
 }
 
 UseSettings::UseSettings(uint32_t settings) : before_(CurrentSettings()) { Set(settings); }

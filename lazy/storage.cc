@@ -5,6 +5,7 @@
 
 #include <c10/core/TensorImpl.h>
 
+#include "lazy/current_device.h"
 #include "lazy/lock.h"
 #include "lazy/pointer.h"
 #include "lazy/trace.h"
@@ -64,12 +65,12 @@ at::Tensor MakeTensor(c10::Storage storage, at::ScalarType dtype, c10::IntArrayR
   return tensor;
 }
 
-c10::Storage MakeStorage(size_t size_bytes, int device_index) {
-  return c10::Storage(c10::make_intrusive<LazyStorageImpl>(size_bytes, device_index));
+c10::Storage MakeStorage(size_t size_bytes) {
+  return c10::Storage(c10::make_intrusive<LazyStorageImpl>(size_bytes, CurrentDevice()));
 }
 
-c10::Storage MakeStorage(c10::Storage content, int device_index) {
-  auto storage = c10::make_intrusive<LazyStorageImpl>(content.nbytes(), device_index);
+c10::Storage MakeStorage(c10::Storage content) {
+  auto storage = c10::make_intrusive<LazyStorageImpl>(content.nbytes(), CurrentDevice());
   storage->content = std::move(content);
   storage->Expose();
   return c10::Storage(std::move(storage));

@@ -73,9 +73,9 @@ class LazyStorageImpl final : public c10::StorageImpl, public StorageAllocator {
 at::Tensor MakeTensor(c10::Storage storage, at::ScalarType dtype, c10::IntArrayRef sizes, c10::IntArrayRef strides,
                       int64_t offset = 0);
 
-// A new storage without content, or over an existing storage of the eager device (no copy).
-c10::Storage MakeStorage(size_t size_bytes, int device_index = 0);
-c10::Storage MakeStorage(c10::Storage content, int device_index = 0);
+// A new storage of the current device, without content or over an existing storage of the eager device (no copy).
+c10::Storage MakeStorage(size_t size_bytes);
+c10::Storage MakeStorage(c10::Storage content);
 
 // Runs what is pending on the storage and returns its content (allocated if there was none): the sync point for one storage.
 // `writes`: the caller is going to write, so pending readers are run first as well.

@@ -2,6 +2,7 @@
 // Where the host waits for values.
 #include "absl/strings/str_cat.h"
 #include "base/metrics.h"
+#include "lazy/current_device.h"
 #include "lazy/eager_device.h"
 #include "lazy/geometry.h"
 #include "lazy/memory.h"
@@ -18,6 +19,7 @@ void CheckNotFailed(const Trace& trace) {
 
 c10::Storage Sync(LazyStorageImpl* storage, const char* reason, bool writes) {
   if (CurrentNoting() != nullptr) BreakNoting(absl::StrCat("it does at once: ", reason));
+  const OnDevice on(storage->device().index());
   while (true) {
     std::shared_ptr<Trace> trace;
     {
@@ -39,6 +41,7 @@ c10::Storage Sync(LazyStorageImpl* storage, const char* reason, bool writes) {
 at::Tensor SyncToAlias(const at::Tensor& tensor, const char* reason, bool writes) {
   LazyStorageImpl* storage = LazyStorageImpl::Of(tensor);
   if (storage != nullptr) return Alias(Sync(storage, reason, writes), GeometryOf(tensor));
+  const OnDevice on(tensor.device().index());
   // Memory that others made for this device (from_blob, DLPack): already there.
   TORCH_CHECK(tensor.is_privateuseone() && tensor.has_storage(), "lazy: a tensor without memory on device lazy");
   c10::StorageImpl* foreign = tensor.storage().unsafeGetStorageImpl();

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "backends/cuda/at_work.h"
 #include "base/check.h"
@@ -49,10 +50,11 @@ class CudaRecord final : public LaunchRecord {
     }
     if (!changed || used_bytes_ == 0) return;
     uploaded_ = true;
-    const cuda::CurrentContext current(backend_.driver_, backend_.context_);
+    CudaBackend::OfDevice& device = backend_.ThisDevice();
+    const cuda::CurrentContext current(backend_.driver_, device.context);
     const auto stream = static_cast<cuda::Stream>(backend_.host_.stream());
-    absl::MutexLock lock(&backend_.launch_mutex_);
-    const UploadRing::Place place = backend_.ring_.Take(used_bytes_, stream);
+    absl::MutexLock lock(&device.mutex);
+    const UploadRing::Place place = device.ring.Take(used_bytes_, stream);
     std::memcpy(place.host, image_.data(), used_bytes_);
     LAZY_CHECK_CUDA(
         backend_.driver_,
@@ -73,53 +75,94 @@ class CudaRecord final : public LaunchRecord {
 
 thread_local CudaRecord* CudaRecord::current = nullptr;
 
-absl::StatusOr<CudaBackend*> CudaBackend::Make(const CudaHost& host) {
-  cuda::WaitForWorkAtExit();
-  LAZY_ASSIGN_OR_RETURN(const cuda::Driver* const driver, cuda::FindDriver());
+namespace {
+
+struct Description {
   cuda::Device device = 0;
-  LAZY_RETURN_IF_ERROR(StatusOf(*driver, driver->DeviceGet(&device, host.device),
-                                absl::StrCat("cuDeviceGet of ", host.device)));
-  int major = 0, minor = 0;
+  std::string arch;
   Multiprocessors multiprocessors;
+};
+
+absl::StatusOr<Description> DescriptionOf(const cuda::Driver& driver, int index) {
+  Description found;
+  LAZY_RETURN_IF_ERROR(StatusOf(driver, driver.DeviceGet(&found.device, index),
+                                absl::StrCat("cuDeviceGet of ", index)));
+  int major = 0, minor = 0;
   const std::pair<int, int*> attributes[] = {
       {cuda::kCapabilityMajor, &major},
       {cuda::kCapabilityMinor, &minor},
-      {cuda::kMultiprocessors, &multiprocessors.count},
-      {cuda::kThreadsOfMultiprocessor, &multiprocessors.threads_of_each}};
+      {cuda::kMultiprocessors, &found.multiprocessors.count},
+      {cuda::kThreadsOfMultiprocessor, &found.multiprocessors.threads_of_each}};
   for (const auto& [attribute, value] : attributes) {
-    LAZY_RETURN_IF_ERROR(StatusOf(*driver, driver->DeviceGetAttribute(value, attribute, device),
+    LAZY_RETURN_IF_ERROR(StatusOf(driver,
+                                  driver.DeviceGetAttribute(value, attribute, found.device),
                                   "cuDeviceGetAttribute"));
   }
-  cuda::Context context = nullptr;  // the one PyTorch uses too
-  LAZY_RETURN_IF_ERROR(StatusOf(*driver, driver->DevicePrimaryCtxRetain(&context, device),
-                                "cuDevicePrimaryCtxRetain"));
-  return new CudaBackend(*driver, host, context, absl::StrCat("sm_", major, minor),
-                         multiprocessors);
+  found.arch = absl::StrCat("sm_", major, minor);
+  return found;
 }
 
-CudaBackend::CudaBackend(const cuda::Driver& driver, const CudaHost& host, cuda::Context context,
-                         std::string arch, Multiprocessors multiprocessors)
+}  // namespace
+
+absl::StatusOr<CudaBackend*> CudaBackend::Make(const CudaHost& host) {
+  cuda::WaitForWorkAtExit();
+  LAZY_ASSIGN_OR_RETURN(const cuda::Driver* const driver, cuda::FindDriver());
+  LAZY_ASSIGN_OR_RETURN(const Description first, DescriptionOf(*driver, 0));
+  auto backend = absl::WrapUnique(
+      new CudaBackend(*driver, host, first.arch, first.multiprocessors));
+  LAZY_RETURN_IF_ERROR(backend->Open(0));
+  return backend.release();
+}
+
+CudaBackend::CudaBackend(const cuda::Driver& driver, const CudaHost& host, std::string arch,
+                         Multiprocessors multiprocessors)
     : driver_(driver),
       host_(host),
-      context_(context),
+      arch_(std::move(arch)),
       multiprocessors_(multiprocessors),
-      kernels_(std::move(arch),
-               [this](const std::string& cubin, absl::Span<BlockKernel* const> kernels) {
-                 return Load(cubin, kernels);
-               }),
-      ring_(driver, host) {}
+      kernels_(arch_, [this](const std::string& cubin, absl::Span<BlockKernel* const> kernels) {
+        return Load(cubin, kernels);
+      }) {}
 
+absl::Status CudaBackend::Open(int device) {
+  if (device < 0 || static_cast<size_t>(device) >= kMostDevices)
+    return absl::OutOfRangeError(absl::StrCat("there is no CUDA device ", device));
+  std::atomic<OfDevice*>& open = devices_[device];
+  if (open.load(std::memory_order_acquire) != nullptr) return absl::OkStatus();
+  absl::MutexLock lock(&open_mutex_);
+  if (open.load(std::memory_order_relaxed) != nullptr) return absl::OkStatus();
+  LAZY_ASSIGN_OR_RETURN(const Description found, DescriptionOf(driver_, device));
+  if (found.arch != arch_) {
+    return absl::UnavailableError(absl::StrCat(
+        "CUDA device ", device, " is ", found.arch, ", and the first ", arch_,
+        ": kernels are compiled for one kind; CUDA_VISIBLE_DEVICES chooses"));
+  }
+  cuda::Context context = nullptr;
+  LAZY_RETURN_IF_ERROR(StatusOf(driver_,
+                                driver_.DevicePrimaryCtxRetain(&context, found.device),
+                                "cuDevicePrimaryCtxRetain"));
+  open.store(new OfDevice(driver_, host_, context), std::memory_order_release);
+  return absl::OkStatus();
+}
+
+// A library's kernels are all devices'. One that is damaged shows when a device loads it.
 absl::Status CudaBackend::Load(const std::string& cubin,
                                absl::Span<BlockKernel* const> kernels) const {
-  const cuda::CurrentContext current(driver_, context_);
-  cuda::Module module = nullptr;  // stays: its functions may be launched at any time
-  LAZY_RETURN_IF_ERROR(
-      StatusOf(driver_, driver_.ModuleLoadData(&module, cubin.data()), "cuModuleLoadData"));
+  const cuda::CurrentContext current(driver_, devices_[0].load()->context);
+  cuda::Library library = nullptr;  // stays: its kernels may be launched at any time
+  LAZY_RETURN_IF_ERROR(StatusOf(
+      driver_,
+      driver_.LibraryLoadData(&library, cubin.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
+      "cuLibraryLoadData"));
   const auto find = [&](const std::string& name, void** entry) {
+    cuda::Kernel kernel = nullptr;
+    LAZY_RETURN_IF_ERROR(StatusOf(driver_,
+                                  driver_.LibraryGetKernel(&kernel, library, name.c_str()),
+                                  absl::StrCat("cuLibraryGetKernel of ", name)));
+    *entry = kernel;
     cuda::Function function = nullptr;
-    const cuda::Result result = driver_.ModuleGetFunction(&function, module, name.c_str());
-    *entry = function;
-    return StatusOf(driver_, result, absl::StrCat("cuModuleGetFunction of ", name));
+    return StatusOf(driver_, driver_.KernelGetFunction(&function, kernel),
+                    absl::StrCat("cuKernelGetFunction of ", name));
   };
   for (BlockKernel* const kernel : kernels) {
     LAZY_RETURN_IF_ERROR(find(kernel->name, &kernel->one));
@@ -143,20 +186,22 @@ size_t CudaBackend::LaunchBytes(absl::Span<const BoundInstance> instances) const
 void CudaBackend::Launch(absl::Span<const BoundInstance> instances) {
   const BlockLaunches launches(instances);
   if (launches.launches().empty()) return;
-  const cuda::CurrentContext current(driver_, context_);
+  OfDevice& device = ThisDevice();
+  const cuda::CurrentContext current(driver_, device.context);
   const auto stream = static_cast<cuda::Stream>(host_.stream());
   if (CudaRecord::current != nullptr) {
     const UploadRing::Place image = CudaRecord::current->Place(launches, instances);
     for (const BlockLaunch& launch : launches.launches()) Send(launch, image, stream);
     return;
   }
-  absl::MutexLock lock(&launch_mutex_);
+  absl::MutexLock lock(&device.mutex);
   UploadRing::Place image = {};
   if (launches.device_bytes() != 0) {
-    image = ring_.Take(launches.size_bytes(), stream);
+    image = device.ring.Take(launches.size_bytes(), stream);
   } else {
-    arguments_.resize(std::max(arguments_.size(), launches.size_bytes() / sizeof(int64_t)));
-    image.host = reinterpret_cast<char*>(arguments_.data());
+    device.arguments.resize(
+        std::max(device.arguments.size(), launches.size_bytes() / sizeof(int64_t)));
+    image.host = reinterpret_cast<char*>(device.arguments.data());
   }
   launches.Write(image.host, image.device);
   if (launches.device_bytes() != 0) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A CUDA device as a backend.
+// CUDA devices, of one kind, as a backend.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "backends/backend.h"
@@ -30,7 +30,8 @@ class CudaBackend final : public Backend {
   std::shared_ptr<Module> Compile(absl::Span<const codegen::Kernel> kernels, bool wait) override {
     return kernels_.Compile(kernels, wait);
   }
-  // On the calling thread's current stream; returns when the work has been sent.
+  absl::Status Open(int device) override;
+  // On the current device's current stream; returns when the work has been sent.
   void Launch(absl::Span<const BoundInstance> instances) override;
   std::unique_ptr<LaunchRecord> BeginRecord(size_t size_bytes) override;
   void EndRecord() override;
@@ -43,20 +44,31 @@ class CudaBackend final : public Backend {
 
  private:
   friend class CudaRecord;
-  CudaBackend(const cuda::Driver& driver, const CudaHost& host, cuda::Context context,
-              std::string arch, Multiprocessors multiprocessors);
+  // What each device has of its own.
+  struct OfDevice {
+    OfDevice(const cuda::Driver& driver, const CudaHost& host, cuda::Context of_device)
+        : context(of_device), ring(driver, host) {}
+
+    const cuda::Context context;  // the one PyTorch uses too
+    absl::Mutex mutex;            // over the rest
+    UploadRing ring;
+    std::vector<int64_t> arguments;  // of a launch for which the device reads nothing
+  };
+  static constexpr size_t kMostDevices = 64;
+
+  CudaBackend(const cuda::Driver& driver, const CudaHost& host, std::string arch,
+              Multiprocessors multiprocessors);
+  OfDevice& ThisDevice() { return *devices_[host_.device()].load(std::memory_order_acquire); }
   absl::Status Load(const std::string& cubin, absl::Span<BlockKernel* const> kernels) const;
   void Send(const BlockLaunch& launch, const UploadRing::Place& image, cuda::Stream stream) const;
 
   const cuda::Driver& driver_;
   const CudaHost& host_;
-  const cuda::Context context_;
+  const std::string arch_;  // of all devices: kernels are compiled once
   const Multiprocessors multiprocessors_;
   CubinTable kernels_;
-  absl::Mutex launch_mutex_;
-  UploadRing ring_ ABSL_GUARDED_BY(launch_mutex_);
-  std::vector<int64_t> arguments_
-      ABSL_GUARDED_BY(launch_mutex_);  // of a launch for which the device reads nothing
+  absl::Mutex open_mutex_;
+  std::array<std::atomic<OfDevice*>, kMostDevices> devices_{};  // null: not open
   std::atomic<int64_t> live_bytes_{0};
 };
 

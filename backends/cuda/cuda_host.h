@@ -7,11 +7,11 @@
 namespace torch_lazy::backends {
 
 struct CudaHost {
-  int device;
-  // PyTorch's caching allocator, on the calling thread's current stream. Null: there is no memory.
+  int (*device)();  // the calling thread's current one; from 0
+  // PyTorch's caching allocator, on that device's current stream. Null: there is no memory.
   void* (*allocate)(size_t size_bytes);
   void (*free)(void* memory, size_t size_bytes);
-  void* (*stream)();  // CUstream of the calling thread's current stream
+  void* (*stream)();  // CUstream of the current device's current stream
 };
 
 }  // namespace torch_lazy::backends

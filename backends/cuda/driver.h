@@ -16,8 +16,9 @@ namespace torch_lazy::backends::cuda {
 using Result = int;  // 0: success
 using Device = int;
 using Context = struct CUctx_st*;
-using Module = struct CUmod_st*;
-using Function = struct CUfunc_st*;
+using Library = struct CUlib_st*;
+using Kernel = struct CUkern_st*;
+using Function = struct CUfunc_st*;  // of a device; a kernel may stand for that of the current one
 using Stream = struct CUstream_st*;
 using Event = struct CUevent_st*;
 using DevicePointer = unsigned long long;
@@ -38,9 +39,12 @@ inline constexpr unsigned kEventDisableTiming = 2;  // CU_EVENT_DISABLE_TIMING
   X(DevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (Context * context, Device device)) \
   X(CtxGetCurrent, "cuCtxGetCurrent", (Context * context))                                  \
   X(CtxSetCurrent, "cuCtxSetCurrent", (Context context))                                    \
-  X(ModuleLoadData, "cuModuleLoadData", (Module * module, const void* image))               \
-  X(ModuleGetFunction, "cuModuleGetFunction",                                               \
-    (Function * function, Module module, const char* name))                                 \
+  X(LibraryLoadData, "cuLibraryLoadData",                                                   \
+    (Library * library, const void* image, int* jit_options, void** jit_values,             \
+     unsigned num_jit_options, int* options, void** values, unsigned num_options))          \
+  X(LibraryGetKernel, "cuLibraryGetKernel",                                                 \
+    (Kernel * kernel, Library library, const char* name))                                   \
+  X(KernelGetFunction, "cuKernelGetFunction", (Function * function, Kernel kernel))         \
   X(LaunchKernel, "cuLaunchKernel",                                                         \
     (Function function, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z,            \
      unsigned threads_x, unsigned threads_y, unsigned threads_z, unsigned shared_bytes,     \

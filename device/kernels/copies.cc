@@ -11,6 +11,7 @@
 
 #include "device/fork.h"
 #include "device/kernels/kernels.h"
+#include "lazy/current_device.h"
 #include "lazy/eager_device.h"
 #include "lazy/lock.h"
 #include "lazy/op.h"
@@ -51,6 +52,7 @@ void FillFromHost(const at::Tensor& from, const at::Tensor& to, bool non_blockin
 // Host data goes straight into its final place, unless pending work still needs what is there: then it waits in a
 // storage of its own for its turn.
 void CopyFromHost(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
+  const lazy::OnDevice on(to.device().index());
   if (!HasPendingWork(to)) {
     FillFromHost(from, lazy::SyncToAlias(to, "copy from host", /*writes=*/true), non_blocking);
     return;
@@ -62,12 +64,20 @@ void CopyFromHost(const at::Tensor& from, const at::Tensor& to, bool non_blockin
              to, non_blocking);
 }
 
+// From one of our devices to another: no trace's, since a trace is one device's.
+void CopyAcross(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
+  const at::Tensor source = lazy::SyncToAlias(from, "copy to another device");
+  lazy::SyncToAlias(to, "copy from another device", /*writes=*/true).copy_(source, non_blocking);
+}
+
 at::Tensor CopyFrom(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
   CheckFork();
   if (!to.is_privateuseone()) {
     at::Tensor(to).copy_(lazy::SyncForHost(from, "copy to host"), non_blocking);
-  } else if (from.is_privateuseone()) {
+  } else if (from.device() == to.device()) {
     RecordCopy(from, to, non_blocking);
+  } else if (from.is_privateuseone()) {
+    CopyAcross(from, to, non_blocking);
   } else {
     CopyFromHost(from, to, non_blocking);
   }

@@ -18,6 +18,7 @@
 #include "device/kernels/kernels.h"
 #include "device/kernels/runner.h"
 #include "ir/philox.h"
+#include "lazy/device_of.h"
 #include "lazy/draw.h"
 #include "lazy/eager_device.h"
 #include "lazy/op.h"
@@ -94,6 +95,7 @@ Result OnGpu(const at::Tensor& input, double p) {
 Result NativeDropout(const at::Tensor& input, double p, std::optional<bool> train) {
   const at::TensorOptions mask_options = input.options().dtype(at::kBool);
   if (input.numel() == 0) return {input, at::empty_like(input, input.options())};
+  const lazy::OnDevice on(lazy::DeviceOf(input));
   if (train.has_value() && !*train) return {input.clone(), at::ones_like(input, mask_options)};
   if (!lazy::IsOnHost()) return OnGpu(input, p);
   at::Tensor mask = at::empty_like(input, mask_options).bernoulli_(1 - p);

@@ -7,6 +7,7 @@
 
 #include "device/fork.h"
 #include "device/kernels/kernels.h"
+#include "lazy/current_device.h"
 #include "lazy/op.h"
 #include "lazy/storage.h"
 
@@ -17,12 +18,12 @@ using OptionalLayout = std::optional<c10::Layout>;
 using OptionalDType = std::optional<c10::ScalarType>;
 using OptionalDevice = std::optional<c10::Device>;
 
-void CheckOptions(OptionalLayout layout, OptionalDevice device, std::optional<bool> pin_memory) {
+int IndexOf(OptionalDevice device) { return device.has_value() ? device->index() : -1; }
+
+void CheckOptions(OptionalLayout layout, std::optional<bool> pin_memory) {
   CheckFork();
   TORCH_CHECK_NOT_IMPLEMENTED(layout.value_or(c10::kStrided) == c10::kStrided, "lazy: tensors of layout ", *layout,
                               " are not supported");
-  TORCH_CHECK(!device.has_value() || device->index() <= 0, "lazy: device index ", static_cast<int>(device->index()),
-              " is out of range: there is 1 device");
   TORCH_CHECK(!pin_memory.value_or(false), "Only dense CPU tensors can be pinned");
 }
 
@@ -35,7 +36,8 @@ at::Tensor FillIfDeterministic(at::Tensor tensor) {
 
 at::Tensor Empty(c10::IntArrayRef sizes, OptionalDType dtype, OptionalLayout layout, OptionalDevice device,
                  std::optional<bool> pin_memory, std::optional<c10::MemoryFormat> memory_format) {
-  CheckOptions(layout, device, pin_memory);
+  CheckOptions(layout, pin_memory);
+  const lazy::OnDevice on(IndexOf(device));
   at::detail::check_size_nonnegative(sizes);
   const c10::ScalarType type = c10::dtype_or_default(dtype);
   const size_t size_bytes = at::detail::computeStorageNbytesContiguous(sizes, c10::elementSize(type));
@@ -54,7 +56,8 @@ at::Tensor Empty(c10::IntArrayRef sizes, OptionalDType dtype, OptionalLayout lay
 
 at::Tensor EmptyStrided(c10::IntArrayRef sizes, c10::IntArrayRef strides, OptionalDType dtype, OptionalLayout layout,
                         OptionalDevice device, std::optional<bool> pin_memory) {
-  CheckOptions(layout, device, pin_memory);
+  CheckOptions(layout, pin_memory);
+  const lazy::OnDevice on(IndexOf(device));
   at::detail::check_size_nonnegative(sizes);
   TORCH_CHECK(sizes.size() == strides.size(), "dimensionality of sizes (", sizes.size(),
               ") must match dimensionality of strides (", strides.size(), ")");
@@ -72,7 +75,8 @@ at::Tensor EfficientZeroTensor(c10::IntArrayRef sizes, OptionalDType dtype, Opti
 // Recorded whole: taken apart by PyTorch, it would write into an empty tensor and resize it, which is never recorded.
 void RecordFactory(const c10::OperatorHandle& handle, torch::jit::Stack* stack) {
   const auto layout = stack->end() - 3;  // then device and pin_memory, as in every such schema
-  CheckOptions(layout[0].toOptional<c10::Layout>(), layout[1].toOptional<c10::Device>(), layout[2].toOptional<bool>());
+  CheckOptions(layout[0].toOptional<c10::Layout>(), layout[2].toOptional<bool>());
+  const lazy::OnDevice on(IndexOf(layout[1].toOptional<c10::Device>()));
   lazy::Call(lazy::OpOf(handle), stack);
 }
 

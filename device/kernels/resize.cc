@@ -12,6 +12,7 @@
 
 #include "device/fork.h"
 #include "device/kernels/kernels.h"
+#include "lazy/current_device.h"
 #include "lazy/eager_device.h"
 #include "lazy/lock.h"
 #include "lazy/memory.h"
@@ -55,6 +56,7 @@ at::Tensor& SetStorage(at::Tensor& self, at::Storage source, int64_t offset, c10
 }
 
 at::Tensor& SetNothing(at::Tensor& self) {
+  const lazy::OnDevice on(self.device().index());
   return SetStorage(self, lazy::MakeStorage(/*size_bytes=*/0), /*offset=*/0, /*sizes=*/{0}, /*strides=*/{});
 }
 
@@ -63,6 +65,7 @@ at::Tensor& SetNothing(at::Tensor& self) {
 void ResizeStorage(c10::StorageImpl* storage, size_t size_bytes) {
   lazy::LazyStorageImpl* lazy_storage = lazy::LazyStorageImpl::Of(storage);
   TORCH_CHECK(lazy_storage != nullptr, "lazy: a storage made of foreign memory cannot be resized");
+  const lazy::OnDevice on(storage->device().index());
   const c10::Storage old = lazy::Sync(lazy_storage, "resize", /*writes=*/true);
   c10::Storage content = lazy::NewContent(size_bytes);
   if (size_bytes != 0 && old.nbytes() != 0) {

@@ -3,8 +3,14 @@
 import torch
 
 
+def call(operator, *arguments):
+    """Calls torch.ops.torch_lazy.operator, which is no part of what modes (fake tensors, tracing) look at."""
+    with torch.utils._python_dispatch._disable_current_modes():
+        return getattr(torch.ops.torch_lazy, operator)(*arguments)
+
+
 def _get_device_index(device, optional=False, allow_cpu=False):
-    """The index `device` means: an int, "lazy:0", torch.device, or, where `optional`, None for the current one."""
+    """The index `device` means: an int, "lazy:1", torch.device, or, where `optional`, None for the current one."""
     if isinstance(device, int):
         return device
     if isinstance(device, str):
@@ -17,4 +23,4 @@ def _get_device_index(device, optional=False, allow_cpu=False):
         return device.index
     if not optional:
         raise ValueError(f"lazy: expected a device with an index, got {device}")
-    return torch._C._accelerator_hooks_get_current_device()
+    return call("current_device")

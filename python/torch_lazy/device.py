@@ -46,7 +46,8 @@ def is_initialized():
 
 
 def device_count():
-    return 1
+    """As many as CUDA has, or one, of the CPU."""
+    return _utils.call("device_count")
 
 
 def is_available():
@@ -54,13 +55,12 @@ def is_available():
 
 
 def current_device():
-    return 0
+    return _utils.call("current_device")
 
 
 def set_device(device):
-    index = _utils._get_device_index(device, optional=True)
-    if index >= device_count():
-        raise RuntimeError(f"lazy: device index {index} is out of range: there is 1 device")
+    """Of the calling thread. A negative index changes nothing."""
+    _utils.call("set_device", _utils._get_device_index(device, optional=True))
 
 
 class device:
@@ -70,10 +70,12 @@ class device:
         self.index = -1 if device is None else _utils._get_device_index(device, optional=True)
 
     def __enter__(self):
+        self.before = current_device()
         set_device(self.index)
         return self
 
     def __exit__(self, *unused):
+        set_device(self.before)
         return False
 
 
@@ -100,13 +102,13 @@ def get_device_name(device=None):
 
 def synchronize(device=None):
     if random.on_gpu():
-        torch.ops.torch_lazy.synchronize()
+        torch.ops.torch_lazy.synchronize(_utils._get_device_index(device, optional=True))
     else:
         torch._C._accelerator_synchronizeDevice(_utils._get_device_index(device, optional=True))
 
 
 def current_stream(device=None):
-    index = max(0, _utils._get_device_index(device, optional=True))
+    index = _utils._get_device_index(device, optional=True)
     return torch.Stream(stream_id=0, device_index=index, device_type=int(torch._C._autograd.DeviceType.PrivateUse1))
 
 
@@ -121,10 +123,15 @@ def stream(stream):
 
 
 def memory_allocated(device=None):
+    """In bytes; of the CPU's devices together."""
+    if random.on_gpu():
+        return torch.cuda.memory_allocated(_utils._get_device_index(device, optional=True))
     return int(metrics()["bytes_live"])
 
 
 def max_memory_allocated(device=None):
+    if random.on_gpu():
+        return torch.cuda.max_memory_allocated(_utils._get_device_index(device, optional=True))
     return int(metrics()["bytes_peak"])
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random state of the device: that of the default generator of the eager device it stands on, the CPU or CUDA, so that the
-same seed gives eager's numbers.
+same seed gives eager's numbers. Several devices of the CPU have its one generator.
 
 A seed is set for both, since CUDA takes it when it is used for the first time, and is not woken up for it.
 """
@@ -8,21 +8,26 @@ import functools
 
 import torch
 
+from . import _utils
+
 
 @functools.cache
 def on_gpu():
     """Whether the device stands on CUDA; decided when first asked for."""
-    with torch.utils._python_dispatch._disable_current_modes():
-        return torch.ops.torch_lazy.eager_device() == "cuda"
+    return _utils.call("eager_device") == "cuda"
 
 
-def _generator():
-    return torch.cuda.default_generators[0] if on_gpu() else torch.default_generator
+def _generators():
+    return tuple(torch.cuda.default_generators) if on_gpu() else (torch.default_generator,) * _utils.call("device_count")
+
+
+def _generator(device=None):
+    return _generators()[_utils._get_device_index(device, optional=True)]
 
 
 def __getattr__(name):
     if name == "default_generators":
-        return (_generator(),)
+        return _generators()
     raise AttributeError(name)
 
 
@@ -40,7 +45,8 @@ def seed():
 
 
 def seed_all():
-    seed()
+    for generator in _generators():
+        generator.seed()
 
 
 def initial_seed():
@@ -48,17 +54,17 @@ def initial_seed():
 
 
 def get_rng_state(device="lazy"):
-    return _generator().get_state()
+    return _generator(device).get_state()
 
 
 def get_rng_state_all():
-    return [get_rng_state()]
+    return [generator.get_state() for generator in _generators()]
 
 
 def set_rng_state(new_state, device="lazy"):
-    _generator().set_state(new_state)
+    _generator(device).set_state(new_state)
 
 
 def set_rng_state_all(new_states):
-    for state in new_states:
-        set_rng_state(state)
+    for generator, state in zip(_generators(), new_states):
+        generator.set_state(state)

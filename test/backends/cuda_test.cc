@@ -35,7 +35,7 @@ void FreePlainly(void* memory, size_t) {
   LAZY_CHECK_CUDA(TheDriver(), MemFree(reinterpret_cast<uint64_t>(memory)), "cuMemFree");
 }
 
-const CudaHost kHost = {0, AllocatePlainly, FreePlainly, []() -> void* { return current_stream; }};
+const CudaHost kHost = {[] { return 0; }, AllocatePlainly, FreePlainly, []() -> void* { return current_stream; }};
 
 class Cuda : public testing::Test {
  protected:

@@ -83,13 +83,13 @@ def _run_all(op, cases, device, mode):
 
 
 def _sync(device):
-    if device == "lazy":
+    if device.startswith("lazy"):
         torch.ops.torch_lazy.sync()
 
 
 def _metrics(device):
     """How many traces were interpreted, and how many calls were run at once, so far."""
-    metrics = json.loads(torch.ops.torch_lazy.metrics()) if device == "lazy" else {}
+    metrics = json.loads(torch.ops.torch_lazy.metrics()) if device.startswith("lazy") else {}
     return metrics.get("traces_interpreted", 0), metrics.get("calls_immediate", 0)
 
 

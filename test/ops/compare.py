@@ -98,7 +98,8 @@ def _describe(outcome):
 def _compare_metadata(actual, expected, device, eager):
     if not isinstance(actual, torch.Tensor):
         raise Mismatch(f"a {type(actual).__name__} instead of a tensor")
-    if actual.device.type != (device if expected.device.type == eager else expected.device.type):
+    wanted = torch.device(device) if expected.device.type == eager else expected.device
+    if actual.device.type != wanted.type or wanted.index not in (None, actual.device.index):
         raise Mismatch(f"device: {actual.device}")
     properties = ["dtype", "shape", "layout", "requires_grad"]
     if expected.layout == torch.strided:

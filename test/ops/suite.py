@@ -4,6 +4,7 @@
 import argparse
 import fnmatch
 import json
+import os
 import pathlib
 import signal
 import sys
@@ -35,12 +36,12 @@ def full_name(op):
 
 
 def sync(device):
-    if device == "lazy":
+    if device.startswith("lazy"):
         torch.ops.torch_lazy.sync()
 
 
 def metrics(device):
-    return json.loads(torch.ops.torch_lazy.metrics()) if device == "lazy" else {}
+    return json.loads(torch.ops.torch_lazy.metrics()) if device.startswith("lazy") else {}
 
 
 def error_of(call):
@@ -55,8 +56,10 @@ def error_of(call):
 def start_worker(arguments):
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    if arguments.device != "lazy":
+    if not arguments.device.startswith("lazy"):
         return
+    if index := torch.device(arguments.device).index:  # as many as it takes; on the host all are the CPU
+        os.environ["LAZY_DEVICES"] = str(index + 1)
     import torch_lazy  # noqa: F401
 
     torch._lazy.mark_step = lambda *_: None  # torch.testing calls the in-tree one for any device named lazy
