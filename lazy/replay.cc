@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "lazy/lock.h"
+#include "lazy/new_slots.h"
 #include "lazy/replay_run.h"
 #include "lazy/settings.h"
 #include "lazy/storage.h"
@@ -71,10 +72,11 @@ std::vector<int64_t> Replay::KeyOf(at::TensorList inputs) const {
            at::autocast::is_autocast_enabled(at::kPrivateUse1),
            static_cast<int64_t>(at::autocast::get_autocast_dtype(at::kPrivateUse1))};
   }
-  c10::SmallVector<const LazyStorageImpl*, 64> storages;
+  key.reserve(key.size() + 10 * inputs.size());
+  Locked lock(DeviceLock());
+  NewSlots storages(0);
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const LazyStorageImpl* storage = DenseStorageOf(inputs[i]);
-    storages.push_back(storage);
+    LazyStorageImpl* storage = DenseStorageOf(inputs[i]);
     key.push_back(storage == nullptr ? -1 : static_cast<int64_t>(storage->nbytes()));
     if (storage == nullptr) continue;
     const Geometry geometry = GeometryOf(inputs[i]);
@@ -83,7 +85,7 @@ std::vector<int64_t> Replay::KeyOf(at::TensorList inputs) const {
     key.insert(key.end(), geometry.sizes.begin(), geometry.sizes.end());
     key.insert(key.end(), geometry.strides.begin(), geometry.strides.end());
     key.push_back(geometry.offset);
-    key.push_back(std::ranges::find(storages, storage) - storages.begin());  // the first input on it
+    key.push_back(storages.Of(storage));  // which inputs lie on one
   }
   return key;
 }

@@ -76,7 +76,7 @@ class Taker {
       } else if (touched.serial < noting_.first_serial) {
         storage.kind = Storage::Kind::kCaptured;
         storage.index = note_.captured.size();
-        note_.captured.push_back({std::move(touched.storage), std::move(touched.tensor)});
+        note_.captured.push_back({std::move(touched.storage), std::move(touched.tensor), {}});
       } else if (trace_.slots[static_cast<size_t>(touched.slot)].older) {
         Break("it fills memory from the host");
       }
@@ -204,8 +204,11 @@ std::optional<ReplayNote> TakeNote(Noting* noting, at::TensorList inputs, at::Ar
     if (storage.kind == Storage::Kind::kInput) {
       storage.num_writes = VersionOf(inputs[storage.index].unsafeGetTensorImpl()) - noting->versions[storage.index];
     } else if (storage.kind == Storage::Kind::kCaptured) {
-      const auto tensor = note.captured[storage.index].tensor.lock();
-      if (tensor != nullptr) storage.num_writes = VersionOf(tensor.get()) - storage.version;
+      ReplayNote::Captured& captured = note.captured[storage.index];
+      const auto tensor = captured.tensor.lock();
+      if (tensor == nullptr || tensor->is_inference()) continue;
+      captured.version = tensor->version_counter();
+      storage.num_writes = VersionOf(tensor.get()) - storage.version;
     }
   }
   return note;

@@ -38,7 +38,8 @@ struct ReplayNote {
   };
   struct Captured {
     c10::weak_intrusive_ptr<c10::StorageImpl> storage;
-    c10::weak_intrusive_ptr<c10::TensorImpl> tensor;  // the one that was used: it must still have the storage
+    c10::weak_intrusive_ptr<c10::TensorImpl> tensor;  // the one that was used: while it lives, it must have the storage
+    c10::VariableVersion version;                     // that tensor's
   };
   struct Output {
     int32_t storage = -1;

@@ -49,6 +49,12 @@ at::Tensor TensorOn(c10::Storage storage, const Geometry& geometry) {
   return tensor;
 }
 
+// To own the tensor for a moment would take Python's lock, for each that Python knows. Its memory stays while there are weak
+// references, and a tensor that dies now has no storage.
+bool HasOtherStorage(const c10::weak_intrusive_ptr<c10::TensorImpl>& tensor, const c10::StorageImpl* storage) {
+  return tensor.use_count() > 0 && tensor._unsafe_get_target()->unsafe_storage().unsafeGetStorageImpl() != storage;
+}
+
 // What has to be cut before a call comes, and why; null: nothing.
 struct Before {
   std::shared_ptr<Trace> trace;
@@ -62,11 +68,10 @@ class Run {
 
   // False if something is gone.
   bool FindCaptured() {
+    captured_.reserve(note_.captured.size());
     for (const ReplayNote::Captured& from : note_.captured) {
       c10::intrusive_ptr<c10::StorageImpl> storage = from.storage.lock();
-      tensors_.push_back(from.tensor.lock());
-      if (storage == nullptr) return false;
-      if (tensors_.back() != nullptr && tensors_.back()->storage().unsafeGetStorageImpl() != storage.get()) return false;
+      if (storage == nullptr || HasOtherStorage(from.tensor, storage.get())) return false;
       captured_.emplace_back(std::move(storage));
     }
     return true;
@@ -79,7 +84,7 @@ class Run {
       const Storage& noted = note_.storages[s];
       switch (noted.kind) {
         case Storage::Kind::kInput: storages_[s] = inputs_[noted.index].storage(); break;
-        case Storage::Kind::kCaptured: storages_[s] = captured_[noted.index]; break;
+        case Storage::Kind::kCaptured: storages_[s] = std::move(captured_[noted.index]); break;
         case Storage::Kind::kDrawn: break;  // see DrawNumbers
         case Storage::Kind::kNew:
           if (noted.output >= 0 || (noted.left >= 0 && note_.saves)) {
@@ -130,13 +135,15 @@ class Run {
   }
 
   // As autograd counts them.
-  void CountWrites() const {
+  void CountWrites() {
     for (const Storage& noted : note_.storages) {
-      c10::TensorImpl* written = noted.kind == Storage::Kind::kInput      ? inputs_[noted.index].unsafeGetTensorImpl()
-                                 : noted.kind == Storage::Kind::kCaptured ? tensors_[noted.index].get()
-                                                                          : nullptr;
-      if (written == nullptr || written->is_inference()) continue;
-      for (uint32_t n = 0; n < noted.num_writes; ++n) written->bump_version();
+      if (noted.num_writes == 0) continue;
+      if (noted.kind == Storage::Kind::kInput) {
+        c10::TensorImpl* const written = inputs_[noted.index].unsafeGetTensorImpl();
+        for (uint32_t n = 0; n < noted.num_writes && !written->is_inference(); ++n) written->bump_version();
+      } else {
+        for (uint32_t n = 0; n < noted.num_writes; ++n) note_.captured[noted.index].version.bump();
+      }
     }
   }
 
@@ -373,8 +380,7 @@ class Run {
   at::TensorList inputs_;
   std::vector<c10::IValue> numbers_;
   size_t next_number_ = 0;              // of those that are recorded one by one
-  std::vector<c10::intrusive_ptr<c10::TensorImpl>> tensors_;  // of what is captured; null if it is gone
-  std::vector<c10::Storage> captured_;
+  std::vector<c10::Storage> captured_;  // moved into the next
   std::vector<c10::Storage> storages_;  // of each of the note's that has one
   std::vector<bool> is_made_;           // results of calls recorded so far, one by one
 };

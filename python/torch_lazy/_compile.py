@@ -162,7 +162,10 @@ def _as_it_is(graph_module):
     if not all(isinstance(value, FakeTensor) and value.device.type == "lazy" and value.layout == torch.strided for value in tensors):
         return None
     constants = [value for node in nodes if node.op == "get_attr" and _is_tensor(value := getattr(graph_module, node.target))]
-    if any(value.device.type != "lazy" or value.requires_grad for value in constants):
+    if any(value.device.type != "lazy" for value in constants):
+        return None
+    is_grad_off = not torch.is_grad_enabled() and not any(node.target is torch._C._set_grad_enabled for node in nodes)
+    if any(value.requires_grad for value in constants) and not is_grad_off:
         return None
     if not tensors or len(tensors) + sum(isinstance(value, torch.SymInt) for value in inputs) != len(inputs):
         return None
