@@ -47,12 +47,22 @@ struct BufferSpec {
 //   extern "C" __global__ void NAME_many(const Arguments* many, const int* first_block, int count);
 //
 // `first_block` is on the device, has count + 1 numbers, and the last is the launch's blocks.
-// Blocks are in gridDim.x alone.
+// Blocks are in gridDim.x alone. Where most rows have one length, a third entry is for these alone,
+// for one instance: NAME_exact, with the parameters of NAME. Whoever launches finds out, since a
+// kernel that can do others, too, is slower.
 struct Kernel {
+  // The length, and which of the extents it is; -1: there is no such entry. All buffers are aligned
+  // to 16 bytes there.
+  struct Exact {
+    int32_t extent = -1;
+    int64_t length = 0;
+  };
+
   std::string name;     // from the fingerprint of its text: equal texts have equal names
   std::string source;   // header-free C++ or CUDA C++
   int32_t threads = 0;  // CUDA
   int64_t iterations_per_block = 1;  // CUDA
+  Exact exact = {};                  // CUDA
 };
 
 // How a launch splits the iteration space [0, product of `range`) over threads.

@@ -14,12 +14,14 @@ struct BlockKernel {
   std::string name;
   int32_t threads = 0;
   int64_t iterations_per_block = 1;
-  void* one = nullptr;  // the two entries, as the backend knows them
+  codegen::Kernel::Exact exact = {};
+  void* one = nullptr;  // the entries, as the backend knows them
   void* many = nullptr;
+  void* one_exact = nullptr;  // null: there is none
 };
 
 inline BlockKernel BlockKernelOf(const codegen::Kernel& kernel) {
-  return {kernel.name, kernel.threads, kernel.iterations_per_block, nullptr, nullptr};
+  return {kernel.name, kernel.threads, kernel.iterations_per_block, kernel.exact};
 }
 
 // The text for a program of several kernels: each brings types and functions of the same names.

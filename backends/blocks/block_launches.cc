@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/blocks/block_launches.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -57,6 +58,15 @@ size_t AfterScalars(const BlockLaunch& launch, size_t end) {
 }
 
 }  // namespace
+
+bool BlockLaunch::is_exact() const {
+  const codegen::Kernel::Exact& exact = kernel->exact;
+  const auto is_aligned = [](const void* buffer) {
+    return reinterpret_cast<uintptr_t>(buffer) % 16 == 0;
+  };
+  return exact.extent >= 0 && !is_many() && instances[0]->extents[exact.extent] == exact.length &&
+         std::all_of(instances[0]->buffers.begin(), instances[0]->buffers.end(), is_aligned);
+}
 
 BlockLaunches::BlockLaunches(absl::Span<const BoundInstance> instances) {
   for (const BoundInstance& instance : instances) {

@@ -24,6 +24,7 @@ struct BlockLaunch {
   size_t arguments_at = 0;    // bytes from the image's start: struct Arguments of each instance
   size_t first_block_at = 0;  // of several instances: where their blocks begin
   bool is_many() const { return instances.size() > 1; }
+  bool is_exact() const;  // it may take the kernel's entry for one length
 };
 
 class BlockLaunches {

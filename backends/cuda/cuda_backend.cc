@@ -167,6 +167,8 @@ absl::Status CudaBackend::Load(const std::string& cubin,
   for (BlockKernel* const kernel : kernels) {
     LAZY_RETURN_IF_ERROR(find(kernel->name, &kernel->one));
     LAZY_RETURN_IF_ERROR(find(absl::StrCat(kernel->name, "_many"), &kernel->many));
+    if (kernel->exact.extent >= 0)
+      LAZY_RETURN_IF_ERROR(find(absl::StrCat(kernel->name, "_exact"), &kernel->one_exact));
   }
   return absl::OkStatus();
 }
@@ -223,7 +225,10 @@ void CudaBackend::Send(const BlockLaunch& launch, const UploadRing::Place& image
   int count = static_cast<int>(launch.instances.size());
   void* many[] = {&table, &first_block, &count};
   void* one[] = {image.host + launch.arguments_at};
-  const auto function = static_cast<cuda::Function>(launch.is_many() ? kernel.many : kernel.one);
+  void* const entry = launch.is_many()    ? kernel.many
+                      : launch.is_exact() ? kernel.one_exact
+                                          : kernel.one;
+  const auto function = static_cast<cuda::Function>(entry);
   LAZY_CHECK_CUDA(driver_,
                   LaunchKernel(function, static_cast<unsigned>(launch.blocks), 1, 1,
                                static_cast<unsigned>(kernel.threads), 1, 1, /*shared_bytes=*/0,

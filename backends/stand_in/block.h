@@ -11,7 +11,7 @@ namespace torch_lazy::backends::stand_in {
 // LazyBlock: the block that runs, and its thread that runs. `barrier` waits for all threads of the
 // block; `exchange` for those of the warp that `mask` names, and returns what `kind` says.
 //
-// LazyKernel: a kernel's two entries, each for one thread; where its shared memory lies; whether
+// LazyKernel: a kernel's entries, each for one thread; where its shared memory lies; whether
 // its text waits anywhere.
 LAZY_CODE_AND_TEXT(
     kBlockText,
@@ -32,6 +32,7 @@ LAZY_CODE_AND_TEXT(
     struct LazyKernel {
       void (*one)(LazyBlock*, const void* arguments);
       void (*many)(LazyBlock*, const void* table, const int* first_block, int count);
+      void (*exact)(LazyBlock*, const void* arguments);
       char* shared_begin;
       char* shared_end;
       bool waits;

@@ -57,7 +57,7 @@ void BlockRunner::CallThread() {
   if (launch_.many) {
     entries_->many(&block_, launch_.arguments, launch_.first_block, launch_.count);
   } else {
-    entries_->one(&block_, launch_.arguments);
+    (launch_.exact ? entries_->exact : entries_->one)(&block_, launch_.arguments);
   }
 }
 

@@ -23,11 +23,12 @@ namespace torch_lazy::backends {
 
 class BlockRunner {
  public:
-  // `many`: `arguments` is a table of `count`, else one struct Arguments.
+  // `many`: `arguments` is a table of `count`, else one struct Arguments. `exact`: the entry for
+  // one length.
   struct Launch {
     const BlockKernel* kernel = nullptr;  // whose entries are a stand_in::LazyKernel
     int64_t blocks = 0;
-    bool many = false;
+    bool many = false, exact = false;
     const void* arguments = nullptr;
     const int* first_block = nullptr;
     int count = 0;

@@ -19,6 +19,7 @@
 #include "codegen/cuda/hits.h"
 #include "codegen/cuda/one_hot.h"
 #include "codegen/cuda/places.h"
+#include "codegen/cuda/row_blocks.h"
 #include "codegen/cuda/row_reads.h"
 #include "codegen/cuda/row_shares.h"
 #include "codegen/cuda/row_size.h"
@@ -41,17 +42,21 @@ class RowEmitter {
         text_(graph, body, Target::kCuda),
         access_(body, loops_.inner.empty() ? nullptr : &loops_.inner.back(), body.inner, &text_),
         size_(RowSizeOf(body, loops_, rows_, access_.width(), options)),
-        is_wide_(!loops_.inner.empty() && access_.IsTypical(options)) {}
+        is_wide_(!loops_.inner.empty() && access_.IsTypical(options)),
+        exact_(ExactRows(size_, loops_, is_wide_ ? &access_ : nullptr, Length(), options)) {}
 
   WrittenKernel Emit() {
     if (size_.items > 0) EmitFunction(/*is_kept=*/true);
     rows_ = MakeRowStages(graph_, body_, Keep::kNothing);
     EmitFunction(/*is_kept=*/false);
-    EmitBlock();
+    EmitRowBlocks({size_, has_shares(), access_.width(), is_wide_, Length(),
+                   is_wide_ ? access_.Condition(/*is_flat=*/false) : "", exact_},
+                  &text_);
     const ir::Dims range =
         has_shares() ? ir::Dims{ir::Extent::Constant(body_.shares)} : RangeOf(loops_);
-    return Finish(text_, "rows", range, block_threads(), has_shares() ? 1 : size_.rows_per_block * size_.turns,
-                  size_.blocks_at_once);
+    return Finish(text_, "rows", range, block_threads(),
+                  has_shares() ? 1 : size_.rows_per_block * size_.turns, size_.blocks_at_once,
+                  exact_);
   }
 
  private:
@@ -67,7 +72,7 @@ class RowEmitter {
   RowWay WayOf(bool is_kept) const {
     const bool is_whole = has_shares() && !is_kept;
     return {is_kept, is_whole ? block_threads() : size_.threads, block_threads(),
-            is_kept ? size_.rows_at_once : 1};
+            is_kept ? size_.rows_at_once : 1, is_kept && exact_.extent >= 0};
   }
 
   void EmitFunction(bool is_kept) {
@@ -76,13 +81,18 @@ class RowEmitter {
     shares_ = &shares;
     available_.clear();
     for (size_t e = 0; e < body_.expressions.size(); ++e) text_.Forget(static_cast<int>(e));
-    OpenFunction(
-        is_kept ? "template <int V, int kItems> " : "", is_kept ? "KERNEL_kept" : "KERNEL_walked",
-        has_shares()   ? "const long share, const int thread"
-        : takes_turns() ? "const long first_r, const int t"
-                        : "const long r, const int t",
-        &text_);
-    text_.Line(absl::StrCat("const long length = ", Length(), ";"));
+    OpenFunction(!is_kept            ? ""
+                 : way_.may_be_exact ? "template <int V, int kItems, bool kExact> "
+                                     : "template <int V, int kItems> ",
+                 is_kept ? "KERNEL_kept" : "KERNEL_walked",
+                 has_shares()    ? "const long share, const int thread"
+                 : takes_turns() ? "const long first_r, const int t"
+                                 : "const long r, const int t",
+                 &text_);
+    const std::string exact =
+        way_.may_be_exact ? absl::StrCat("kExact ? ", exact_.length, " : ") : "";
+    text_.Line(absl::StrCat("const long length = ", exact, Length(), ";"));
+    num_folds_ = 0;
     if (has_shares()) shares.Begin();
     RowReads reads(body_, loops_, way_, access_, &shares, VectorsByStage(), size_.fetches, &text_);
     reads_ = &reads;
@@ -100,7 +110,7 @@ class RowEmitter {
       EmitStage(static_cast<int>(stage));
       if (stage == 0 && takes_turns()) turns.FetchNext();
     }
-    if (takes_turns()) turns.Close();
+    if (takes_turns()) turns.Close(num_folds_);
     if (has_shares()) shares.Close(FoldsRows());
     CloseFunction(&text_);
   }
@@ -215,6 +225,7 @@ class RowEmitter {
     }
     for (const int number : stage.numbers) text_.Forget(number);
     available_.insert(stage.kept.begin(), stage.kept.end());
+    num_folds_ += folds.empty() ? 0 : 1;
     CombineGroup(folds, way_.threads, &text_, way_.rows);
   }
 
@@ -430,35 +441,6 @@ class RowEmitter {
     return absl::StrCat("(", condition, " ? ", place, " : (", MemoryType(dtype), ")0)");
   }
 
-  void EmitBlock() {
-    OpenFunction("", "KERNEL_block", "const long block", &text_);
-    if (!has_shares() && size_.rows_per_block > 1) {
-      text_.Line(
-          absl::StrCat("const long r = block * ", size_.rows_per_block, " + threadIdx.x / 32;"));
-      text_.Line("if (r >= arguments.iterations) return;");
-      text_.Line("const int t = threadIdx.x % 32;");
-    } else {
-      text_.Line(takes_turns() ? absl::StrCat("const long r = block * ", size_.turns, ";") : "const long r = block;");
-      text_.Line("const int t = threadIdx.x;");
-    }
-    if (size_.items > 0) CallKept();
-    text_.Line("KERNEL_walked(arguments, r, t);");
-    CloseFunction(&text_);
-  }
-
-  // With vectors if the rows seen first allow them: the other way would take compilers long, for
-  // few.
-  void CallKept() {
-    const int width = is_wide_ ? access_.width() : 1;
-    const int items = access_.width() / width * size_.items;
-    text_.Line(absl::StrCat("const bool fits = 0 < ", Length(), " && ", Length(),
-                            " <= ", size_.threads * width * items, ";"));
-    if (is_wide_)
-      text_.Line(absl::StrCat("const bool wide = ", access_.Condition(/*is_flat=*/false), ";"));
-    text_.Line(absl::StrCat("if (fits", is_wide_ ? " && wide" : "", ") return KERNEL_kept<", width,
-                            ", ", items, ">(arguments, r, t);"));
-  }
-
   const ir::Graph& graph_;
   const Body& body_;
   const Loops loops_;
@@ -467,8 +449,10 @@ class RowEmitter {
   VectorAccess access_;
   const RowSize size_;
   const bool is_wide_;
+  const Kernel::Exact exact_;
   // In the function being written:
   RowWay way_;
+  int num_folds_ = 0;       // of it, so far, in which the group's threads meet
   bool is_vector_ = false;  // are elements `k` of vectors being done?
   RowShares* shares_ = nullptr;
   RowReads* reads_ = nullptr;

@@ -23,6 +23,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) KERNEL_many(const KERNEL_a
 }
 )";
 
+constexpr char kExactEntry[] = R"(
+extern "C" __global__ void __launch_bounds__(THREADS) KERNEL_exact(const __grid_constant__ KERNEL_arguments one) {
+  KERNEL_exact_block(one, blockIdx.x);
+}
+)";
+
 std::string ArgumentsText(size_t buffers, size_t extents) {
   std::string text = "struct KERNEL_arguments {\n  const double* scalars;\n  long iterations;\n";
   if (buffers > 0) absl::StrAppend(&text, "  void* buffers[", buffers, "];\n");
@@ -42,12 +48,14 @@ void OpenFunction(const std::string& qualifiers, const std::string& name,
 void CloseFunction(KernelText* text) { text->Close("}"); }
 
 WrittenKernel Finish(const KernelText& text, const std::string& prefix, const ir::Dims& range,
-                     int threads, int64_t iterations_per_block, int blocks_at_once) {
+                     int threads, int64_t iterations_per_block, int blocks_at_once,
+                     Kernel::Exact exact) {
   const std::string functions =
       text.Lines({"arguments.buffers", "arguments.extents", "arguments.scalars"});
   std::string bounds = absl::StrCat(threads);
   if (blocks_at_once > 0) absl::StrAppend(&bounds, ", ", blocks_at_once);
-  const std::string entries = absl::StrReplaceAll(kEntries + 1, {{"THREADS", bounds}});
+  const std::string entries = absl::StrReplaceAll(
+      absl::StrCat(kEntries + 1, exact.extent >= 0 ? kExactEntry + 1 : ""), {{"THREADS", bounds}});
   WrittenKernel written =
       text.Written(prefix, range,
                    absl::StrCat(MathFunctionsFor(functions),
@@ -55,6 +63,7 @@ WrittenKernel Finish(const KernelText& text, const std::string& prefix, const ir
                                 functions, entries));
   written.kernel.threads = threads;
   written.kernel.iterations_per_block = iterations_per_block;
+  written.kernel.exact = exact;
   return written;
 }
 

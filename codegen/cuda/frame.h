@@ -14,9 +14,10 @@ void OpenFunction(const std::string& qualifiers, const std::string& name,
                   const std::string& parameters, KernelText* text);
 void CloseFunction(KernelText* text);
 
-// The kernel of the functions written so far, of which the last is KERNEL_block: it does one
-// block's work, given the block's number within its instance.
+// The kernel of the functions written so far: KERNEL_block does one block's work, given the block's
+// number within its instance, and KERNEL_exact_block, if there is an `exact` length.
 WrittenKernel Finish(const KernelText& text, const std::string& prefix, const ir::Dims& range,
-                     int threads, int64_t iterations_per_block, int blocks_at_once = 0);
+                     int threads, int64_t iterations_per_block, int blocks_at_once = 0,
+                     Kernel::Exact exact = {});
 
 }  // namespace torch_lazy::codegen::cuda

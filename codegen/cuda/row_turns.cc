@@ -16,8 +16,8 @@ std::string RowTurns::Place(int number) const {
 }
 
 void RowTurns::Open() {
-  text_.Line(absl::StrCat("const long end_r = first_r + ", turns_, " < arguments.iterations ? first_r + ", turns_,
-                          " : arguments.iterations;"));
+  text_.Line(absl::StrCat("const long blocks = (arguments.iterations + ", turns_ - 1, ") / ",
+                          turns_, ";"));
   if (!loads_.empty()) {
     for (const int number : loads_)
       text_.Line(absl::StrCat("__shared__ __align__(16) ", TypeOf(number), " ahead", body_.expressions[number].address,
@@ -31,20 +31,21 @@ void RowTurns::Open() {
                                 PointerText(body_.expressions[number].address, along, &text_), ");"));
     });
     text_.Close("};");
-    text_.Line("if (first_r < end_r) fetch(first_r);");
+    text_.Line("fetch(first_r);");
   }
   text_.Line("#pragma unroll 1");
-  text_.Open("for (long r = first_r; r < end_r; ++r) {");
+  text_.Open("for (long r = first_r; r < arguments.iterations; r += blocks) {");
   if (!loads_.empty()) text_.Line("lazy_fetched();");
 }
 
 void RowTurns::FetchNext() {
-  if (!loads_.empty()) text_.Line("if (r + 1 < end_r) fetch(r + 1);");
+  if (!loads_.empty()) text_.Line("if (r + blocks < arguments.iterations) fetch(r + blocks);");
 }
 
-// What the block's threads have told each other is read before the next row's is written.
-void RowTurns::Close() {
-  text_.Line("__syncthreads();");
+// What the block's threads have told each other is read before the next row's is written: where
+// they meet twice in a row, they have met in between.
+void RowTurns::Close(int num_folds) {
+  if (num_folds < 2) text_.Line("__syncthreads();");
   text_.Close("}");
 }
 

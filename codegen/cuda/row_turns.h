@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block that does one long row after the other: while it computes one, the next is copied into shared memory, by the
-// threads that will read it.
+// A block that does one long row after the other: while it computes one, the next is copied into
+// shared memory, by the threads that will read it. Blocks take rows in turn, so that all work side
+// by side in memory.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +21,7 @@ class RowTurns {
 
   void Open();       // the loop over rows `r`, from `first_r` on
   void FetchNext();  // when all of the row has been read
-  void Close();
+  void Close(int num_folds);  // in which all threads meet
 
   bool Fetches(int number) const { return std::find(loads_.begin(), loads_.end(), number) != loads_.end(); }
   std::string Place(int number) const;  // of V elements of `item`

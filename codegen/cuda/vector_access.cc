@@ -70,6 +70,19 @@ std::vector<Polynomial> VectorAccess::Steps() const {
   return steps;
 }
 
+bool VectorAccess::FollowsFromExtent() const {
+  const Polynomial extent(innermost_->extent);
+  const std::vector<Polynomial> steps = Steps();
+  const auto follows = [&](const Polynomial& step) {
+    return step == extent || IsMultiple(step, width_);
+  };
+  if (!std::all_of(steps.begin(), steps.end(), follows)) return false;
+  for (size_t a = 0; a < is_contiguous_.size(); ++a) {
+    if (is_contiguous_[a] && !body_.addresses[a].index.offset.terms().empty()) return false;
+  }
+  return true;
+}
+
 std::string VectorAccess::Condition(bool is_flat, int width) {
   std::vector<std::string> numbers, places;
   std::vector<Polynomial> steps = Steps();

@@ -41,6 +41,10 @@ class VectorAccess {
   std::string Condition(bool is_flat) { return Condition(is_flat, width_); }
   std::string Condition(bool is_flat, int width);  // the same for fewer neighbours
 
+  // Is it true, if there are other loops, where the innermost's extent is a multiple of V, and all
+  // pointers are aligned?
+  bool FollowsFromExtent() const;
+
   // Is it true for the sizes seen first, if there are other loops?
   bool IsTypical(const CompileOptions& options) const;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // test/golden/kernels and test/golden/cuda: RUN is `plan` (buffers and steps; `plan=cuda`, for that
 // target), `emit=cpp` or `emit=cuda` (the kernels' text, without the functions that stand before
-// it, and with short names); `large` after it: as if sizes were.
+// it, and with short names); `large` or `4096` after it: as if sizes were.
 #include "test/ir/golden.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -39,6 +39,7 @@ std::string KernelText(const Plan& plan) {
 absl::StatusOr<std::string> RunCompile(absl::string_view run, const ir::Graph& graph) {
   CompileOptions options;
   if (absl::ConsumeSuffix(&run, " large")) options.typical_extents = LargeExtents();
+  if (absl::ConsumeSuffix(&run, " 4096")) options.typical_extents = std::vector<int64_t>(16, 4096);
   if (run == "emit=cuda" || run == "plan=cuda") options.target = Target::kCuda;
   const absl::StatusOr<Plan> plan = Compile(graph, options);
   if (!plan.ok()) return plan.status();
