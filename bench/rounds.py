@@ -25,7 +25,7 @@ class Process:
     def __init__(self, build, workload, name, environment, limit_s=None, errors=None):
         self.limit_s = limit_s
         if workload.is_cpp:
-            command = [str(build / "bin" / "train_bench"), workload.module, "lazy" if name == "lazy" else EAGER]
+            command = [str(build / "bin" / "train_bench"), workload.module, {"lazy": "lazy", "floor": "null"}.get(name, EAGER)]
         else:
             command = [sys.executable, str(HERE / "worker.py"), workload.module, name]
         paths = [str(build / "python"), os.environ.get("PYTHONPATH", "")]

@@ -14,7 +14,7 @@ import time
 
 import torch
 
-from workloads.variant import VARIANTS
+from workloads.variant import VARIANTS, use_null_device
 
 
 def answers():
@@ -29,6 +29,8 @@ def main():
     workload, variant = sys.argv[1], VARIANTS[sys.argv[2]]
     if variant.device == "lazy":
         import torch_lazy  # noqa: F401
+    elif variant.device == "null":
+        use_null_device()
 
     torch.manual_seed(0)
     step = importlib.import_module(f"workloads.{workload}").make(variant)

@@ -9,9 +9,9 @@ import os
 import statistics
 import subprocess
 import time
-import types
 
 from figures.fresh import Figure, run, use
+from workloads.variant import use_null_device
 
 PROGRAMS = ["gpt", "resnet", "mlp", "gru", "adam300"]
 STEPS, WARM, ROUNDS = 120, 40, 5
@@ -29,7 +29,7 @@ def adam300(options):
         options.after_step(step + 1)
 
 
-def step_seconds(program, device, build):
+def step_seconds(program, device):
     """A step's median."""
     import importlib
 
@@ -41,11 +41,7 @@ def step_seconds(program, device, build):
     torch.autograd.set_multithreading_enabled(False)
     use(device)
     if device == "null":
-        torch.ops.load_library(f"{build}/lib/libnull_device.so")
-        module = types.ModuleType("torch.null")
-        module.is_available, module.device_count = lambda: True, lambda: 1
-        module._is_in_bad_fork, module.manual_seed_all, module._lazy_init = lambda: False, lambda seed: None, lambda: None
-        torch._register_device_module("null", module)
+        use_null_device()
     ends = []
     train = adam300 if program == "adam300" else importlib.import_module(program).train
     train(Options(device=device, steps=STEPS, read_every=0, after_step=lambda step: ends.append(time.perf_counter())))
@@ -62,8 +58,8 @@ def figures(build):
     for program in PROGRAMS:
         python, cpp = [], []
         for _ in range(ROUNDS):
-            floor = run(build, step_seconds, program, "null", str(build))
-            lazy = run(build, step_seconds, program, "lazy", str(build), LAZY_BACKEND="null", LAZY_COMPILE="sync")
+            floor = run(build, step_seconds, program, "null", LAZY_BUILD_DIR=str(build))
+            lazy = run(build, step_seconds, program, "lazy", LAZY_BACKEND="null", LAZY_COMPILE="sync")
             python.append(lazy / floor)
             cpp.append(step_seconds_of_cpp(build, program, "lazy") / step_seconds_of_cpp(build, program, "null"))
         yield Figure(f"{program}: the host's time a step, over the null device's", statistics.median(python), "<= 1.25")

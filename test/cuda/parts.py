@@ -52,7 +52,9 @@ def _sanitizer(tool):
     return Part(f"compute-sanitizer {tool}", command, 200, environment, 1, r"ERROR SUMMARY|not found|^right|Invalid|hazard|Uninit|Error")
 
 
-def parts(kit, samples):
+def parts(kit, samples, num_devices=1):
+    """`num_devices`: GPUs; what is about several is left out where there is one."""
+    several = [_pytest(TEST / "runtime" / f"devices{name}_test.py") for name in ("", "_training")] if num_devices > 1 else []
     alone = [PYTHON, str(HERE / "each_alone.py"), "--jobs", "4", "--limit", "90", "--"]
     return [
         _op_db("float32", "interpreted", 130, samples),
@@ -61,6 +63,7 @@ def parts(kit, samples):
         _op_db("bfloat16", "compiled", 200, samples),
         Part("backend", [str(kit / "bin" / "backends_cuda_test"), "--gtest_brief=1"], 120, shows=r"FAILED|PASSED|Failure"),
         *(_pytest(file) for file in [*sorted(HERE.glob("*_test.py")), TEST / "ops" / "shapes_test.py"]),
+        *several,
         _programs("interpreted", ["Losses"], LAZY_COMPILE="off"),
         _programs("compiled", [], LAZY_COMPILE="sync"),
         _programs("compiled, no graphs", ["Losses"], LAZY_COMPILE="sync", LAZY_DISABLE="graphs"),

@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 
+import torch
 from parts import TEST, parts
 
 sys.path.append(str(TEST.parent / "tools"))
@@ -111,7 +112,7 @@ def run_all(chosen, arguments, environment, folder):
 def main():
     arguments = parse_arguments()
     arguments.kit = arguments.kit.resolve()
-    chosen = [part for part in parts(arguments.kit, arguments.samples)
+    chosen = [part for part in parts(arguments.kit, arguments.samples, torch.cuda.device_count())
               if any(fnmatch.fnmatchcase(part.name, pattern) for pattern in arguments.patterns)]
     if arguments.list or not chosen:
         print("\n".join(f"{part.name}: at most {part.limit_s} s" for part in chosen) or "no part of that name")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several devices: each call is its tensors' device's, each trace one device's, and kernels are all devices' (lazy/current_device).
 
-Here all stand on the CPU (option `devices`), where only our own checks can tell one's tensors from another's.
+All stand on the CPU (option `devices`), where only our own checks can tell one's tensors from another's; with LAZY_TEST_EAGER=cuda
+each stands on a GPU.
 """
 
 import copy
@@ -17,14 +18,16 @@ import torch  # noqa: E402
 import torch_lazy  # noqa: E402, F401
 
 FIRST, OTHER = torch.device("lazy:0"), torch.device("lazy:1")
+COUNT = torch.cuda.device_count() if os.environ.get("LAZY_TEST_EAGER") == "cuda" else 3
+LAST = torch.device("lazy", COUNT - 1)
 
 
 def test_the_current_device():
-    assert torch.lazy.device_count() == 3 and torch.lazy.current_device() == 0
+    assert torch.lazy.device_count() == COUNT and torch.lazy.current_device() == 0
     with torch.lazy.device(1):
         assert torch.lazy.current_device() == 1 and torch.ones(2, device="lazy").device == OTHER
-        with torch.lazy.device("lazy:2"):
-            assert torch.lazy.current_device() == 2
+        with torch.lazy.device(f"lazy:{COUNT - 1}"):
+            assert torch.lazy.current_device() == COUNT - 1
         with torch.lazy.device(None):
             assert torch.lazy.current_device() == 1
         assert torch.ones(2, device=FIRST).device == FIRST
@@ -40,9 +43,13 @@ def test_each_thread_has_its_own():
         assert seen == [FIRST]
 
 
-@pytest.mark.parametrize("ask", [lambda: torch.lazy.set_device(3), lambda: torch.ones(2, device="lazy:3"), lambda: torch.eye(2, device="lazy:3")])
+@pytest.mark.parametrize("ask", [
+    lambda: torch.lazy.set_device(COUNT),
+    lambda: torch.ones(2, device=f"lazy:{COUNT}"),
+    lambda: torch.eye(2, device=f"lazy:{COUNT}"),
+])  # fmt: skip
 def test_there_are_no_more(ask):
-    with pytest.raises(RuntimeError, match="device index 3 is out of range: there are 3 devices"):
+    with pytest.raises(RuntimeError, match=f"device index {COUNT} is out of range: there are {COUNT} devices"):
         ask()
 
 
@@ -143,7 +150,7 @@ def test_torch_compile_on_another_device():
 def test_files_name_the_device():
     file = io.BytesIO()
     torch.save(torch.arange(3.0, device=OTHER), file)
-    for location, device in [(None, OTHER), ("lazy:2", torch.device("lazy:2")), ("lazy", FIRST), ("cpu", torch.device("cpu"))]:
+    for location, device in [(None, OTHER), (str(LAST), LAST), ("lazy", FIRST), ("cpu", torch.device("cpu"))]:
         file.seek(0)
         loaded = torch.load(file, map_location=location)
         assert loaded.device == device and torch.equal(loaded.cpu(), torch.arange(3.0))
@@ -152,7 +159,7 @@ def test_files_name_the_device():
 def test_streams_and_events_are_a_devices():
     assert torch.lazy.current_stream(1).device == OTHER and torch.lazy.current_stream().device == FIRST
     stream = torch.Stream(device=OTHER)
-    with stream:
+    with torch.lazy.stream(stream):
         x = torch.ones(3, device=OTHER) * 2
     event = stream.record_event()
     torch.lazy.current_stream(0).wait_event(event)

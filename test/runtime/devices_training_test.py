@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training on several devices: losses, traces and kernels are those of one (lazy/current_device). All stand on the CPU."""
+"""Training on several devices: losses, traces and kernels are those of one (lazy/current_device). All stand on the CPU;
+with LAZY_TEST_EAGER=cuda each stands on a GPU."""
 
 import functools
 import os
@@ -15,7 +16,7 @@ from torch import nn  # noqa: E402
 from child import in_child  # noqa: E402
 
 FIRST, OTHER = torch.device("lazy:0"), torch.device("lazy:1")
-BACKENDS = ["cpu", "stand_in"]
+BACKENDS = ["cuda"] if os.environ.get("LAZY_TEST_EAGER") == "cuda" else ["cpu", "stand_in"]
 
 
 def _train(devices, steps=12, replayed=False):
