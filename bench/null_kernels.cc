@@ -144,6 +144,9 @@ Three LayerNormBackward(const Tensor&, const Tensor& x, SymIntArrayRef, const Te
   return {wanted[0] ? Like(x) : Tensor(), wanted[1] ? Like(*weight) : Tensor(), wanted[2] ? Like(*bias) : Tensor()};
 }
 
+Tensor Gather(const Tensor& self, int64_t, const Tensor& index, bool) { return NewTensor(index.sizes(), self.scalar_type()); }
+Two Dropout(const Tensor& x, double, std::optional<bool>) { return {Like(x), NewTensor(x.sizes(), at::kBool)}; }
+
 Two NllLoss(const Tensor& self, const Tensor&, const MaybeTensor&, int64_t, SymInt) {
   return {NewTensor({}, self.scalar_type()), NewTensor({}, self.scalar_type())};
 }
@@ -180,6 +183,7 @@ Tensor ScaledDotProductAttention(const Tensor& q, const Tensor& k, const Tensor&
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   LIKE_FIRST("zeros_like", zeros_like);
+  LIKE_FIRST("native_dropout_backward", native_dropout_backward);
   LIKE_FIRST("div.Scalar", div_Scalar);
   LIKE_FIRST("mul.Scalar", mul_Scalar);
   LIKE_FIRST("clamp", clamp);
@@ -238,6 +242,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("native_batch_norm_backward", BatchNormBackward);
   m.impl("native_layer_norm", LayerNorm);
   m.impl("native_layer_norm_backward", LayerNormBackward);
+  m.impl("gather", Gather);
+  m.impl("native_dropout", Dropout);
   m.impl("nll_loss_forward", NllLoss);
   m.impl("nll_loss_backward", NllLossBackward);
   m.impl("_log_softmax_backward_data", LogSoftmaxBackward);
