@@ -52,6 +52,14 @@ void WriteFirstBlocks(const BlockLaunch& launch, char* to) {
   writer.Put(&first, sizeof(first));
 }
 
+bool FitsExactly(const BoundInstance& instance, const codegen::Kernel::Exact& exact) {
+  const auto is_aligned = [](const void* buffer) {
+    return reinterpret_cast<uintptr_t>(buffer) % 16 == 0;
+  };
+  return exact.extent >= 0 && instance.extents[exact.extent] == exact.length &&
+         std::all_of(instance.buffers.begin(), instance.buffers.end(), is_aligned);
+}
+
 // Where the next launch's scalars begin: behind the table, if there is one.
 size_t AfterScalars(const BlockLaunch& launch, size_t end) {
   return launch.is_many() ? launch.first_block_at + (launch.instances.size() + 2) / 2 * kWord : end;
@@ -59,19 +67,10 @@ size_t AfterScalars(const BlockLaunch& launch, size_t end) {
 
 }  // namespace
 
-bool BlockLaunch::is_exact() const {
-  const codegen::Kernel::Exact& exact = kernel->exact;
-  const auto is_aligned = [](const void* buffer) {
-    return reinterpret_cast<uintptr_t>(buffer) % 16 == 0;
-  };
-  return exact.extent >= 0 && !is_many() && instances[0]->extents[exact.extent] == exact.length &&
-         std::all_of(instances[0]->buffers.begin(), instances[0]->buffers.end(), is_aligned);
-}
-
 BlockLaunches::BlockLaunches(absl::Span<const BoundInstance> instances) {
   for (const BoundInstance& instance : instances) {
     if (instance.iterations <= 0) continue;
-    BlockLaunch& launch = LaunchOf(static_cast<const BlockKernel*>(instance.function));
+    BlockLaunch& launch = LaunchOf(instance);
     launch.blocks += BlocksOf(instance, *launch.kernel);
     launch.instances.push_back(&instance);
     LAZY_CHECK(launch.blocks <= std::numeric_limits<int32_t>::max(), launch.kernel->name, ": ",
@@ -80,15 +79,20 @@ BlockLaunches::BlockLaunches(absl::Span<const BoundInstance> instances) {
   PlaceParts();
 }
 
-// Most launches have one kernel or a few, so a search costs less than a table.
-BlockLaunch& BlockLaunches::LaunchOf(const BlockKernel* kernel) {
+// Most launches have one kernel or a few, so a search costs less than a table. Each instance that
+// fits exactly is a launch of its own: it has rows enough for the whole GPU.
+BlockLaunch& BlockLaunches::LaunchOf(const BoundInstance& instance) {
+  const auto* const kernel = static_cast<const BlockKernel*>(instance.function);
+  const bool is_exact = kernel != nullptr && FitsExactly(instance, kernel->exact);
   for (BlockLaunch& launch : launches_) {
-    if (launch.kernel == kernel) return launch;
+    if (launch.kernel == kernel && !launch.is_exact && !is_exact) return launch;
   }
   LAZY_CHECK(kernel != nullptr && kernel->threads > 0 && kernel->iterations_per_block > 0,
              "a kernel without threads is launched");
-  launches_.emplace_back().kernel = kernel;
-  return launches_.back();
+  BlockLaunch& launch = launches_.emplace_back();
+  launch.kernel = kernel;
+  launch.is_exact = is_exact;
+  return launch;
 }
 
 void BlockLaunches::PlaceParts() {

@@ -20,11 +20,11 @@ namespace torch_lazy::backends {
 struct BlockLaunch {
   const BlockKernel* kernel = nullptr;
   int64_t blocks = 0;
+  bool is_exact = false;  // one instance that may take the kernel's entry for one length
   absl::InlinedVector<const BoundInstance*, 4> instances;
   size_t arguments_at = 0;    // bytes from the image's start: struct Arguments of each instance
   size_t first_block_at = 0;  // of several instances: where their blocks begin
   bool is_many() const { return instances.size() > 1; }
-  bool is_exact() const;  // it may take the kernel's entry for one length
 };
 
 class BlockLaunches {
@@ -42,7 +42,7 @@ class BlockLaunches {
   std::vector<size_t> ScalarPlaces(absl::Span<const BoundInstance> instances) const;
 
  private:
-  BlockLaunch& LaunchOf(const BlockKernel* kernel);
+  BlockLaunch& LaunchOf(const BoundInstance& instance);
   void PlaceParts();
 
   absl::InlinedVector<BlockLaunch, 4> launches_;

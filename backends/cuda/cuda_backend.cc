@@ -225,9 +225,9 @@ void CudaBackend::Send(const BlockLaunch& launch, const UploadRing::Place& image
   int count = static_cast<int>(launch.instances.size());
   void* many[] = {&table, &first_block, &count};
   void* one[] = {image.host + launch.arguments_at};
-  void* const entry = launch.is_many()    ? kernel.many
-                      : launch.is_exact() ? kernel.one_exact
-                                          : kernel.one;
+  void* const entry = launch.is_many()  ? kernel.many
+                      : launch.is_exact ? kernel.one_exact
+                                        : kernel.one;
   const auto function = static_cast<cuda::Function>(entry);
   LAZY_CHECK_CUDA(driver_,
                   LaunchKernel(function, static_cast<unsigned>(launch.blocks), 1, 1,

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/blocks/block_launches.h"
+
+#include <deque>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace torch_lazy::backends {
+namespace {
+
+// Instances of one kernel, with one buffer and one extent each.
+class BlockLaunchesTest : public testing::Test {
+ protected:
+  BlockLaunchesTest() {
+    kernel_.name = "k";
+    kernel_.threads = 32;
+    kernel_.iterations_per_block = 4;
+  }
+
+  void Add(int64_t extent, size_t misaligned_by = 0) {
+    buffers_.push_back(memory_ + misaligned_by);
+    extents_.push_back(extent);
+    BoundInstance& instance = instances_.emplace_back();
+    instance.function = &kernel_;
+    instance.buffers = absl::MakeConstSpan(&buffers_.back(), 1);
+    instance.extents = absl::MakeConstSpan(&extents_.back(), 1);
+    instance.iterations = 8;
+  }
+
+  BlockKernel kernel_;
+  alignas(16) char memory_[64];
+  std::deque<void*> buffers_;
+  std::deque<int64_t> extents_;
+  std::vector<BoundInstance> instances_;
+};
+
+TEST_F(BlockLaunchesTest, InstancesOfAKernelAreOne) {
+  Add(64), Add(64), Add(63);
+  const BlockLaunches launches(instances_);
+  ASSERT_EQ(launches.launches().size(), 1);
+  EXPECT_TRUE(launches.launches()[0].is_many());
+  EXPECT_EQ(launches.launches()[0].blocks, 6);
+}
+
+TEST_F(BlockLaunchesTest, ThoseOfTheExactLengthAreOneEach) {
+  kernel_.exact = {0, 64};
+  Add(63), Add(64), Add(64), Add(65), Add(64, /*misaligned_by=*/8);
+  const BlockLaunches launches(instances_);
+  ASSERT_EQ(launches.launches().size(), 3);
+  EXPECT_EQ(launches.launches()[0].instances.size(), 3);
+  EXPECT_FALSE(launches.launches()[0].is_exact);
+  for (const size_t exact : {1, 2}) {
+    EXPECT_TRUE(launches.launches()[exact].is_exact);
+    EXPECT_EQ(launches.launches()[exact].instances.size(), 1);
+  }
+}
+
+}  // namespace
+}  // namespace torch_lazy::backends
