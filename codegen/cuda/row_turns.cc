@@ -16,8 +16,8 @@ std::string RowTurns::Place(int number) const {
 }
 
 void RowTurns::Open() {
-  text_.Line(absl::StrCat("const long blocks = (arguments.iterations + ", turns_ - 1, ") / ",
-                          turns_, ";"));
+  text_.Line("const long end_r = arguments.iterations;");  // once: of many instances, it is in memory
+  text_.Line(absl::StrCat("const long blocks = (end_r + ", turns_ - 1, ") / ", turns_, ";"));
   if (!loads_.empty()) {
     for (const int number : loads_)
       text_.Line(absl::StrCat("__shared__ __align__(16) ", TypeOf(number), " ahead", body_.expressions[number].address,
@@ -34,12 +34,12 @@ void RowTurns::Open() {
     text_.Line("fetch(first_r);");
   }
   text_.Line("#pragma unroll 1");
-  text_.Open("for (long r = first_r; r < arguments.iterations; r += blocks) {");
+  text_.Open("for (long r = first_r; r < end_r; r += blocks) {");
   if (!loads_.empty()) text_.Line("lazy_fetched();");
 }
 
 void RowTurns::FetchNext() {
-  if (!loads_.empty()) text_.Line("if (r + blocks < arguments.iterations) fetch(r + blocks);");
+  if (!loads_.empty()) text_.Line("if (r + blocks < end_r) fetch(r + blocks);");
 }
 
 // What the block's threads have told each other is read before the next row's is written: where
