@@ -52,11 +52,15 @@ void WriteFirstBlocks(const BlockLaunch& launch, char* to) {
   writer.Put(&first, sizeof(first));
 }
 
-bool FitsExactly(const BoundInstance& instance, const codegen::Kernel::Exact& exact) {
+// With rows enough for a GPU: fewer share a launch with other instances.
+bool FitsExactly(const BoundInstance& instance, const BlockKernel& kernel) {
+  constexpr int64_t kFewestBlocks = 64;
+  const codegen::Kernel::Exact& exact = kernel.exact;
   const auto is_aligned = [](const void* buffer) {
     return reinterpret_cast<uintptr_t>(buffer) % 16 == 0;
   };
   return exact.extent >= 0 && instance.extents[exact.extent] == exact.length &&
+         BlocksOf(instance, kernel) >= kFewestBlocks &&
          std::all_of(instance.buffers.begin(), instance.buffers.end(), is_aligned);
 }
 
@@ -80,10 +84,10 @@ BlockLaunches::BlockLaunches(absl::Span<const BoundInstance> instances) {
 }
 
 // Most launches have one kernel or a few, so a search costs less than a table. Each instance that
-// fits exactly is a launch of its own: it has rows enough for the whole GPU.
+// fits exactly is a launch of its own.
 BlockLaunch& BlockLaunches::LaunchOf(const BoundInstance& instance) {
   const auto* const kernel = static_cast<const BlockKernel*>(instance.function);
-  const bool is_exact = kernel != nullptr && FitsExactly(instance, kernel->exact);
+  const bool is_exact = kernel != nullptr && FitsExactly(instance, *kernel);
   for (BlockLaunch& launch : launches_) {
     if (launch.kernel == kernel && !launch.is_exact && !is_exact) return launch;
   }

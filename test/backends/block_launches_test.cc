@@ -25,9 +25,10 @@ class BlockLaunchesTest : public testing::Test {
     instance.function = &kernel_;
     instance.buffers = absl::MakeConstSpan(&buffers_.back(), 1);
     instance.extents = absl::MakeConstSpan(&extents_.back(), 1);
-    instance.iterations = 8;
+    instance.iterations = iterations_;
   }
 
+  int64_t iterations_ = 64 * 4;
   BlockKernel kernel_;
   alignas(16) char memory_[64];
   std::deque<void*> buffers_;
@@ -40,7 +41,7 @@ TEST_F(BlockLaunchesTest, InstancesOfAKernelAreOne) {
   const BlockLaunches launches(instances_);
   ASSERT_EQ(launches.launches().size(), 1);
   EXPECT_TRUE(launches.launches()[0].is_many());
-  EXPECT_EQ(launches.launches()[0].blocks, 6);
+  EXPECT_EQ(launches.launches()[0].blocks, 3 * 64);
 }
 
 TEST_F(BlockLaunchesTest, ThoseOfTheExactLengthAreOneEach) {
@@ -54,6 +55,15 @@ TEST_F(BlockLaunchesTest, ThoseOfTheExactLengthAreOneEach) {
     EXPECT_TRUE(launches.launches()[exact].is_exact);
     EXPECT_EQ(launches.launches()[exact].instances.size(), 1);
   }
+}
+
+TEST_F(BlockLaunchesTest, FewRowsShareALaunch) {
+  kernel_.exact = {0, 64};
+  iterations_ = 63 * 4;
+  Add(64), Add(64);
+  const BlockLaunches launches(instances_);
+  ASSERT_EQ(launches.launches().size(), 1);
+  EXPECT_FALSE(launches.launches()[0].is_exact);
 }
 
 }  // namespace
