@@ -153,7 +153,8 @@ def _lay_out_masks(graph_module):
 
 def _as_it_is(graph_module):
     """The graph if its calls can be recorded as they are, else None: tensors of our device only, of which none that needs gradients is
-    written if a result has them, and new results, none of which lies on another."""
+    written if a result has them, and new results, none of which lies on another. Constants that need gradients, an optimizer's parameters,
+    only where none are recorded."""
     nodes = graph_module.graph.nodes
     if any(isinstance(node.target, torch._ops.HigherOrderOperator) for node in nodes):
         return None
