@@ -123,6 +123,20 @@ Three ConvolutionBackward(const Tensor&, const Tensor& x, const Tensor& weight, 
           wanted[2] ? NewTensor({weight.size(0)}, x.scalar_type()) : Tensor()};
 }
 
+Two MaxPool(const Tensor& x, at::IntArrayRef size, at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef, bool) {
+  at::DimVector sizes(x.sizes());
+  for (size_t d = 0; d < 2; ++d) {
+    const auto at = [&](at::IntArrayRef values) { return values[values.size() == 1 ? 0 : d]; };
+    int64_t& extent = sizes[sizes.size() - 2 + d];
+    extent = (extent + 2 * at(padding) - at(size)) / at(stride) + 1;
+  }
+  return {NewTensor(sizes, x.scalar_type()), NewTensor(sizes, at::kLong)};
+}
+Tensor MaxPoolBackward(const Tensor&, const Tensor& x, at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, bool,
+                       const Tensor&) {
+  return Like(x);
+}
+
 Three BatchNorm(const Tensor& x, const MaybeTensor&, const MaybeTensor&, Tensor&, Tensor&, bool, double, double) {
   return {Like(x), NewTensor({x.size(1)}, x.scalar_type()), NewTensor({x.size(1)}, x.scalar_type())};
 }
@@ -214,6 +228,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   IN_PLACE("addcdiv_", addcdiv_);
   IN_PLACE("fill_.Scalar", fill__Scalar);
   IN_PLACE("zero_", zero_);
+  IN_PLACE("relu_", relu_);
   IN_PLACE("_foreach_add_.List", _foreach_add__List);
   IN_PLACE("_foreach_add_.Scalar", _foreach_add__Scalar);
   IN_PLACE("_foreach_addcdiv_.ScalarList", _foreach_addcdiv__ScalarList);
@@ -237,6 +252,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("linear_backward", LinearBackward);
   m.impl("convolution", Convolution);
   m.impl("convolution_backward", ConvolutionBackward);
+  m.impl("max_pool2d_with_indices", MaxPool);
+  m.impl("max_pool2d_with_indices_backward", MaxPoolBackward);
   m.impl("_native_batch_norm_legit", BatchNorm);
   m.impl("native_batch_norm", NativeBatchNorm);
   m.impl("native_batch_norm_backward", BatchNormBackward);

@@ -14,7 +14,8 @@ import time
 
 import torch
 
-from workloads.variant import VARIANTS, use_null_device
+import null_device
+from workloads.variant import VARIANTS
 
 
 def answers():
@@ -30,7 +31,7 @@ def main():
     if variant.device == "lazy":
         import torch_lazy  # noqa: F401
     elif variant.device == "null":
-        use_null_device()
+        null_device.use()
 
     torch.manual_seed(0)
     step = importlib.import_module(f"workloads.{workload}").make(variant)

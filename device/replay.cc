@@ -73,6 +73,8 @@ std::vector<int64_t> LastDraws(int64_t number) {
   return draws;
 }
 
+void Watch(int64_t number, std::vector<at::Tensor> tensors) { Of(number)->Watch(tensors); }
+
 void Abandon(int64_t number) { Of(number)->Abandon(); }
 
 std::tuple<bool, std::vector<at::Tensor>> Run(int64_t number, std::vector<at::Tensor> inputs, std::vector<double> numbers) {
@@ -134,6 +136,7 @@ TORCH_LIBRARY_FRAGMENT(torch_lazy, m) {
   m.def("replay_begin(int replay, Tensor[] inputs) -> ()", &Begin);
   m.def("replay_end(int replay, Tensor[] inputs, float[] numbers, int[] given_draws, Tensor[] outputs, bool saves) -> Tensor[]", &End);
   m.def("replay_draws(int replay) -> int[]", &LastDraws);
+  m.def("replay_watch(int replay, Tensor[] tensors) -> ()", &Watch);
   m.def("replay_abandon(int replay) -> ()", &Abandon);
   m.def("replay_run(int replay, Tensor[] inputs, float[] numbers) -> (bool, Tensor[])", &Run);
   m.def("replay_refusal(int replay) -> str", &Refusal);

@@ -65,6 +65,16 @@ Replay::~Replay() {
   std::erase(registry.all, this);
 }
 
+void Replay::Watch(at::TensorList tensors) {
+  for (const at::Tensor& tensor : tensors) {
+    watched_.push_back({c10::weak_intrusive_ptr<c10::TensorImpl>(tensor.getIntrusivePtr()), tensor.storage().unsafeGetStorageImpl()});
+  }
+}
+
+bool Replay::HasMoved() const {
+  return std::ranges::any_of(watched_, [](const Watched& watched) { return HasOtherStorage(watched.tensor, watched.storage); });
+}
+
 std::vector<int64_t> Replay::KeyOf(at::TensorList inputs) const {
   std::vector<int64_t> key;
   if (pass_ != Pass::kBackward) {
@@ -73,10 +83,9 @@ std::vector<int64_t> Replay::KeyOf(at::TensorList inputs) const {
            static_cast<int64_t>(at::autocast::get_autocast_dtype(at::kPrivateUse1))};
   }
   key.reserve(key.size() + 10 * inputs.size());
-  Locked lock(DeviceLock());
-  NewSlots storages(0);
+  c10::SmallVector<LazyStorageImpl*, 64> storages;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    LazyStorageImpl* storage = DenseStorageOf(inputs[i]);
+    LazyStorageImpl* const storage = storages.emplace_back(DenseStorageOf(inputs[i]));
     key.push_back(storage == nullptr ? -1 : static_cast<int64_t>(storage->nbytes()));
     if (storage == nullptr) continue;
     const Geometry geometry = GeometryOf(inputs[i]);
@@ -85,8 +94,10 @@ std::vector<int64_t> Replay::KeyOf(at::TensorList inputs) const {
     key.insert(key.end(), geometry.sizes.begin(), geometry.sizes.end());
     key.insert(key.end(), geometry.strides.begin(), geometry.strides.end());
     key.push_back(geometry.offset);
-    key.push_back(storages.Of(storage));  // which inputs lie on one
   }
+  Locked lock(DeviceLock());
+  NewSlots numbers(0);
+  for (LazyStorageImpl* const storage : storages) key.push_back(storage == nullptr ? -1 : numbers.Of(storage));  // which lie on one
   return key;
 }
 
@@ -121,6 +132,12 @@ std::vector<bool> Replay::UsedInputs(size_t num_inputs) const {
 
 void Replay::Begin(at::TensorList inputs) {
   TORCH_CHECK(CurrentNoting() == nullptr, "lazy: a function that is replayed calls another one that is");
+  if (HasMoved()) {
+    for (auto& [key, state] : states_) state.ready = false, state.note = nullptr;
+    for (Watched& watched : watched_) {
+      if (const auto tensor = watched.tensor.lock()) watched.storage = tensor->storage().unsafeGetStorageImpl();
+    }
+  }
   last_key_ = KeyOf(inputs);
   if (StateOf(last_key_).begins_anew) CutThreadTrace("replay");
   noting_ = std::make_unique<Noting>();
@@ -225,6 +242,7 @@ bool Replay::MayRun(const State& state, at::ArrayRef<double> arguments, size_t n
 
 std::optional<std::vector<at::Tensor>> Replay::Run(at::TensorList inputs, at::ArrayRef<double> arguments,
                                                    at::ArrayRef<PhiloxDraw> given_draws) {
+  if (HasMoved()) return std::nullopt;
   last_key_ = KeyOf(inputs);
   const auto found = states_.find(last_key_);
   if (found == states_.end() || !MayRun(found->second, arguments, given_draws.size()) || CurrentNoting() != nullptr) return std::nullopt;

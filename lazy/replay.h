@@ -29,6 +29,10 @@ class Replay {
   Replay();
   ~Replay();
 
+  // The function holds these tensors. It is noted anew where one has another storage than before (`.data =`), of which a replay of calls
+  // on its views would not know.
+  void Watch(at::TensorList tensors);
+
   // The thread's calls from here to End, or Abandon, are the function's, called with these tensors.
   void Begin(at::TensorList inputs);
   // The function was given these numbers, and has returned these tensors. `saves`: storages that it leaves behind (for its backward
@@ -73,12 +77,19 @@ class Replay {
     std::string refusal;
   };
 
+  struct Watched {
+    c10::weak_intrusive_ptr<c10::TensorImpl> tensor;
+    const c10::StorageImpl* storage;  // as noted
+  };
+
+  bool HasMoved() const;  // has one of what is watched another storage?
   std::vector<int64_t> KeyOf(at::TensorList inputs) const;
   State& StateOf(const std::vector<int64_t>& key);
   static void Match(const ReplayNote& before, const ReplayNote& now, State* state);
   bool MayRun(const State& state, at::ArrayRef<double> arguments, size_t num_given_draws) const;
 
   std::unique_ptr<Noting> noting_;
+  std::vector<Watched> watched_;
   absl::flat_hash_map<std::vector<int64_t>, State> states_;
   std::vector<int64_t> last_key_;
   std::vector<PhiloxDraw> last_draws_;

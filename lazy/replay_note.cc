@@ -214,6 +214,12 @@ std::optional<ReplayNote> TakeNote(Noting* noting, at::TensorList inputs, at::Ar
   return note;
 }
 
+// To own the tensor for a moment would take Python's lock, for each that Python knows. Its memory stays while there are weak
+// references, and a tensor that dies now has no storage.
+bool HasOtherStorage(const c10::weak_intrusive_ptr<c10::TensorImpl>& tensor, const c10::StorageImpl* storage) {
+  return tensor.use_count() > 0 && tensor._unsafe_get_target()->unsafe_storage().unsafeGetStorageImpl() != storage;
+}
+
 LazyStorageImpl* DenseStorageOf(const at::Tensor& tensor) {
   return tensor.defined() && tensor.layout() == at::kStrided ? LazyStorageImpl::Of(tensor) : nullptr;
 }

@@ -85,6 +85,8 @@ std::optional<ReplayNote> TakeNote(Noting* noting, at::TensorList inputs, at::Ar
 
 // The storage, if the tensor is a dense one of the device; else null.
 LazyStorageImpl* DenseStorageOf(const at::Tensor& tensor);
+// False also if the tensor is dead.
+bool HasOtherStorage(const c10::weak_intrusive_ptr<c10::TensorImpl>& tensor, const c10::StorageImpl* storage);
 // A tensor of all its bytes.
 at::Tensor BytesOf(c10::Storage storage);
 

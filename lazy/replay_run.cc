@@ -49,12 +49,6 @@ at::Tensor TensorOn(c10::Storage storage, const Geometry& geometry) {
   return tensor;
 }
 
-// To own the tensor for a moment would take Python's lock, for each that Python knows. Its memory stays while there are weak
-// references, and a tensor that dies now has no storage.
-bool HasOtherStorage(const c10::weak_intrusive_ptr<c10::TensorImpl>& tensor, const c10::StorageImpl* storage) {
-  return tensor.use_count() > 0 && tensor._unsafe_get_target()->unsafe_storage().unsafeGetStorageImpl() != storage;
-}
-
 // What has to be cut before a call comes, and why; null: nothing.
 struct Before {
   std::shared_ptr<Trace> trace;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A launch's instances as launches of kernels, and the memory these read.
 //
-// Instances of one kernel are one launch: one instance goes by value, several by a table. What the
-// device reads (scalars, tables, where each instance's blocks begin) is one image, so that it takes
-// one copy.
+// Instances of one kernel are one launch, but for those that take its entry for one length. One
+// instance goes by value, several by a table. What the device reads (scalars, tables, where each
+// instance's blocks begin) is one image, so that it takes one copy.
 #pragma once
 
 #include <cstddef>

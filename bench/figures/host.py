@@ -10,8 +10,8 @@ import statistics
 import subprocess
 import time
 
+import null_device
 from figures.fresh import Figure, run, use
-from workloads.variant import use_null_device
 
 PROGRAMS = ["gpt", "resnet", "mlp", "gru", "adam300"]
 STEPS, WARM, ROUNDS = 120, 40, 5
@@ -38,10 +38,9 @@ def step_seconds(program, device):
     from programs import Options
 
     torch.set_num_threads(1)
-    torch.autograd.set_multithreading_enabled(False)
     use(device)
     if device == "null":
-        use_null_device()
+        null_device.use()
     ends = []
     train = adam300 if program == "adam300" else importlib.import_module(program).train
     train(Options(device=device, steps=STEPS, read_every=0, after_step=lambda step: ends.append(time.perf_counter())))

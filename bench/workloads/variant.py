@@ -3,7 +3,6 @@
 
 import dataclasses
 import os
-import types
 
 import torch
 
@@ -49,17 +48,6 @@ class Variant:
         generator = torch.Generator().manual_seed(1)
         made = [make(generator) for _ in range(count)]
         return lambda step: [tensor.to(self.device) for tensor in made[step % count]]
-
-
-def use_null_device():
-    """Loads the device "null" (bench/null_device.h), whose kernels make tensors and compute nothing: what the host takes at least."""
-    torch.ops.load_library(f"{os.environ['LAZY_BUILD_DIR']}/lib/libnull_device.so")
-    module = types.ModuleType("torch.null")
-    module.is_available, module.device_count = lambda: True, lambda: 1
-    module._is_in_bad_fork, module.manual_seed_all, module._lazy_init = lambda: False, lambda seed: None, lambda: None
-    module.get_amp_supported_dtype = lambda: [torch.bfloat16, torch.float16]
-    torch._register_device_module("null", module)
-    torch.autograd.set_multithreading_enabled(False)
 
 
 # Pages stay with the process instead of going back to the system at every free.

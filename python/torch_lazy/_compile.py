@@ -116,11 +116,13 @@ _through_aot_autograd = aot_autograd(fw_compiler=_compile_graph, bw_compiler=_co
 
 
 class _DynamoGraph:
-    """A graph as Dynamo has it, as a function of its inputs; autograd sees one node, or none."""
+    """A graph as Dynamo has it, as a function of its inputs; autograd sees one node, or none. `constants`: tensors that it holds, an
+    optimizer's parameters and state."""
 
-    def __init__(self, graph_module, has_gradients):
+    def __init__(self, graph_module, constants, has_gradients):
         self._graph_module = graph_module
         self._has_gradients = has_gradients
+        self._constants = constants
         self._places_of_sizes = None
         self._calls = {}  # by sizes
 
@@ -130,7 +132,7 @@ class _DynamoGraph:
         sizes = tuple([args[place] for place in self._places_of_sizes])
         call = self._calls.get(sizes)
         if call is None:
-            call = self._calls[sizes] = _Call(self._graph_module)
+            call = self._calls[sizes] = _Call(self._graph_module, held=self._constants)
         return call.flat((args, {}), [arg for arg in args if _is_tensor(arg)] if sizes else args, has_gradients=self._has_gradients)
 
 
@@ -184,7 +186,7 @@ def _as_it_is(graph_module):
     storages = [StorageWeakRef(value.untyped_storage()) for value in (*tensors, *results)]
     if len(set(storages[len(tensors) :]) - set(storages[: len(tensors)])) != len(results):
         return None
-    return _DynamoGraph(graph_module, has_gradients)
+    return _DynamoGraph(graph_module, constants, has_gradients)
 
 
 def lazy(graph_module, examples, **options):

@@ -14,8 +14,10 @@ class _Part:
 
     ANY, FORWARD, BACKWARD = range(3)  # which pass it is, if one of a pair
 
-    def __init__(self, which=ANY):
+    def __init__(self, which=ANY, held=()):
+        """`held`: tensors whose storages the function uses, and `.data =` may change."""
         self._number = _ops.replay_new_pass(which)
+        _ops.replay_watch(self._number, held)
         self.refusals = 0  # for who counts them
         weakref.finalize(self, _ops.replay_free, self._number)
 
@@ -62,10 +64,10 @@ class _Part:
 class _Call:
     """All calls of a function whose arguments have one structure."""
 
-    def __init__(self, function, parameters=tuple):
+    def __init__(self, function, parameters=tuple, held=()):
         self._function = function
         self._parameters = parameters
-        self._alone, self._forward, self._backward = _Part(), _Part(_Part.FORWARD), _Part(_Part.BACKWARD)
+        self._alone, self._forward, self._backward = _Part(held=held), _Part(_Part.FORWARD), _Part(_Part.BACKWARD)
         self._structure = None  # of the result
 
     def __call__(self, arguments, tensors, numbers):
