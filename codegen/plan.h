@@ -48,12 +48,16 @@ struct BufferSpec {
 //
 // `first_block` is on the device, has count + 1 numbers, and the last is the launch's blocks.
 // Blocks are in gridDim.x alone. Where most rows have one length, a third entry is for these alone,
-// for one instance: NAME_exact, with the parameters of NAME. Whoever launches finds out, since a
-// kernel that can do others, too, is slower.
+// since a kernel that can do others, too, is slower. Whoever launches finds out. It takes up to
+// kMost instances that have as many blocks, by value; they are in gridDim.y:
+//
+//   struct Several { Arguments of[kMost]; };
+//   extern "C" __global__ void NAME_exact(const __grid_constant__ Several several);
 struct Kernel {
   // The length, and which of the extents it is; -1: there is no such entry. All buffers are aligned
   // to 16 bytes there.
   struct Exact {
+    static constexpr int kMost = 16;
     int32_t extent = -1;
     int64_t length = 0;
   };

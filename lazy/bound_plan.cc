@@ -143,6 +143,7 @@ BoundPlan::BoundPlan(const Entry& entry, const LoweredTrace& lowered, const Plan
   }
   FindSaves();
   FindLastReads();
+  shares_launches_ = LaunchesExactRowsAlone(symbols);
   runs_ahead_ = IsOnHost() && IsShort() && CanLimitProductThreads() && planned.dump_folder().empty() && backends::Get().computes();
   if (!runs_ahead_ && backends::Get().computes()) TuneProducts();
   if (!planned.dump_folder().empty()) {
@@ -193,6 +194,17 @@ void BoundPlan::TuneProducts() {
       matmul.tuned = TunedProduct::For(matmul.x, matmul.y, matmul.result);
     }
   }
+}
+
+bool BoundPlan::LaunchesExactRowsAlone(absl::Span<const int64_t> symbols) const {
+  const auto is_exact = [&](const codegen::Instance& instance) {
+    const codegen::Kernel::Exact& exact = plan_.kernels[instance.kernel].exact;
+    return exact.extent >= 0 && instance.extents[exact.extent].Value(symbols) == exact.length;
+  };
+  return !plan_.steps.empty() && std::all_of(plan_.steps.begin(), plan_.steps.end(), [&](const codegen::Step& step) {
+    return step.kind == codegen::Step::Kind::kLaunch && step.frees.empty() &&
+           std::all_of(step.instances.begin(), step.instances.end(), is_exact);
+  });
 }
 
 bool BoundPlan::IsShort() const {

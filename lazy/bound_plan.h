@@ -40,6 +40,10 @@ class BoundPlan {
   // the sizes, not from times, since such a plan's products have one thread wherever it runs: digits must not change.
   bool runs_ahead() const { return runs_ahead_; }
 
+  // True if all it does is launches of kernels for rows of the length seen first, which take more instances as well as one, and need no
+  // memory beside their results.
+  bool shares_launches() const { return shares_launches_; }
+
  private:
   friend class GraphedPlan;
   // The instances of a launch; their pointers stand one after the other.
@@ -61,6 +65,7 @@ class BoundPlan {
   void FindLastReads();
   void TuneProducts();
   bool IsShort() const;
+  bool LaunchesExactRowsAlone(absl::Span<const int64_t> symbols) const;
   size_t LaunchBytes() const;  // of arguments, for Backend::BeginRecord
   std::vector<double> ScalarsOfLaunches(absl::Span<const double> numbers) const;  // one after the other
   void RunStep(size_t step, Trace* trace, PlanMemory* memory) const;
@@ -83,6 +88,7 @@ class BoundPlan {
   size_t undoable_end_ = 0;                  // ... and from here on, what has been written, or let go, cannot be undone
   std::vector<std::vector<int32_t>> last_reads_;  // per step: parameters that nothing writes and nothing later reads
   bool runs_ahead_ = false;
+  bool shares_launches_ = false;
   std::unique_ptr<StepPage> page_;                // null without option dump
   std::unique_ptr<GraphedPlan> graphed_;          // null where there are no graphs
 };

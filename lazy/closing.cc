@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/closing.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/hash/hash.h"
@@ -22,6 +23,12 @@ int64_t MaxTraceBytes() {
   static const int64_t usual =
       GpuAllocator() == nullptr ? kOfHost : static_cast<int64_t>(GpuAllocator()->getMemoryInfo(EagerDevice().index()).second / 2);
   return usual;
+}
+
+// True if the pure step that ends here shall not be its trace's last, and there is room for another.
+bool WantsMorePureSteps(Trace* trace) {
+  const int steps = ++trace->pure_steps;
+  return steps < trace->pure_steps_wanted && HasRoomFor(*trace, trace->path.size() / steps + 1, trace->new_bytes / steps);
 }
 
 bool IsForGpu() {
@@ -92,10 +99,10 @@ bool StepDetector::HasPureStep(const Trace& trace, size_t period) const {
     made += slot.size_bytes;
     if (slot.owner != nullptr) held += slot.size_bytes;
   }
-  return made >= kLargePureStep && held > 0 && held <= made / 4;
+  return made >= kLargePureStep && held > 0 && held <= made / 2;
 }
 
-size_t StepDetector::Advance(const Trace& trace) {
+ClosedStep StepDetector::Advance(const Trace& trace) {
   size_t period = 0;
   while (prefix_.size() <= trace.path.size()) {
     const size_t call = prefix_.size() - 1;
@@ -113,21 +120,31 @@ size_t StepDetector::Advance(const Trace& trace) {
       period = distance;
     }
   }
-  return period == 0 && HasPureStep(trace, repeated_) ? repeated_ : period;
+  if (period != 0) return {period, /*is_pure=*/false};
+  return HasPureStep(trace, repeated_) ? ClosedStep{repeated_, /*is_pure=*/true} : ClosedStep{};
 }
 
 const char* MustCut(Trace* trace, bool grown) {
   Expected& at = *trace->at;
   // A trace on a known path need not look again: where it held several steps is written at the node.
-  if (const size_t period = grown ? trace->steps.Advance(*trace) : 0) at.node->trie.MarkStep(&at, static_cast<uint32_t>(period));
-  if (at.ends_trace()) {
-    trace->period = at.closes_step ? 0 : at.period;
-    trace->ends_step = !grown;
-    return grown ? "step" : nullptr;
+  if (const ClosedStep step = grown ? trace->steps.Advance(*trace) : ClosedStep{}; step.period != 0) {
+    at.is_pure = step.is_pure;
+    at.node->trie.MarkStep(&at, step.is_pure && trace->pure_steps_wanted > 1 ? 0 : static_cast<uint32_t>(step.period));
+  }
+  const bool holds_several = at.is_pure && trace->pure_steps_wanted > 1;
+  if (at.ends_trace() && !(at.is_pure && WantsMorePureSteps(trace))) {
+    trace->period = at.closes_step || holds_several ? 0 : at.period;
+    trace->ends_step = !grown || holds_several;
+    return trace->ends_step ? nullptr : "step";
   }
   if (trace->path.size() >= static_cast<size_t>(base::Number(base::Option::kMaxTraceOps))) return "length";
   if (trace->new_bytes >= MaxTraceBytes()) return "bytes";
   return nullptr;
+}
+
+int PureStepsAfter(const Trace& trace, bool shares_launches) {
+  constexpr int kTimes = 4;
+  return trace.at->is_pure && shares_launches ? std::min(kTimes * trace.pure_steps_wanted, codegen::Kernel::Exact::kMost) : 1;
 }
 
 bool HasRoomFor(const Trace& trace, size_t calls, int64_t bytes) {

@@ -9,8 +9,10 @@
 //
 // Note [Pure steps]: a loop that only computes (inference over batches whose results are collected) writes nothing older and
 // runs where somebody waits. A GPU would idle until then, so large steps of such loops count, too: nothing flows from one
-// period to the next, and of the results of the period before some are still held, but at most a quarter of the bytes, so that it
+// period to the next, and of the results of the period before some are still held, but at most half of the bytes, so that it
 // is no forward pass whose backward pass comes later.
+// A launch leaves a GPU half empty while its last blocks run. Where steps share launches (Entry::SharesLaunches), each trace holds four
+// times as many as the one before, for whose time they are recorded: until somebody waits, or there are as many as share one.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +25,15 @@ namespace torch_lazy::lazy {
 class Trace;
 struct TrieNode;
 
+struct ClosedStep {
+  size_t period = 0;  // calls; 0: no step has closed
+  bool is_pure = false;
+};
+
 class StepDetector {
  public:
-  // Takes note of the trace's calls up to its newest. Returns the period if a step has just closed, else 0.
-  size_t Advance(const Trace& trace);
+  // Takes note of the trace's calls up to its newest. Returns the step that has just closed, if one has.
+  ClosedStep Advance(const Trace& trace);
 
  private:
   // What the call does and which slots it writes; 0 if it writes none of its operands.
@@ -47,6 +54,9 @@ class StepDetector {
 
 // The reason to cut the trace after its newest call, or null; sets `ends_step`. `grown`: the call was new to the trie.
 const char* MustCut(Trace* trace, bool grown);
+
+// How many pure steps the next trace of the thread should hold, after one that was cut at a step's end and ran while the program goes on.
+int PureStepsAfter(const Trace& trace, bool shares_launches);
 
 // True if the trace is not cut for its length when so many more calls come, whose results have so many bytes.
 bool HasRoomFor(const Trace& trace, size_t calls, int64_t bytes);

@@ -112,6 +112,11 @@ bool Entry::RunsAhead() {
   return bound_ != nullptr && bound_->runs_ahead();
 }
 
+bool Entry::SharesLaunches() {
+  std::lock_guard<std::mutex> lock(lock_);
+  return bound_ != nullptr && bound_->shares_launches();
+}
+
 void Entry::CountCalls(bool compiled) const {
   int64_t by_aten = 0;
   for (size_t k = 0; k < calls_.size(); ++k) {

@@ -34,6 +34,9 @@ class Entry {
   // True if the trace may run while the next is recorded: Note [Runs ahead].
   bool RunsAhead();
 
+  // True if it is compiled, and the launches of several such steps are one that takes no longer than theirs.
+  bool SharesLaunches();
+
   // True if a cut whose live written slots are `live` can use this entry.
   bool Serves(const std::vector<bool>& live) const;
   const std::vector<bool>& live() const { return live_; }

@@ -182,6 +182,7 @@ void Cut(const std::shared_ptr<Trace>& trace, const char* reason, Then then) {
     Finish(trace, TextOfError());
     throw;
   }
+  if (then == Then::kGoOn && entry != nullptr) trace->pure_steps_next = PureStepsAfter(*trace, entry->SharesLaunches());
   if (!ahead) {
     Finish(trace);
   } else if (then == Then::kWait) {  // this thread's own team would keep a processor busy for milliseconds after its work

@@ -142,7 +142,10 @@ void RunParts(Trace* trace, const std::vector<size_t>& cuts) {
       Locked lock(DeviceLock());
       segment = std::make_unique<Segment>(trace, cuts[i], cuts[i + 1]);
       live = segment->Live();
-      if (trace->period != 0 && cuts[i + 1] - cuts[i] == trace->period) segment->part().trie->MarkStep(segment->part().at);
+      if (trace->period != 0 && cuts[i + 1] - cuts[i] == trace->period) {
+        segment->part().at->is_pure = trace->at->is_pure;
+        segment->part().trie->MarkStep(segment->part().at);
+      }
       entry = EntryFor(segment->part(), live);
     }
     // Inside its last call a step is cut once: when it is found to be one, which the step before it tells as well.

@@ -52,6 +52,7 @@ std::shared_ptr<Trace> NewTrace(const Trace* last) {
   trace->at = trace->trie->root()->expected;
   if (last != nullptr) {
     trace->age = last->age;
+    trace->pure_steps_wanted = last->pure_steps_next;
     trace->slots.reserve(last->final_slots);
     trace->path.reserve(last->path.size());
     trace->numbers.reserve(last->final_numbers);

@@ -66,6 +66,10 @@ class Trace {
   StepDetector steps;
   size_t period = 0;                      // > 0: the trace ends with two steps of so many calls
   bool ends_step = false;                 // to be cut before the next call
+  // Note [Pure steps]
+  int pure_steps = 0;                     // that have ended in it
+  int pure_steps_wanted = 1;              // before it is cut for them
+  int pure_steps_next = 1;                // the same of the next one
   bool fragment = false;                  // begins inside a step, where it was cut because a shape was unknown
   int age = 0;                            // cuts of its thread for other reasons, up to and with its own
   Divergence divergence;

@@ -60,6 +60,7 @@ struct Expected {
   uint32_t num_words = 0;
   uint16_t num_slots = 0;
   bool closes_step = false;          // a repeated step was seen to end here
+  bool is_pure = false;              // it, or the two of `period` calls, only compute: Note [Pure steps]
 
   bool ends_trace() const { return closes_step || period != 0; }
   // The words, then the operands' slots, follow in memory.

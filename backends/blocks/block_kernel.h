@@ -14,10 +14,10 @@ struct BlockKernel {
   std::string name;
   int32_t threads = 0;
   int64_t iterations_per_block = 1;
-  codegen::Kernel::Exact exact = {};
+  codegen::Kernel::Exact exact_rows = {};
   void* one = nullptr;  // the entries, as the backend knows them
   void* many = nullptr;
-  void* one_exact = nullptr;  // null: there is none
+  void* exact = nullptr;  // null: there is none
 };
 
 inline BlockKernel BlockKernelOf(const codegen::Kernel& kernel) {

@@ -52,10 +52,10 @@ void WriteFirstBlocks(const BlockLaunch& launch, char* to) {
   writer.Put(&first, sizeof(first));
 }
 
-// With rows enough for a GPU: fewer share a launch with other instances.
+// With rows enough for a GPU: fewer share a launch with any other instances.
 bool FitsExactly(const BoundInstance& instance, const BlockKernel& kernel) {
   constexpr int64_t kFewestBlocks = 64;
-  const codegen::Kernel::Exact& exact = kernel.exact;
+  const codegen::Kernel::Exact& exact = kernel.exact_rows;
   const auto is_aligned = [](const void* buffer) {
     return reinterpret_cast<uintptr_t>(buffer) % 16 == 0;
   };
@@ -74,8 +74,12 @@ size_t AfterScalars(const BlockLaunch& launch, size_t end) {
 BlockLaunches::BlockLaunches(absl::Span<const BoundInstance> instances) {
   for (const BoundInstance& instance : instances) {
     if (instance.iterations <= 0) continue;
-    BlockLaunch& launch = LaunchOf(instance);
-    launch.blocks += BlocksOf(instance, *launch.kernel);
+    const auto* const kernel = static_cast<const BlockKernel*>(instance.function);
+    LAZY_CHECK(kernel != nullptr && kernel->threads > 0 && kernel->iterations_per_block > 0,
+               "a kernel without threads is launched");
+    const int64_t blocks = BlocksOf(instance, *kernel);
+    BlockLaunch& launch = LaunchOf(kernel, blocks, FitsExactly(instance, *kernel));
+    launch.blocks = launch.is_exact ? blocks : launch.blocks + blocks;
     launch.instances.push_back(&instance);
     LAZY_CHECK(launch.blocks <= std::numeric_limits<int32_t>::max(), launch.kernel->name, ": ",
                launch.blocks, " blocks in one launch");
@@ -83,16 +87,16 @@ BlockLaunches::BlockLaunches(absl::Span<const BoundInstance> instances) {
   PlaceParts();
 }
 
-// Most launches have one kernel or a few, so a search costs less than a table. Each instance that
-// fits exactly is a launch of its own.
-BlockLaunch& BlockLaunches::LaunchOf(const BoundInstance& instance) {
-  const auto* const kernel = static_cast<const BlockKernel*>(instance.function);
-  const bool is_exact = kernel != nullptr && FitsExactly(instance, *kernel);
+// One with room for an instance of so many blocks. Most have one kernel or a few, so a search costs
+// less than a table.
+BlockLaunch& BlockLaunches::LaunchOf(const BlockKernel* kernel, int64_t blocks, bool is_exact) {
+  const auto has_room = [&](const BlockLaunch& launch) {
+    return !is_exact ||
+           (launch.blocks == blocks && launch.instances.size() < codegen::Kernel::Exact::kMost);
+  };
   for (BlockLaunch& launch : launches_) {
-    if (launch.kernel == kernel && !launch.is_exact && !is_exact) return launch;
+    if (launch.kernel == kernel && launch.is_exact == is_exact && has_room(launch)) return launch;
   }
-  LAZY_CHECK(kernel != nullptr && kernel->threads > 0 && kernel->iterations_per_block > 0,
-             "a kernel without threads is launched");
   BlockLaunch& launch = launches_.emplace_back();
   launch.kernel = kernel;
   launch.is_exact = is_exact;
@@ -114,7 +118,8 @@ void BlockLaunches::PlaceParts() {
   for (BlockLaunch& launch : launches_) {
     if (launch.is_many()) continue;
     launch.arguments_at = size_bytes_;
-    size_bytes_ += ArgumentsBytes(*launch.instances[0]);
+    const size_t room = launch.is_exact ? codegen::Kernel::Exact::kMost : 1;
+    size_bytes_ += room * ArgumentsBytes(*launch.instances[0]);
   }
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A launch's instances as launches of kernels, and the memory these read.
 //
-// Instances of one kernel are one launch, but for those that take its entry for one length. One
-// instance goes by value, several by a table. What the device reads (scalars, tables, where each
-// instance's blocks begin) is one image, so that it takes one copy.
+// Instances of one kernel are one launch, but for those that take its entry for one length, up to
+// so many at a time. One instance goes by value, as do those; several others by a table. What the
+// device reads (scalars, tables, where each instance's blocks begin) is one image, so that it takes
+// one copy.
 #pragma once
 
 #include <cstddef>
@@ -19,12 +20,13 @@ namespace torch_lazy::backends {
 
 struct BlockLaunch {
   const BlockKernel* kernel = nullptr;
-  int64_t blocks = 0;
-  bool is_exact = false;  // one instance that may take the kernel's entry for one length
+  int64_t blocks = 0;     // of all instances; where it is exact, of each
+  bool is_exact = false;  // instances take the kernel's entry for one length
   absl::InlinedVector<const BoundInstance*, 4> instances;
   size_t arguments_at = 0;    // bytes from the image's start: struct Arguments of each instance
   size_t first_block_at = 0;  // of several instances: where their blocks begin
-  bool is_many() const { return instances.size() > 1; }
+  bool is_many() const { return !is_exact && instances.size() > 1; }
+  int64_t grid_y() const { return is_exact ? static_cast<int64_t>(instances.size()) : 1; }
 };
 
 class BlockLaunches {
@@ -33,7 +35,7 @@ class BlockLaunches {
   explicit BlockLaunches(absl::Span<const BoundInstance> instances);
 
   absl::Span<const BlockLaunch> launches() const { return launches_; }
-  // The image begins with what the device reads; the arguments of single instances follow.
+  // The image begins with what the device reads; arguments that go by value follow.
   size_t size_bytes() const { return size_bytes_; }
   size_t device_bytes() const { return device_bytes_; }
   // `image`: memory of the host, 8-byte aligned. `address`: where the device will see it.
@@ -42,7 +44,7 @@ class BlockLaunches {
   std::vector<size_t> ScalarPlaces(absl::Span<const BoundInstance> instances) const;
 
  private:
-  BlockLaunch& LaunchOf(const BoundInstance& instance);
+  BlockLaunch& LaunchOf(const BlockKernel* kernel, int64_t blocks, bool is_exact);
   void PlaceParts();
 
   absl::InlinedVector<BlockLaunch, 4> launches_;

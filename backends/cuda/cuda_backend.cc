@@ -167,8 +167,8 @@ absl::Status CudaBackend::Load(const std::string& cubin,
   for (BlockKernel* const kernel : kernels) {
     LAZY_RETURN_IF_ERROR(find(kernel->name, &kernel->one));
     LAZY_RETURN_IF_ERROR(find(absl::StrCat(kernel->name, "_many"), &kernel->many));
-    if (kernel->exact.extent >= 0)
-      LAZY_RETURN_IF_ERROR(find(absl::StrCat(kernel->name, "_exact"), &kernel->one_exact));
+    if (kernel->exact_rows.extent >= 0)
+      LAZY_RETURN_IF_ERROR(find(absl::StrCat(kernel->name, "_exact"), &kernel->exact));
   }
   return absl::OkStatus();
 }
@@ -224,15 +224,16 @@ void CudaBackend::Send(const BlockLaunch& launch, const UploadRing::Place& image
   cuda::DevicePointer first_block = image.device + launch.first_block_at;
   int count = static_cast<int>(launch.instances.size());
   void* many[] = {&table, &first_block, &count};
-  void* one[] = {image.host + launch.arguments_at};
+  void* by_value[] = {image.host + launch.arguments_at};
   void* const entry = launch.is_many()  ? kernel.many
-                      : launch.is_exact ? kernel.one_exact
+                      : launch.is_exact ? kernel.exact
                                         : kernel.one;
   const auto function = static_cast<cuda::Function>(entry);
   LAZY_CHECK_CUDA(driver_,
-                  LaunchKernel(function, static_cast<unsigned>(launch.blocks), 1, 1,
+                  LaunchKernel(function, static_cast<unsigned>(launch.blocks),
+                               static_cast<unsigned>(launch.grid_y()), 1,
                                static_cast<unsigned>(kernel.threads), 1, 1, /*shared_bytes=*/0,
-                               stream, launch.is_many() ? many : one, /*extra=*/nullptr),
+                               stream, launch.is_many() ? many : by_value, /*extra=*/nullptr),
                   "cuLaunchKernel of ", kernel.name, ", ", launch.blocks, " blocks of ",
                   kernel.threads, " threads");
 }

@@ -41,12 +41,14 @@ void BlockRunner::Run(const Launch& launch) {
   LAZY_CHECK(num_threads_ > 0 && num_threads_ <= kMostThreads, launch.kernel->name, ": ",
              num_threads_, " threads a block");
   block_.threads = {static_cast<unsigned>(num_threads_), 1, 1};
-  block_.blocks = {static_cast<unsigned>(launch.blocks), 1, 1};
+  const int64_t grid_y = launch.exact ? launch.count : 1;
+  block_.blocks = {static_cast<unsigned>(launch.blocks), static_cast<unsigned>(grid_y), 1};
   block_.barrier = &BlockRunner::Barrier;
   block_.exchange = &BlockRunner::Exchange;
   if (entries_->waits) GrowTo(num_threads_);
-  for (int64_t k = 0; k < launch.blocks; ++k) {
-    block_.index = {static_cast<unsigned>(k), 0, 0};
+  for (int64_t k = 0; k < launch.blocks * grid_y; ++k) {
+    block_.index = {static_cast<unsigned>(k % launch.blocks),
+                    static_cast<unsigned>(k / launch.blocks), 0};
     FillWithGarbage(entries_->shared_begin, entries_->shared_end);
     reversed_ = !reversed_;
     entries_->waits ? RunWithWaits() : RunPlainly();
@@ -203,7 +205,8 @@ std::string BlockRunner::Where(const Thread& thread) const {
 }
 
 void BlockRunner::Fail(const std::string& what) const {
-  LAZY_CHECK(false, launch_.kernel->name, ": block ", block_.index.x, ": ", what);
+  LAZY_CHECK(false, launch_.kernel->name, ": block ", block_.index.x,
+             block_.index.y > 0 ? absl::StrCat(" of instance ", block_.index.y) : "", ": ", what);
   __builtin_unreachable();
 }
 

@@ -23,8 +23,8 @@ namespace torch_lazy::backends {
 
 class BlockRunner {
  public:
-  // `many`: `arguments` is a table of `count`, else one struct Arguments. `exact`: the entry for
-  // one length.
+  // `many`: `arguments` is a table of `count`, else what the entry takes by value. `exact`: the
+  // entry for one length, whose grid has `count` instances.
   struct Launch {
     const BlockKernel* kernel = nullptr;  // whose entries are a stand_in::LazyKernel
     int64_t blocks = 0;

@@ -44,21 +44,47 @@ TEST_F(BlockLaunchesTest, InstancesOfAKernelAreOne) {
   EXPECT_EQ(launches.launches()[0].blocks, 3 * 64);
 }
 
-TEST_F(BlockLaunchesTest, ThoseOfTheExactLengthAreOneEach) {
-  kernel_.exact = {0, 64};
+TEST_F(BlockLaunchesTest, ThoseOfTheExactLengthAreOne) {
+  kernel_.exact_rows = {0, 64};
   Add(63), Add(64), Add(64), Add(65), Add(64, /*misaligned_by=*/8);
   const BlockLaunches launches(instances_);
-  ASSERT_EQ(launches.launches().size(), 3);
-  EXPECT_EQ(launches.launches()[0].instances.size(), 3);
-  EXPECT_FALSE(launches.launches()[0].is_exact);
-  for (const size_t exact : {1, 2}) {
-    EXPECT_TRUE(launches.launches()[exact].is_exact);
-    EXPECT_EQ(launches.launches()[exact].instances.size(), 1);
-  }
+  ASSERT_EQ(launches.launches().size(), 2);
+  const BlockLaunch &others = launches.launches()[0], &exact = launches.launches()[1];
+  EXPECT_FALSE(others.is_exact);
+  EXPECT_EQ(others.instances.size(), 3);
+  EXPECT_EQ(others.blocks, 3 * 64);
+  EXPECT_TRUE(exact.is_exact);
+  EXPECT_FALSE(exact.is_many());
+  EXPECT_EQ(exact.instances.size(), 2);
+  EXPECT_EQ(exact.blocks, 64);
+  EXPECT_EQ(exact.grid_y(), 2);
+}
+
+TEST_F(BlockLaunchesTest, ThoseOfTheExactLengthHaveAsManyBlocks) {
+  kernel_.exact_rows = {0, 64};
+  Add(64);
+  iterations_ = 65 * 4;
+  Add(64), Add(64);
+  const BlockLaunches launches(instances_);
+  ASSERT_EQ(launches.launches().size(), 2);
+  EXPECT_EQ(launches.launches()[0].instances.size(), 1);
+  EXPECT_EQ(launches.launches()[1].instances.size(), 2);
+  EXPECT_EQ(launches.launches()[1].blocks, 65);
+}
+
+TEST_F(BlockLaunchesTest, ThoseOfTheExactLengthFitByValue) {
+  kernel_.exact_rows = {0, 64};
+  for (int k = 0; k < 17; ++k) Add(64);
+  const BlockLaunches launches(instances_);
+  ASSERT_EQ(launches.launches().size(), 2);
+  EXPECT_EQ(launches.launches()[0].grid_y(), 16);
+  EXPECT_EQ(launches.launches()[1].grid_y(), 1);
+  EXPECT_EQ(launches.device_bytes(), 0);
+  EXPECT_EQ(launches.size_bytes(), 2 * 16 * 4 * sizeof(int64_t));  // room for all, whose arguments are four words
 }
 
 TEST_F(BlockLaunchesTest, FewRowsShareALaunch) {
-  kernel_.exact = {0, 64};
+  kernel_.exact_rows = {0, 64};
   iterations_ = 63 * 4;
   Add(64), Add(64);
   const BlockLaunches launches(instances_);

@@ -61,5 +61,22 @@ TEST(Turns, OfATable) {
                Sizes(), kTolerance);
 }
 
+// Instances of one launch.
+TEST(Turns, OfThreeArrays) {
+  CheckTextFor(kMany, R"(graph @g(%x: f32[s0, s1], %y: f32[s0, s1], %z: f32[s0, s1]) {
+  %0 = reduce_max %x {dims=[1], keepdim=true} : f32[s0, 1]
+  %1 = expand %0 : f32[s0, s1]
+  %2 = sub %x, %1 : f32[s0, s1]
+  %3 = reduce_max %y {dims=[1], keepdim=true} : f32[s0, 1]
+  %4 = expand %3 : f32[s0, s1]
+  %5 = sub %y, %4 : f32[s0, s1]
+  %6 = reduce_max %z {dims=[1], keepdim=true} : f32[s0, 1]
+  %7 = expand %6 : f32[s0, s1]
+  %8 = sub %z, %7 : f32[s0, s1]
+  return %2, %5, %8
+})",
+               Sizes(), kTolerance);
+}
+
 }  // namespace
 }  // namespace torch_lazy::codegen

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Long rows, many of them: those as long as the first have a kernel of their own, several such arrays in one trace a launch each."""
+"""Long rows, many of them: those as long as the first have a kernel of their own, up to 16 such arrays in one trace a launch."""
 
 import pytest
 import torch
@@ -46,5 +46,6 @@ def test_rows_of_the_first_length_and_others(length):
     assert _launches([length, length, length - 4, length - 1, length + 8]) == [1] * 5
 
 
-def test_each_array_is_a_launch():
-    assert _launches([4096, 4096], arrays=3) == [3, 3]
+@pytest.mark.parametrize("arrays, launches", [(3, 1), (17, 2)])
+def test_arrays_share_launches(arrays, launches):
+    assert _launches([4096, 4096], arrays=arrays) == [launches] * 2

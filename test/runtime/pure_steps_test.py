@@ -91,3 +91,31 @@ def _bytes_peak():
 def test_what_died_with_the_step_is_not_stored():
     inputs, results = 3, STEPS
     assert in_child(_bytes_peak, compile="sync") == 4 * LARGE * (inputs + results)
+
+
+def _launches_of_rows():
+    """After each step, and after waiting, of the second of two equal rounds."""
+    inputs = [torch.randn(1100, 4096, device="lazy") for _ in range(STEPS)]
+
+    def step(x):
+        for _ in range(16):  # results of many bytes, which are never stored
+            x = x * 1.01
+        return torch.softmax(x, -1)
+
+    for _ in range(2):
+        torch_lazy.sync()
+        before = torch_lazy.metrics()["kernel_launches"]
+        held, seen = [], []
+        for x in inputs:
+            held.append(step(x))
+            seen.append(torch_lazy.metrics()["kernel_launches"] - before)
+        torch_lazy.sync()
+        seen.append(torch_lazy.metrics()["kernel_launches"] - before)
+    for x, y in zip(inputs, held, strict=True):
+        torch.testing.assert_close(y.cpu(), torch.softmax(x.cpu() * 1.01**16, -1), rtol=1e-4, atol=1e-9)
+    return seen
+
+
+# One, four, and those for which somebody waits.
+def test_steps_share_launches():
+    assert in_child(_launches_of_rows, compile="sync") == [0, 1, 1, 1, 1, 2, 2, 2, 3]
