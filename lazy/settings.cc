@@ -30,6 +30,11 @@ uint32_t GpuSettings(const at::Context& context) {
          (context.deterministicCuDNN() ? kCudnnDeterministic : 0);
 }
 
+uint32_t& LatestGpuSettings() {
+  thread_local uint32_t latest = IsOnHost() ? 0 : GpuSettings(at::globalContext());
+  return latest;
+}
+
 void SetGpuSettings(uint32_t settings, uint32_t changed) {
   at::Context& context = at::globalContext();
   if ((changed & kTf32Products) != 0) context.setAllowTF32CuBLAS((settings & kTf32Products) != 0);
@@ -46,18 +51,26 @@ void Set(uint32_t settings) {
     at::globalContext().setDeterministicAlgorithms((settings & kDeterministic) != 0, (settings & kWarnOnly) != 0);
   }
   if ((changed & kGpu) != 0) SetGpuSettings(settings, changed);
+  LatestGpuSettings() = settings & kGpu;
   if ((changed >> kDeviceShift) != 0) SetCurrentDevice(DeviceOfSettings(settings));
+}
+
+// All but a GPU's.
+uint32_t HostSettings(const at::Context& context) {
+  return static_cast<uint32_t>(c10::get_default_dtype_as_scalartype()) |
+         (context.deterministicAlgorithms() ? kDeterministic : 0) |
+         (context.deterministicAlgorithmsWarnOnly() ? kWarnOnly : 0) | static_cast<uint32_t>(CurrentDevice()) << kDeviceShift;
 }
 
 }  // namespace
 
 uint32_t CurrentSettings() {
   const at::Context& context = at::globalContext();
-  return static_cast<uint32_t>(c10::get_default_dtype_as_scalartype()) |
-         (context.deterministicAlgorithms() ? kDeterministic : 0) |
-         (context.deterministicAlgorithmsWarnOnly() ? kWarnOnly : 0) |
-         (IsOnHost() ? 0 : GpuSettings(context)) | static_cast<uint32_t>(CurrentDevice()) << kDeviceShift;
+  if (!IsOnHost()) LatestGpuSettings() = GpuSettings(context);
+  return LatestSettings();
 }
+
+uint32_t LatestSettings() { return HostSettings(at::globalContext()) | (IsOnHost() ? 0 : LatestGpuSettings()); }
 
 UseSettings::UseSettings(uint32_t settings) : before_(CurrentSettings()) { Set(settings); }
 UseSettings::~UseSettings() { Set(before_); }

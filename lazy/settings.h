@@ -15,8 +15,13 @@ namespace torch_lazy::lazy {
 // Those in force, as one number.
 uint32_t CurrentSettings();
 
-// The first word of a call that is made now.
-inline int64_t FirstWord(const Op& op) { return static_cast<int64_t>(op.id) | static_cast<int64_t>(CurrentSettings()) << 32; }
+// The same, but a GPU's are those that this thread has seen last, since PyTorch keeps TF32's in a table: 25 ns a call.
+uint32_t LatestSettings();
+
+// The first word of a call that is made now. What a GPU does in a pointwise call does not depend on its settings, so it joins any trace.
+inline int64_t FirstWord(const Op& op) {
+  return static_cast<int64_t>(op.id) | static_cast<int64_t>(op.pointwise ? LatestSettings() : CurrentSettings()) << 32;
+}
 inline uint32_t SettingsOf(int64_t first_word) { return static_cast<uint32_t>(first_word >> 32); }
 
 inline constexpr int kDeviceShift = 16;  // the device is above the others

@@ -35,6 +35,8 @@ class BlockLaunches {
   explicit BlockLaunches(absl::Span<const BoundInstance> instances);
 
   absl::Span<const BlockLaunch> launches() const { return launches_; }
+  // True if the device reads tables, and not only scalars.
+  bool has_tables() const;
   // The image begins with what the device reads; arguments that go by value follow.
   size_t size_bytes() const { return size_bytes_; }
   size_t device_bytes() const { return device_bytes_; }

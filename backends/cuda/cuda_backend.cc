@@ -197,22 +197,35 @@ void CudaBackend::Launch(absl::Span<const BoundInstance> instances) {
     return;
   }
   absl::MutexLock lock(&device.mutex);
-  UploadRing::Place image = {};
-  if (launches.device_bytes() != 0) {
-    image = device.ring.Take(launches.size_bytes(), stream);
-  } else {
-    device.arguments.resize(
-        std::max(device.arguments.size(), launches.size_bytes() / sizeof(int64_t)));
-    image.host = reinterpret_cast<char*>(device.arguments.data());
-  }
-  launches.Write(image.host, image.device);
-  if (launches.device_bytes() != 0) {
-    LAZY_CHECK_CUDA(driver_,
-                    MemcpyHtoDAsync(image.device, image.host, launches.device_bytes(), stream),
-                    "cuMemcpyHtoDAsync of ", launches.device_bytes(), " bytes of arguments of ",
-                    launches.launches()[0].kernel->name);
-  }
+  const UploadRing::Place image = Write(launches, &device, stream);
   for (const BlockLaunch& launch : launches.launches()) Send(launch, image, stream);
+}
+
+UploadRing::Place CudaBackend::Write(const BlockLaunches& launches, OfDevice* device,
+                                     cuda::Stream stream) const {
+  const size_t device_bytes = launches.device_bytes();
+  const BlockKernel* const first = launches.launches()[0].kernel;
+  if (!launches.has_tables()) {  // what the device reads are numbers, at the image's start
+    device->arguments.resize(
+        std::max(device->arguments.size(), launches.size_bytes() / sizeof(int64_t)));
+    char* const host = reinterpret_cast<char*>(device->arguments.data());
+    launches.Write(host, 0);
+    if (device_bytes == 0) return {host, 0};
+    const absl::Span<const double> scalars(reinterpret_cast<double*>(host),
+                                           device_bytes / sizeof(double));
+    if (const uint64_t kept = device->kept.Find(first, scalars); kept != 0) {
+      launches.Write(host, kept);
+      return {host, kept};
+    }
+  }
+  const UploadRing::Place image = device->ring.Take(launches.size_bytes(), stream);
+  launches.Write(image.host, image.device);
+  LAZY_CHECK_CUDA(driver_, MemcpyHtoDAsync(image.device, image.host, device_bytes, stream),
+                  "cuMemcpyHtoDAsync of ", device_bytes, " bytes of arguments of ", first->name);
+  if (!launches.has_tables())
+    device->kept.Note(first, {reinterpret_cast<double*>(image.host), device_bytes / sizeof(double)},
+                      stream);
+  return image;
 }
 
 // The driver copies what parameters point to before it returns.

@@ -15,6 +15,7 @@
 #include "backends/cuda/cubin_table.h"
 #include "backends/cuda/cuda_host.h"
 #include "backends/cuda/driver.h"
+#include "backends/cuda/kept_scalars.h"
 #include "backends/cuda/upload_ring.h"
 
 namespace torch_lazy::backends {
@@ -47,12 +48,13 @@ class CudaBackend final : public Backend {
   // What each device has of its own.
   struct OfDevice {
     OfDevice(const cuda::Driver& driver, const CudaHost& host, cuda::Context of_device)
-        : context(of_device), ring(driver, host) {}
+        : context(of_device), ring(driver, host), kept(driver, host) {}
 
     const cuda::Context context;  // the one PyTorch uses too
     absl::Mutex mutex;            // over the rest
     UploadRing ring;
-    std::vector<int64_t> arguments;  // of a launch for which the device reads nothing
+    KeptScalars kept;
+    std::vector<int64_t> arguments;  // of launches for which nothing is uploaded
   };
   static constexpr size_t kMostDevices = 64;
 
@@ -60,6 +62,8 @@ class CudaBackend final : public Backend {
               Multiprocessors multiprocessors);
   OfDevice& ThisDevice() { return *devices_[host_.device()].load(std::memory_order_acquire); }
   absl::Status Load(const std::string& cubin, absl::Span<BlockKernel* const> kernels) const;
+  // The launches' image, written, and on the device what that reads of it. The device's mutex is held.
+  UploadRing::Place Write(const BlockLaunches& launches, OfDevice* device, cuda::Stream stream) const;
   void Send(const BlockLaunch& launch, const UploadRing::Place& image, cuda::Stream stream) const;
 
   const cuda::Driver& driver_;

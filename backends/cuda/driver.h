@@ -28,6 +28,7 @@ inline constexpr int kThreadsOfMultiprocessor = 39;    // .._MAX_THREADS_PER_MUL
 inline constexpr int kCapabilityMajor = 75;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
 inline constexpr int kCapabilityMinor = 76;
 inline constexpr unsigned kEventDisableTiming = 2;  // CU_EVENT_DISABLE_TIMING
+inline constexpr Result kNotReady = 600;            // CUDA_ERROR_NOT_READY
 
 // X(Name, symbol, parameters)
 #define TORCH_LAZY_DRIVER_LIST(X)                                                           \
@@ -61,7 +62,9 @@ inline constexpr unsigned kEventDisableTiming = 2;  // CU_EVENT_DISABLE_TIMING
   X(StreamSynchronize, "cuStreamSynchronize", (Stream stream))                              \
   X(EventCreate, "cuEventCreate", (Event * event, unsigned flags))                          \
   X(EventRecord, "cuEventRecord", (Event event, Stream stream))                             \
-  X(EventSynchronize, "cuEventSynchronize", (Event event))
+  X(EventSynchronize, "cuEventSynchronize", (Event event))                                  \
+  X(EventQuery, "cuEventQuery", (Event event))                                              \
+  X(EventDestroy, "cuEventDestroy_v2", (Event event))
 
 struct Driver {
 #define X(Name, symbol, parameters) Result(*Name) parameters;

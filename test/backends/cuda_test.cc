@@ -177,6 +177,39 @@ TEST_F(Cuda, LaunchesThatAreSentAheadKeepTheirArguments) {
   for (int k = 0; k < 32 * kInstances; ++k) ASSERT_EQ(values[k], expected[k / 32]) << k;
 }
 
+// Numbers that were given twice are uploaded no more: behind a copy that a kernel holds back, and when it is done; others come
+// between, on either stream.
+TEST_F(Cuda, NumbersThatStayAreRead) {
+  BlockMemory memory = Memory();
+  const auto module = CompileBlockKernels(memory.backend, {StepKernel(), SlowKernel()});
+  ASSERT_TRUE(module->status().ok());
+  DeviceArray<float> x(memory, {0.0f}), dummy(memory, {0.0f});
+  void* const buffer = x.data();
+  void* const other = dummy.data();
+  BoundInstance step, slow;
+  step.function = module->Function(0);
+  step.buffers = absl::MakeConstSpan(&buffer, 1);
+  step.iterations = 1;
+  slow.function = module->Function(1);
+  slow.buffers = absl::MakeConstSpan(&other, 1);
+  slow.iterations = 1;
+  float expected = 0;
+  int k = 0;
+  for (const cuda::Stream stream : {streams_[0], streams_[1], streams_[0]}) {
+    current_stream = stream;
+    memory.backend.Launch({slow});
+    for (const double increment : {3.0, 3.0, 3.0, 5.0, 3.0, 3.0, 5.0, 5.0, 3.0}) {
+      const double numbers[] = {0.5, increment};
+      step.scalars = numbers;
+      memory.backend.Launch({step});
+      expected = 0.5f * expected + static_cast<float>(increment);
+      if (++k % 4 == 0) Wait();
+    }
+    Wait();
+    ASSERT_EQ(x.values()[0], expected);
+  }
+}
+
 TEST_F(Cuda, ALaunchDoesNotWaitForTheDevice) {
   BlockMemory memory = Memory();
   const auto module = CompileBlockKernels(memory.backend, {SlowKernel(), StepKernel()});

@@ -145,3 +145,24 @@ def test_losses():
     """Without cuDNN, whose batch norm eager takes and we do not: it rounds otherwise."""
     with torch.backends.cudnn.flags(enabled=False):
         assert _losses("lazy") == _losses(EAGER)
+
+
+def _products(x, w):
+    """What is TF32 is told between a pointwise call and the product that takes its result."""
+    results = []
+    try:
+        for allowed in (False, True, True, False):
+            y = x * 2
+            torch.backends.cuda.matmul.allow_tf32 = allowed
+            results.append((y @ w) + 1)
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = False
+    return results
+
+
+def test_tf32_is_that_of_the_call():
+    _same(_products, _randn(256, 512), _randn(512, 256, seed=1))
+    if EAGER == "cuda":
+        f32, tf32, _, again = _products(_randn(256, 512).to("lazy"), _randn(512, 256, seed=1).to("lazy"))
+        assert not torch.equal(f32.cpu(), tf32.cpu())
+        assert torch.equal(f32.cpu(), again.cpu())
