@@ -8,9 +8,10 @@ from catalog import Workload
 
 @dataclasses.dataclass(frozen=True)
 class CudaWorkload(Workload):
+    block: int = 50
     arrays: int = 0  # that it reads and writes, as large as those of `copy`; 0: not measured in bandwidth
     limit_s: int = 60  # until it is warm, compilers included
-    warm_blocks: int = 6
+    warm_blocks: int = 3
     replays: float = 0.0  # torch.compile's time over that with our backend, to be reached; 0: not measured
     graphs: str = "compile+graphs"  # torch.compile's variant with CUDA graphs
 
@@ -20,12 +21,13 @@ MODEL_GRAPHS = "compile+graphs of the model"
 
 
 # A step is launched when it has been recorded: what waits after every few steps waits for one recording each time. Training loops read
-# a loss every 50 steps or so; blocks of large models are 20 steps. In the order in which they run: what is quick first.
+# a loss every 50 steps or so, and a processor that has slept takes 10 ms or so to be as fast as before: so blocks are 50 steps, of large
+# models and large results 20. In the order in which they run: what is quick first.
 WORKLOADS = [
     CudaWorkload("Adam, 300 of 64 x 64, C++", "adam300", 12.0, is_cpp=True),
     CudaWorkload("GRU by hand, C++", "gru", 6.0, is_cpp=True),
     CudaWorkload("GPT, C++", "gpt", 3.5, is_cpp=True),
-    CudaWorkload("GPT, 16 lengths in turn, C++", "gpt_lengths", 2.0, block=16, is_cpp=True),
+    CudaWorkload("GPT, 16 lengths in turn, C++", "gpt_lengths", 2.0, block=48, is_cpp=True),
     CudaWorkload("ResNet, C++", "resnet", 2.2, is_cpp=True),
     CudaWorkload("MLP, C++", "mlp", 2.5, is_cpp=True),
     CudaWorkload("12 pointwise ops, 8192 x 8192", "pointwise", 11.0, 1.0, block=20, arrays=3),

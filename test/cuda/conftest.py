@@ -12,6 +12,15 @@ TEST = pathlib.Path(__file__).resolve().parent.parent
 sys.path += [str(TEST / "programs"), str(TEST.parent / "bench")]
 
 
+def pytest_addoption(parser):
+    parser.addoption("--share", default="1/1", help="K/N: of all tests the Kth, the one N after it, and so on")
+
+
+def pytest_collection_modifyitems(config, items):
+    share, shares = map(int, config.getoption("--share").split("/"))
+    items[:] = items[share - 1 :: shares]
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _gpu():
     assert EAGER == "cpu" or torch.cuda.is_available(), "no GPU"

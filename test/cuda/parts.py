@@ -9,6 +9,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 TEST = HERE.parent
 PYTHON = sys.executable
+SHARES = {"graphs_test": 3, "memory_test": 3}  # files whose tests start many processes, one after the other
 SHARDS = max(2, min(15, os.cpu_count() - 1))
 EAGER = os.environ.get("LAZY_TEST_EAGER", "cuda")
 
@@ -25,7 +26,10 @@ class Part:
 
 def _pytest(file):
     command = [PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", "-rfE", "-s", str(file)]
-    return Part(file.stem, command, 240, {"LAZY_TEST_EAGER": EAGER}, shows=r"^peak|^FAILED|^ERROR|\d (passed|failed|error)")
+    shows = r"^peak|^FAILED|^ERROR|\d (passed|failed|error)"
+    shares = SHARES.get(file.stem, 1)
+    shared = [("", [])] if shares == 1 else [(f" {k}/{shares}", [f"--share={k}/{shares}"]) for k in range(1, shares + 1)]
+    return [Part(file.stem + name, command + option, 240, {"LAZY_TEST_EAGER": EAGER}, shows=shows) for name, option in shared]
 
 
 def _programs(name, cases, **environment):
@@ -54,7 +58,9 @@ def _sanitizer(tool):
 
 def parts(kit, samples, num_devices=1):
     """`num_devices`: GPUs; what is about several is left out where there is one."""
-    several = [_pytest(TEST / "runtime" / f"devices{name}_test.py") for name in ("", "_training")] if num_devices > 1 else []
+    files = [*sorted(HERE.glob("*_test.py")), TEST / "ops" / "shapes_test.py"]
+    if num_devices > 1:
+        files += [TEST / "runtime" / f"devices{name}_test.py" for name in ("", "_training")]
     alone = [PYTHON, str(HERE / "each_alone.py"), "--jobs", "4", "--limit", "90", "--"]
     return [
         _op_db("float32", "interpreted", 130, samples),
@@ -62,8 +68,7 @@ def parts(kit, samples, num_devices=1):
         _op_db("bfloat16", "interpreted", 130, samples),
         _op_db("bfloat16", "compiled", 200, samples),
         Part("backend", [str(kit / "bin" / "backends_cuda_test"), "--gtest_brief=1"], 120, shows=r"FAILED|PASSED|Failure"),
-        *(_pytest(file) for file in [*sorted(HERE.glob("*_test.py")), TEST / "ops" / "shapes_test.py"]),
-        *several,
+        *(part for file in files for part in _pytest(file)),
         _programs("interpreted", ["Losses"], LAZY_COMPILE="off"),
         _programs("compiled", [], LAZY_COMPILE="sync"),
         _programs("compiled, no graphs", ["Losses"], LAZY_COMPILE="sync", LAZY_DISABLE="graphs"),
