@@ -109,6 +109,11 @@ std::string VectorAccess::Condition(bool is_flat, int width) {
   return conditions.empty() ? "true" : absl::StrJoin(conditions, " && ");
 }
 
+bool VectorAccess::LoadsVector(int expression) const {
+  const Expression& e = body_.expressions[expression];
+  return e.kind == Expression::Kind::kLoad && IsContiguous(e.address);
+}
+
 bool VectorAccess::HasVectorsInRow() const {
   bool has_any = false;
   for (size_t a = 0; a < is_contiguous_.size(); ++a) {

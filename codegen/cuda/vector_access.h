@@ -27,6 +27,9 @@ class VectorAccess {
   // Steps by one along the innermost loop, from a place that nothing else in the loop changes.
   bool IsContiguous(int address) const { return is_contiguous_[address]; }
 
+  // Is the expression a load of whole vectors?
+  bool LoadsVector(int expression) const;
+
   // Is contiguous, and the same place whatever the other loops do.
   bool IsOfAllRows(int address) const { return is_of_all_rows_[address]; }
 
