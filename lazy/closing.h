@@ -11,7 +11,7 @@
 // runs where somebody waits. A GPU would idle until then, so large steps of such loops count, too: nothing flows from one
 // period to the next, and of the results of the period before some are still held, but at most half of the bytes, so that it
 // is no forward pass whose backward pass comes later.
-// A launch leaves a GPU half empty while its last blocks run. Where steps share launches (Entry::SharesLaunches), each trace holds four
+// A launch leaves a GPU half empty while its last blocks run. Where steps share launches (Entry::shares_launches), each trace holds four
 // times as many as the one before, for whose time they are recorded: until somebody waits, or there are as many as share one.
 #pragma once
 

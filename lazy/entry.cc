@@ -71,6 +71,7 @@ Entry::Ready Entry::Prepare(const Trace& trace, bool once) {
   if (planned_ == nullptr) return {};
   if (bound_ == nullptr && planned_->Want(lowered_->symbols, cuts_ - std::exchange(told_, cuts_))) {
     bound_ = std::make_shared<BoundPlan>(*this, *lowered_, *planned_);
+    shares_launches_ = bound_->shares_launches();
     frozen_ = FrozenPlan::For(*this, trace);
     carried_ = CarriedPlan::For(*this, *lowered_, *planned_);
   }
@@ -110,11 +111,6 @@ bool Entry::RunsAhead() {
   if (base::Compilation() == base::CompileMode::kOff || base::Number(base::Option::kCompare) != 0) return false;
   std::lock_guard<std::mutex> lock(lock_);
   return bound_ != nullptr && bound_->runs_ahead();
-}
-
-bool Entry::SharesLaunches() {
-  std::lock_guard<std::mutex> lock(lock_);
-  return bound_ != nullptr && bound_->shares_launches();
 }
 
 void Entry::CountCalls(bool compiled) const {

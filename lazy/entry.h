@@ -34,8 +34,8 @@ class Entry {
   // True if the trace may run while the next is recorded: Note [Runs ahead].
   bool RunsAhead();
 
-  // True if it is compiled, and the launches of several such steps are one that takes no longer than theirs.
-  bool SharesLaunches();
+  // True if its plan is compiled, and launches of several such steps are one that takes no longer than theirs.
+  bool shares_launches() const { return shares_launches_; }
 
   // True if a cut whose live written slots are `live` can use this entry.
   bool Serves(const std::vector<bool>& live) const;
@@ -62,6 +62,8 @@ class Entry {
   std::atomic<Entry*> replaced_;        // until this one runs
   std::vector<std::vector<int32_t>> ends_;
   std::vector<std::atomic<int64_t>*> recorded_;  // per call: how often its operator was run by ATen in its place
+
+  std::atomic<bool> shares_launches_{false};
 
   std::mutex lock_;  // over what follows
   int cuts_ = 0;   // that may come again

@@ -165,6 +165,7 @@ void Cut(const std::shared_ptr<Trace>& trace, const char* reason, Then then) {
     trace->age += reason != kUnknownShape;
     cuts = reason == kUnknownShape ? std::vector<size_t>{0, trace->path.size()} : PartsOf(*trace);
     if (cuts.size() == 2) entry = EntryFor(*trace, LiveSlots(*trace));
+    if (then == Then::kGoOn && entry != nullptr) trace->pure_steps_next = PureStepsAfter(*trace, entry->shares_launches());
   }
   base::Count(base::Tally::kCuts, reason);
   trace->cut = NoteCut(trace->num_calls() != 0 ? trace->path.back() : nullptr, reason);
@@ -182,7 +183,6 @@ void Cut(const std::shared_ptr<Trace>& trace, const char* reason, Then then) {
     Finish(trace, TextOfError());
     throw;
   }
-  if (then == Then::kGoOn && entry != nullptr) trace->pure_steps_next = PureStepsAfter(*trace, entry->SharesLaunches());
   if (!ahead) {
     Finish(trace);
   } else if (then == Then::kWait) {  // this thread's own team would keep a processor busy for milliseconds after its work
