@@ -83,9 +83,24 @@ void Accumulator::Step(const std::string& index, const std::string& in) {
     const std::string at = in.empty() ? index : absl::StrCat(in, " ? ", index, " : -1L");
     return text_.Line(Combined(absl::StrCat("(", type_, ")", operand), at));
   }
-  const std::string sum = Substitute(fold_.step, {step_to_, operand});
+  std::string sum = ProductAdded();
+  if (sum.empty()) sum = Substitute(fold_.step, {step_to_, operand});
   text_.Line(in.empty() ? absl::StrCat(step_to_, " = ", sum, ";")
                         : absl::StrCat("if (", in, ") ", step_to_, " = ", sum, ";"));
+}
+
+// The sum with a product of its type, in one instruction, rounded once; empty: it is no such sum.
+std::string Accumulator::ProductAdded() const {
+  const auto& expressions = text_.body().expressions;
+  const Expression& operand = expressions[expressions[expression_].arguments[0]];
+  const std::string& type = in_block_ ? block_type_ : type_;
+  const bool is_f32 = operand.dtype == ir::DType::kF32 && type == "float";
+  const bool is_f64 = operand.dtype == ir::DType::kF64 && type == "double";
+  if (node().op != ir::Op::kSum || operand.kind != Expression::Kind::kOp ||
+      text_.graph().node(operand.node).op != ir::Op::kMul || (!is_f32 && !is_f64))
+    return "";
+  return absl::StrCat(is_f32 ? "fmaf(" : "fma(", text_.name(operand.arguments[0]), ", ",
+                      text_.name(operand.arguments[1]), ", ", step_to_, ")");
 }
 
 void Accumulator::EndBlock() {

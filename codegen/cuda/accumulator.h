@@ -45,6 +45,7 @@ class Accumulator {
 
  private:
   const ir::Node& node() const;
+  std::string ProductAdded() const;
   std::string Combined(const std::string& other, const std::string& other_at) const;  // a statement
 
   const int expression_;
