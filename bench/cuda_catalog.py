@@ -21,8 +21,8 @@ MODEL_GRAPHS = "compile+graphs of the model"
 
 
 # A step is launched when it has been recorded: what waits after every few steps waits for one recording each time. Training loops read
-# a loss every 50 steps or so, and a processor that has slept takes 10 ms or so to be as fast as before: so blocks are 50 steps, of large
-# models and large results 20. In the order in which they run: what is quick first.
+# a loss every 50 steps or so, and the host is slower in the first tens of milliseconds after a pause, as between two blocks: so blocks are 50
+# steps, of large models and large results 20. In the order in which they run: what is quick first.
 WORKLOADS = [
     CudaWorkload("Adam, 300 of 64 x 64, C++", "adam300", 12.0, is_cpp=True),
     CudaWorkload("GRU by hand, C++", "gru", 6.0, is_cpp=True),
