@@ -124,7 +124,8 @@ void BlockLaunches::PlaceParts() {
 }
 
 bool BlockLaunches::has_tables() const {
-  return std::any_of(launches_.begin(), launches_.end(), [](const BlockLaunch& launch) { return launch.is_many(); });
+  return std::any_of(launches_.begin(), launches_.end(),
+                     [](const BlockLaunch& launch) { return launch.is_many(); });
 }
 
 std::vector<size_t> BlockLaunches::ScalarPlaces(absl::Span<const BoundInstance> instances) const {

@@ -62,8 +62,10 @@ class CudaBackend final : public Backend {
               Multiprocessors multiprocessors);
   OfDevice& ThisDevice() { return *devices_[host_.device()].load(std::memory_order_acquire); }
   absl::Status Load(const std::string& cubin, absl::Span<BlockKernel* const> kernels) const;
-  // The launches' image, written, and on the device what that reads of it. The device's mutex is held.
-  UploadRing::Place Write(const BlockLaunches& launches, OfDevice* device, cuda::Stream stream) const;
+  // The launches' image, written, and on the device what that reads of it. The device's mutex is
+  // held.
+  UploadRing::Place Write(const BlockLaunches& launches, OfDevice* device,
+                          cuda::Stream stream) const;
   void Send(const BlockLaunch& launch, const UploadRing::Place& image, cuda::Stream stream) const;
 
   const cuda::Driver& driver_;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers that a kernel's launches read again and again, uploaded once.
 //
-// Most numbers of a program are constants, an epsilon or a scale, and a copy before each launch takes the host as long as the
-// launch itself. The numbers that a kernel was given twice in a row stay on the device, and are never overwritten: so, once their
-// copy is done, launches on any stream may read them.
+// Most numbers of a program are constants, an epsilon or a scale, and a copy before each launch
+// takes the host as long as the launch itself. The numbers that a kernel was given twice in a row
+// stay on the device, and are never overwritten: so, once their copy is done, launches on any
+// stream may read them.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +27,8 @@ class KeptScalars {
 
   // Where on the device these numbers of the kernel's launch are, for any stream; 0: nowhere yet.
   uint64_t Find(const void* kernel, absl::Span<const double> scalars);
-  // They were uploaded for a launch on `stream`, from page-locked memory that stays as long as the stream needs it.
+  // They were uploaded for a launch on `stream`, from page-locked memory that stays as long as the
+  // stream needs it.
   void Note(const void* kernel, absl::Span<const double> uploaded, cuda::Stream stream);
 
  private:
