@@ -54,6 +54,7 @@ struct Body {
   uint64_t inner = 0;  // the inner variables, as bits
   int64_t shares = 0;  // not 0 if some store adds up: the range is so many shares of the rows
 
+  bool has_shares() const { return shares > 0; }
   bool uses_inner(int expression) const { return (expressions[expression].uses & inner) != 0; }
 };
 

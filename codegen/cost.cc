@@ -42,7 +42,7 @@ KernelCost CostOf(const ir::Graph& graph, const Body& body, const CompileOptions
     const double each = kByte * static_cast<double>(ir::SizeBytes(e.dtype));
     cost += body.uses_inner(store.expression) ? each * inner : each;
   }
-  if (body.shares > 0) {
+  if (body.has_shares()) {
     const double shares = static_cast<double>(body.shares);
     return {cost * outer / shares, shares};
   }

@@ -31,27 +31,27 @@ class RowEmitter {
         scratch_(body, rows_, loops_, &text_) {}
 
   WrittenKernel Emit() {
-    if (body_.shares > 0) OpenShares();
+    if (body_.has_shares()) OpenShares();
     if (prefetch_.stage >= 0) {
       text_.Line(absl::StrCat("const bool nearby = ", text_.Number(loops_.inner[0].extent),
                               " <= ", kNearby, ";"));
     }
-    text_.Open(body_.shares > 0 ? "for (long r = first; r < last; ++r) {"
+    text_.Open(body_.has_shares() ? "for (long r = first; r < last; ++r) {"
                                 : "for (long r = begin; r < end; ++r) {");
     PlaceBases();
     for (size_t stage = 0; stage < rows_.stages.size(); ++stage) {
       DefineRowNumbers(static_cast<int>(stage));
       EmitStage(static_cast<int>(stage));
     }
-    if (body_.shares > 0)
+    if (body_.has_shares())
       AddUpShares("(r + 1 - first) % " + std::to_string(kRowsInFloat) + " == 0 || r + 1 == last");
     text_.Close("}");
-    if (body_.shares > 0) text_.Close("}");
+    if (body_.has_shares()) text_.Close("}");
     if (std::any_of(body_.stores.begin(), body_.stores.end(),
                     [](const Store& store) { return store.streams; }))
       text_.Line("lazy_streamed();");
     WrittenKernel written = text_.Finish(
-        "rows", body_.shares > 0 ? ir::Dims{ir::Extent::Constant(body_.shares)} : RangeOf(loops_));
+        "rows", body_.has_shares() ? ir::Dims{ir::Extent::Constant(body_.shares)} : RangeOf(loops_));
     scratch_.Note(loops_, &written.instance);
     return written;
   }

@@ -26,7 +26,7 @@ uint64_t KeptScalars::Find(const void* kernel, absl::Span<const double> scalars)
   if (kept.copied != nullptr) {
     const cuda::Result result = driver_.EventQuery(kept.copied);
     if (result == cuda::kNotReady) return 0;
-    LAZY_CHECK(result == 0, "cuEventQuery: error ", result);
+    LAZY_CHECK(result == 0, cuda::ErrorText(driver_, result, "cuEventQuery of numbers that stay"));
     LAZY_CHECK_CUDA(driver_, EventDestroy(kept.copied), "cuEventDestroy");
     kept.copied = nullptr;
   }

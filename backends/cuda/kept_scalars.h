@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers that a kernel's launches read again and again, uploaded once.
 //
-// Most numbers of a program are constants, an epsilon or a scale, and a copy before each launch
-// takes the host as long as the launch itself. The numbers that a kernel was given twice in a row
-// stay on the device, and are never overwritten: so, once their copy is done, launches on any
-// stream may read them.
+// Most numbers of a program are constants, an epsilon or a scale, and a copy before each launch is
+// another call of the driver. The numbers that a kernel was given twice in a row stay on the
+// device, and are never overwritten: so, once their copy is done, launches on any stream may read
+// them.
 #pragma once
 
 #include <cstddef>

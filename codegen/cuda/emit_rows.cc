@@ -41,24 +41,22 @@ class RowEmitter {
     if (size_.items > 0) EmitFunction(/*is_kept=*/true);
     rows_ = MakeRowStages(graph_, body_, Keep::kNothing);
     EmitFunction(/*is_kept=*/false);
-    EmitRowBlocks({size_, has_shares(), access_.width(), is_wide_, Length(),
+    EmitRowBlocks({size_, body_.has_shares(), access_.width(), is_wide_, Length(),
                    is_wide_ ? access_.Condition(/*is_flat=*/false) : "", exact_},
                   &text_);
     const ir::Dims range =
-        has_shares() ? ir::Dims{ir::Extent::Constant(body_.shares)} : RangeOf(loops_);
+        body_.has_shares() ? ir::Dims{ir::Extent::Constant(body_.shares)} : RangeOf(loops_);
     return Finish(text_, "rows", range, block_threads(),
-                  has_shares() ? 1 : size_.rows_per_block * size_.turns, size_.blocks_at_once,
+                  body_.has_shares() ? 1 : size_.rows_per_block * size_.turns, size_.blocks_at_once,
                   exact_);
   }
 
  private:
-  bool has_shares() const { return body_.shares > 0; }
-  bool takes_turns() const { return size_.turns > 1; }
   int block_threads() const { return size_.threads * size_.rows_per_block; }
 
   // A share's rows are dealt to groups where these keep them in registers.
   RowWay WayOf(bool is_kept) const {
-    const bool is_whole = has_shares() && !is_kept;
+    const bool is_whole = body_.has_shares() && !is_kept;
     return {is_kept, is_whole ? block_threads() : size_.threads, block_threads(),
             is_kept ? size_.rows_at_once : 1, is_kept && exact_.extent >= 0};
   }
@@ -70,8 +68,8 @@ class RowEmitter {
                  : way.may_be_exact ? "template <int V, int kItems, bool kExact> "
                                     : "template <int V, int kItems> ",
                  is_kept ? "KERNEL_kept" : "KERNEL_walked",
-                 has_shares()    ? "const long share, const int thread"
-                 : takes_turns() ? "const long first_r, const int t"
+                 body_.has_shares()    ? "const long share, const int thread"
+                 : size_.takes_turns() ? "const long first_r, const int t"
                                  : "const long r, const int t",
                  &text_);
     const std::string exact =
@@ -82,16 +80,16 @@ class RowEmitter {
     RowTurns turns(body_, loops_, way, size_.turns, is_kept ? FetchedInTurns() : std::vector<int>(),
                    &text_);
     const RowFunction function{body_, loops_, size_, way, access_, shares, reads, turns, text_};
-    if (has_shares()) shares.Begin();
+    if (body_.has_shares()) shares.Begin();
     if (way.rows > 1) reads.Begin();
-    if (has_shares()) shares.Open();
-    if (takes_turns()) turns.Open();
+    if (body_.has_shares()) shares.Open();
+    if (size_.takes_turns()) turns.Open();
     if (way.rows > 1) reads.BeginStep();
     if (way.rows == 1) PlaceAddresses(PlaceLoops(loops_.outer, 'i', "r", &text_), "r", &text_);
     if (function.walks_vectors()) access_.PlaceVectorsInRow("length");
     const int num_folds = EmitStages(function);
-    if (takes_turns()) turns.Close(num_folds);
-    if (has_shares()) shares.Close(FoldsRows());
+    if (size_.takes_turns()) turns.Close(num_folds);
+    if (body_.has_shares()) shares.Close(FoldsRows());
     CloseFunction(&text_);
   }
 
@@ -113,7 +111,7 @@ class RowEmitter {
         num_folds += folds.empty() ? 0 : 1;
         CombineGroup(folds, function.way.threads, &text_, function.way.rows);
       }
-      if (k == 0 && takes_turns()) function.turns.FetchNext();
+      if (k == 0 && size_.takes_turns()) function.turns.FetchNext();
     }
     return num_folds;
   }
@@ -135,7 +133,7 @@ class RowEmitter {
     std::vector<int> left;
     std::vector<OneHot> one_hots;
     for (const int reduction : reductions) {
-      const bool has_way = way.rows == 1 && !has_shares() && loops_.inner.size() == 1;
+      const bool has_way = way.rows == 1 && !body_.has_shares() && loops_.inner.size() == 1;
       const std::optional<OneHot> found = has_way ? OneHotOf(text_, reduction, loops_.inner[0]) : std::nullopt;
       if (found.has_value()) one_hots.push_back(*found);
       else left.push_back(reduction);
@@ -163,7 +161,7 @@ class RowEmitter {
 
   // Those of the first walk that are the row's own.
   std::vector<int> FetchedInTurns() const {
-    if (!takes_turns()) return {};
+    if (!size_.takes_turns()) return {};
     std::vector<int> loads = VectorsByStage()[0];
     const auto is_of_all = [&](int number) { return access_.IsOfAllRows(body_.expressions[number].address); };
     loads.erase(std::remove_if(loads.begin(), loads.end(), is_of_all), loads.end());

@@ -46,7 +46,7 @@ void EmitRowBlocks(const RowBlocks& rows, KernelText* text) {
 
 Kernel::Exact ExactRows(const RowSize& size, const Loops& loops, const VectorAccess* access,
                         const std::string& length, const CompileOptions& options) {
-  if (size.turns == 1 || size.items == 0 || access == nullptr || loops.inner.size() != 1 ||
+  if (!size.takes_turns() || size.items == 0 || access == nullptr || loops.inner.size() != 1 ||
       !access->FollowsFromExtent())
     return {};
   const int exact = size.threads * access->width() * size.items;

@@ -27,10 +27,8 @@ struct RowFunction {
   RowTurns& turns;
   KernelText& text;
 
-  bool has_shares() const { return body.shares > 0; }
-  bool takes_turns() const { return size.turns > 1; }
   bool walks_vectors() const {
-    return !way.is_kept && size.items == 0 && !has_shares() && loops.inner.size() == 1 &&
+    return !way.is_kept && size.items == 0 && !body.has_shares() && loops.inner.size() == 1 &&
            access.HasVectorsInRow();
   }
 

@@ -9,7 +9,7 @@ namespace torch_lazy::codegen::cuda {
 class RowNumbers {
  public:
   explicit RowNumbers(const RowFunction& function)
-      : function_(function), body_(function.body), loops_(function.loops), way_(function.way), text_(function.text) {}
+      : function_(function), body_(function.body), way_(function.way), text_(function.text) {}
 
   // Those that are known before the stage's walk; one thread stores them.
   void Define(int stage);
@@ -22,7 +22,6 @@ class RowNumbers {
 
   const RowFunction& function_;
   const Body& body_;
-  const Loops& loops_;
   const RowWay& way_;
   KernelText& text_;
 };

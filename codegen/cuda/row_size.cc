@@ -149,7 +149,7 @@ RowSize RowSizeOf(const Body& body, const Loops& loops, const RowStages& rows, i
     return std::clamp(registers / arrays, width, kMostNumbers);
   };
   RowSize size;
-  const bool has_shares = body.shares > 0;
+  const bool has_shares = body.has_shares();
   const bool is_short =
       length <= kShortRow || (length <= kMostOfWarp && !has_shares && count >= kManyRows);
   if (is_short && length <= size.threads * most(size.threads)) {
@@ -174,7 +174,7 @@ RowSize RowSizeOf(const Body& body, const Loops& loops, const RowStages& rows, i
     ChooseRowsAtOnce(PerElementOf(body, arrays), width, FoldsRows(rows), &size);
   if (!has_shares) size.turns = TurnsOf(size, PerElementOf(body, arrays), count, width);
   // What waits for other threads, or for memory, leaves the multiprocessor to other rows.
-  if (size.turns > 1) size.blocks_at_once = kMostThreads / size.threads;
+  if (size.takes_turns()) size.blocks_at_once = kMostThreads / size.threads;
   else if (size.threads == 512 && size.items > 0 && arrays == 1) size.blocks_at_once = 3;
   if (has_shares && size.threads <= 512 && size.items > 0) size.blocks_at_once = 2;
   if (size.threads == kMostThreads && size.items == 0 && !has_shares) size.blocks_at_once = 2;

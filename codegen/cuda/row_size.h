@@ -16,6 +16,8 @@ struct RowSize {
   bool fetches = false;    // the next of these into shared memory, while it does some
   int blocks_at_once = 0;  // of a multiprocessor, so that registers suffice; 0: as they come
   int items = 0;  // vectors of a thread that are kept; 0: rows are too long for that
+
+  bool takes_turns() const { return turns > 1; }
 };
 
 // `rows` keeps what registers can; vectors are `width` elements.

@@ -38,7 +38,7 @@ void RowWalk::EmitVector(const RowStage& stage, std::vector<Accumulator>& folds)
       continue;
     }
     Declare(address);
-    const std::string place = function_.takes_turns() && function_.turns.Fetches(number)
+    const std::string place = function_.size.takes_turns() && function_.turns.Fetches(number)
                                   ? absl::StrCat("(const ", TypeOf(address), "*)(", function_.turns.Place(number), ")")
                                   : PointerText(address, along, &text_);
     text_.Line(absl::StrCat("lazy_read(m", address, ", ", place, ");"));
