@@ -76,11 +76,14 @@ class RowEmitter {
         way.may_be_exact ? absl::StrCat("kExact ? ", exact_.length, " : ") : "";
     text_.Line(absl::StrCat("const long length = ", exact, Length(), ";"));
     RowShares shares(body_, loops_, way, &text_);
-    RowReads reads(body_, loops_, way, access_, &shares, VectorsByStage(), size_.fetches, &text_);
-    RowTurns turns(body_, loops_, way, size_.turns, is_kept ? FetchedInTurns() : std::vector<int>(),
-                   &text_);
-    const RowFunction function{body_, loops_, size_, way, access_, shares, reads, turns, text_};
+    RowColumns columns(body_, loops_, way, KeptColumns(way), &text_);
+    RowReads reads(body_, loops_, way, &shares, OwnVectors(), size_.fetches, &text_);
+    RowTurns turns(body_, loops_, way, access_.width(), size_.turns,
+                   size_.takes_turns() && is_kept ? OwnVectors()[0] : std::vector<int>(), &text_);
+    const RowFunction function{body_, loops_, size_, way, access_, shares, columns, reads, turns, text_};
     if (body_.has_shares()) shares.Begin();
+    if (size_.takes_turns()) turns.Begin();
+    columns.Read(body_.has_shares() ? "first" : "first_r");
     if (way.rows > 1) reads.Begin();
     if (body_.has_shares()) shares.Open();
     if (size_.takes_turns()) turns.Open();
@@ -111,7 +114,7 @@ class RowEmitter {
         num_folds += folds.empty() ? 0 : 1;
         CombineGroup(folds, function.way.threads, &text_, function.way.rows);
       }
-      if (k == 0 && size_.takes_turns()) function.turns.FetchNext();
+      if (k == 0 && size_.takes_turns()) function.turns.FetchNext(num_folds > 0);
     }
     return num_folds;
   }
@@ -146,6 +149,8 @@ class RowEmitter {
     return left;
   }
 
+  bool IsOfAllRows(int number) const { return access_.IsOfAllRows(body_.expressions[number].address); }
+
   // The loads of whole vectors, stage by stage.
   std::vector<std::vector<int>> VectorsByStage() const {
     std::vector<std::vector<int>> found;
@@ -159,13 +164,21 @@ class RowEmitter {
     return found;
   }
 
-  // Those of the first walk that are the row's own.
-  std::vector<int> FetchedInTurns() const {
-    if (!size_.takes_turns()) return {};
-    std::vector<int> loads = VectorsByStage()[0];
-    const auto is_of_all = [&](int number) { return access_.IsOfAllRows(body_.expressions[number].address); };
-    loads.erase(std::remove_if(loads.begin(), loads.end(), is_of_all), loads.end());
-    return loads;
+  // Those of a row's own.
+  std::vector<std::vector<int>> OwnVectors() const {
+    std::vector<std::vector<int>> found = VectorsByStage();
+    for (std::vector<int>& loads : found)
+      loads.erase(std::remove_if(loads.begin(), loads.end(), [&](int load) { return IsOfAllRows(load); }), loads.end());
+    return found;
+  }
+
+  // Those of all rows that a thread keeps, if it does several.
+  std::vector<int> KeptColumns(const RowWay& way) const {
+    std::vector<int> found;
+    if (way.rows == 1 && !(way.is_kept && size_.keeps_columns)) return found;
+    for (const std::vector<int>& loads : VectorsByStage())
+      std::copy_if(loads.begin(), loads.end(), std::back_inserter(found), [&](int load) { return IsOfAllRows(load); });
+    return found;
   }
 
   const ir::Graph& graph_;

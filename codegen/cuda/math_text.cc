@@ -87,6 +87,45 @@ inline void lazy_fetched() {
 #endif
 }
 )"},
+    {"lazy_has_bulk", R"(
+// Copies by one thread of N numbers side by side into shared memory, of a multiple of 16 bytes (PTX ISA: cp.async.bulk). They are
+// there once lazy_bulk_wait() has returned to a thread, which all call in turn with phases 0, 1, 0, ...
+inline constexpr bool lazy_has_bulk() {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  return true;
+#else
+  return false;
+#endif
+}
+#ifdef __CUDA_ARCH__
+inline unsigned lazy_shared_address(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
+#endif
+inline void lazy_bulk_init(unsigned long* arrived) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("mbarrier.init.shared.b64 [%0], 1;" : : "r"(lazy_shared_address(arrived)) : "memory");
+  asm volatile("fence.mbarrier_init.release.cluster;" : : : "memory");
+#endif
+}
+inline void lazy_bulk_expect(unsigned long* arrived, unsigned long bytes) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" : : "r"(lazy_shared_address(arrived)), "r"((unsigned)bytes) : "memory");
+#endif
+}
+template <typename T> inline void lazy_bulk_fetch(T* to, const T* from, long n, unsigned long* arrived) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" : : "r"(lazy_shared_address(to)), "l"(from), "r"((unsigned)(n * sizeof(T))), "r"(lazy_shared_address(arrived)) : "memory");
+#elif !defined(__CUDA_ARCH__)
+  for (long k = 0; k < n; ++k) to[k] = from[k];
+#endif
+}
+inline void lazy_bulk_wait(unsigned long* arrived, unsigned phase) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("{\n.reg .pred done;\nagain: mbarrier.try_wait.parity.shared.b64 done, [%0], %1;\n@!done bra again;\n}" : : "r"(lazy_shared_address(arrived)), "r"(phase) : "memory");
+#elif !defined(__CUDA_ARCH__)
+  __syncthreads();
+#endif
+}
+)"},
     {"lazy_add_up", R"(
 // Adds floats to doubles, or puts them there if they are the first; they become 0.
 template <int V> inline void lazy_add_up(double* to, float (&from)[V], bool is_first) {

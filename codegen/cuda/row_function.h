@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/cuda/accumulator.h"
 #include "codegen/cuda/places.h"
+#include "codegen/cuda/row_columns.h"
 #include "codegen/cuda/row_reads.h"
 #include "codegen/cuda/row_shares.h"
 #include "codegen/cuda/row_size.h"
@@ -23,6 +24,7 @@ struct RowFunction {
   const RowWay way;
   VectorAccess& access;
   RowShares& shares;
+  RowColumns& columns;
   RowReads& reads;
   RowTurns& turns;
   KernelText& text;

@@ -10,17 +10,16 @@
 
 namespace torch_lazy::codegen::cuda {
 
-RowReads::RowReads(const Body& body, const Loops& loops, const RowWay& way, const VectorAccess& access,
-                   RowShares* shares, std::vector<std::vector<int>> reads, bool fetches, KernelText* text)
-    : body_(body), loops_(loops), way_(way), access_(access), shares_(*shares), reads_(std::move(reads)),
-      fetches_(fetches), text_(*text) {}
+RowReads::RowReads(const Body& body, const Loops& loops, const RowWay& way, RowShares* shares,
+                   std::vector<std::vector<int>> reads, bool fetches, KernelText* text)
+    : body_(body), loops_(loops), way_(way), shares_(*shares), reads_(std::move(reads)), fetches_(fetches), text_(*text) {}
 
 std::string RowReads::TypeOf(int number) const {
   return MemoryType(text_.TypeAt(body_.expressions[number].address));
 }
 
 std::string RowReads::Vector(int number) const {
-  return absl::StrCat("all", body_.expressions[number].address, IsOfColumns(number) ? "[item]" : "[row][item]");
+  return absl::StrCat("all", body_.expressions[number].address, "[row][item]");
 }
 
 std::string RowReads::PlaceInRow(int number) const {
@@ -28,11 +27,9 @@ std::string RowReads::PlaceInRow(int number) const {
 }
 
 template <typename Function>
-void RowReads::ForEachRead(bool of_columns, Function write) {
+void RowReads::ForEachRead(Function write) {
   for (const std::vector<int>& reads : reads_) {
-    for (const int number : reads) {
-      if (IsOfColumns(number) == of_columns) write(number);
-    }
+    for (const int number : reads) write(number);
   }
 }
 
@@ -46,35 +43,14 @@ void RowReads::ForEachPlacedRow(Function write) {
 }
 
 void RowReads::Begin() {
-  bool any = false;
-  ForEachRead(/*of_columns=*/true, [&](int number) {
-    any = true;
-    text_.Line(absl::StrCat(TypeOf(number), " all", body_.expressions[number].address, "[kItems][V];"));
-  });
-  if (any) {
-    text_.Open("{");
-    text_.Line("const bool is_row = true;");
-    PlaceAddresses(PlaceLoops(loops_.outer, 'i', "first", &text_), "first", &text_);
-    EmitKeptWalk(way_, &text_, [&] {
-      const std::vector<KernelText::Along> along = PlaceLoops(loops_.inner, 'j', "j", &text_);
-      ForEachRead(/*of_columns=*/true, [&](int number) {
-        text_.Line(absl::StrCat("lazy_read(", Vector(number), ", ",
-                                PointerText(body_.expressions[number].address, along, &text_), ");"));
-      });
-    });
-    text_.Close("}");
-  }
-  if (fetches_) BeginFetches();
-}
-
-void RowReads::BeginFetches() {
-  ForEachRead(/*of_columns=*/false, [&](int number) {
+  if (!fetches_) return;
+  ForEachRead([&](int number) {
     text_.Line(absl::StrCat("__shared__ __align__(16) ", TypeOf(number), " ahead", body_.expressions[number].address,
                             "[2][", way_.rows, "][kItems * V * ", way_.threads, "];"));
   });
   text_.Open("const auto fetch = [&](const long step, const int slot) {");
   ForEachPlacedRow([&](const std::vector<KernelText::Along>& along) {
-    ForEachRead(/*of_columns=*/false, [&](int number) {
+    ForEachRead([&](int number) {
       text_.Line(absl::StrCat("lazy_fetch<V>(", PlaceInRow(number), ", ",
                               PointerText(body_.expressions[number].address, along, &text_), ");"));
     });
@@ -91,10 +67,7 @@ void RowReads::BeginStep() {
 }
 
 void RowReads::Read(int stage) {
-  std::vector<int> reads;
-  for (const int number : reads_[static_cast<size_t>(stage)]) {
-    if (!IsOfColumns(number)) reads.push_back(number);
-  }
+  const std::vector<int>& reads = reads_[static_cast<size_t>(stage)];
   if (reads.empty()) return;
   for (const int number : reads)
     text_.Line(absl::StrCat(TypeOf(number), " all", body_.expressions[number].address, "[", way_.rows, "][kItems][V];"));

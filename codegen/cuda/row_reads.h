@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading the rows of a share that a group does at once.
 //
-// What all rows share (numbers of columns) is read once. Where a block does one row after the other
+// Where a block does one row after the other
 // and shared memory suffices, a step's rows are copied there while the step before is computed, by
 // the threads that will read them: nothing waits for memory but the first step, and for nobody.
 #pragma once
@@ -10,14 +10,13 @@
 #include <vector>
 
 #include "codegen/cuda/row_shares.h"
-#include "codegen/cuda/vector_access.h"
 
 namespace torch_lazy::codegen::cuda {
 
 class RowReads {
  public:
-  // `reads`: the loads of whole vectors, stage by stage. `fetches`: ahead, into shared memory.
-  RowReads(const Body& body, const Loops& loops, const RowWay& way, const VectorAccess& access, RowShares* shares,
+  // `reads`: the loads of the rows' own vectors, stage by stage. `fetches`: ahead, into shared memory.
+  RowReads(const Body& body, const Loops& loops, const RowWay& way, RowShares* shares,
            std::vector<std::vector<int>> reads, bool fetches, KernelText* text);
 
   void Begin();          // before the loop over rows
@@ -26,19 +25,16 @@ class RowReads {
   std::string Vector(int number) const;  // V elements, of `row` and `item`
 
  private:
-  bool IsOfColumns(int number) const { return access_.IsOfAllRows(body_.expressions[number].address); }
   std::string TypeOf(int number) const;
   std::string PlaceInRow(int number) const;  // of what has been fetched
   template <typename Function>
-  void ForEachRead(bool of_columns, Function write);
+  void ForEachRead(Function write);
   template <typename Function>
   void ForEachPlacedRow(Function write);
-  void BeginFetches();
 
   const Body& body_;
   const Loops& loops_;
   const RowWay way_;
-  const VectorAccess& access_;
   RowShares& shares_;
   const std::vector<std::vector<int>> reads_;
   const bool fetches_;

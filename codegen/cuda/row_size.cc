@@ -80,7 +80,8 @@ int GroupsOfShare(int threads, double length, const Body& body, const RowStages&
 
 // What a kernel reads and keeps for each element of a row: a row's own, and what all rows share.
 struct PerElement {
-  double registers = 0, column_registers = 0, bytes = 0;
+  double registers = 0, bytes = 0;
+  double columns = 0, column_registers = 0;
   bool depends_on_data = false;
 };
 
@@ -93,6 +94,7 @@ PerElement PerElementOf(const Body& body, int arrays) {
     if (load.kind != Expression::Kind::kLoad || !body.uses_inner(static_cast<int>(e))) continue;
     const double bytes = static_cast<double>(ir::SizeBytes(load.dtype));
     if ((load.uses & ~body.inner) == 0) {
+      found.columns += 1;
       found.column_registers += bytes / 4;
       continue;
     }
@@ -125,14 +127,33 @@ void ChooseRowsAtOnce(const PerElement& each, int width, bool folds, RowSize* si
   if (size->fetches) size->rows_at_once = rows;
 }
 
-// How many long rows a block does, so that the next is on its way while one waits for the block's threads. All blocks run at
-// once: half of what the machine's threads may be, for their registers.
-int TurnsOf(const RowSize& size, const PerElement& each, double count, int width) {
-  constexpr int kFewestThreads = 256;
-  constexpr double kThreadsAtOnce = 256 * 512, kMostTurns = 32;
-  const bool fits = each.bytes * size.items * width * size.threads <= kMostFetched;
-  if (size.threads < kFewestThreads || size.items == 0 || each.bytes == 0 || each.depends_on_data || !fits) return 1;
-  return static_cast<int>(std::clamp(std::floor(count * size.threads / kThreadsAtOnce), 1.0, kMostTurns));
+// Lengths vary (of sequences, say), but hardly those of layers, or of rows that are summed up.
+double ItemsOf(double length, int elements, bool has_shares) {
+  const double exact = std::ceil(length / elements);
+  const bool is_layer = has_shares || std::fmod(length, kLayer) == 0;
+  return is_layer ? exact : std::exp2(std::ceil(std::log2(exact)));
+}
+
+// Long rows that a block does one by one, the next being on its way while one waits for the block's threads: few, so that rows
+// are read and written nearly in their order, which memory likes. Threads have what registers hold; where that suffices for
+// what all rows share, they keep it.
+RowSize SizeInTurns(const PerElement& each, double length, double count, int arrays, int width) {
+  constexpr int kFewestThreads = 256, kThreadsAtOnce = 512;  // the latter of a multiprocessor, with 128 registers
+  constexpr double kMultiprocessors = 128, kMostTurns = 4, kMostKept = 96;
+  RowSize size;
+  size.threads = kFewestThreads;
+  while (size.threads < kThreadsAtOnce && length > size.threads * kMostNumbers) size.threads *= 2;
+  size.items = static_cast<int>(ItemsOf(length, width * size.threads, /*has_shares=*/false));
+  const double numbers = size.items * width;
+  const double columns = arrays + each.column_registers;
+  const bool fits = numbers <= kMostNumbers && arrays * numbers <= 2 * kMostNumbers &&
+                    each.bytes * numbers * size.threads <= kMostFetched;
+  const bool is_long = length > kFewestThreads / 2 * kNumbersOfThread;
+  if (!is_long || !fits || each.bytes == 0 || each.depends_on_data) return size;
+  size.turns = static_cast<int>(std::clamp(std::floor(count * size.threads / (kMultiprocessors * kThreadsAtOnce)), 1.0, kMostTurns));
+  size.keeps_columns = each.column_registers == each.columns && columns * numbers <= kMostKept;
+  size.blocks_at_once = kThreadsAtOnce / size.threads;
+  return size;
 }
 
 }  // namespace
@@ -148,10 +169,14 @@ RowSize RowSizeOf(const Body& body, const Loops& loops, const RowStages& rows, i
                                                   : kRegisters;
     return std::clamp(registers / arrays, width, kMostNumbers);
   };
-  RowSize size;
   const bool has_shares = body.has_shares();
   const bool is_short =
       length <= kShortRow || (length <= kMostOfWarp && !has_shares && count >= kManyRows);
+  if (!is_short && !has_shares) {
+    const RowSize in_turns = SizeInTurns(PerElementOf(body, arrays), length, count, arrays, width);
+    if (in_turns.takes_turns()) return in_turns;
+  }
+  RowSize size;
   if (is_short && length <= size.threads * most(size.threads)) {
     while (has_shares && size.threads > kFewestLanes && length <= size.threads / 2 * width)
       size.threads /= 2;
@@ -165,17 +190,12 @@ RowSize RowSizeOf(const Body& body, const Loops& loops, const RowStages& rows, i
            length > size.threads * std::min(kNumbersOfThread, most(size.threads)))
       size.threads *= 2;
   }
-  // Lengths vary (of sequences, say), but hardly those of layers, or of rows that are summed up.
-  const double exact = std::ceil(length / (width * size.threads));
-  const bool is_layer = has_shares || std::fmod(length, kLayer) == 0;
-  const double items = is_layer ? exact : std::exp2(std::ceil(std::log2(exact)));
+  const double items = ItemsOf(length, width * size.threads, has_shares);
   if (items * width <= most(size.threads)) size.items = static_cast<int>(items);
   if (has_shares && size.items > 0)
     ChooseRowsAtOnce(PerElementOf(body, arrays), width, FoldsRows(rows), &size);
-  if (!has_shares) size.turns = TurnsOf(size, PerElementOf(body, arrays), count, width);
   // What waits for other threads, or for memory, leaves the multiprocessor to other rows.
-  if (size.takes_turns()) size.blocks_at_once = kMostThreads / size.threads;
-  else if (size.threads == 512 && size.items > 0 && arrays == 1) size.blocks_at_once = 3;
+  if (size.threads == 512 && size.items > 0 && arrays == 1) size.blocks_at_once = 3;
   if (has_shares && size.threads <= 512 && size.items > 0) size.blocks_at_once = 2;
   if (size.threads == kMostThreads && size.items == 0 && !has_shares) size.blocks_at_once = 2;
   return size;

@@ -12,6 +12,7 @@ struct RowSize {
   int threads = 32;  // of a row: lanes of a warp side by side, or all of a block
   int rows_per_block = 1;  // at once
   int turns = 1;           // of these, one after the other, without shares
+  bool keeps_columns = false;  // what all rows share, for all turns, in registers
   int rows_at_once = 1;    // that a group keeps, of a share
   bool fetches = false;    // the next of these into shared memory, while it does some
   int blocks_at_once = 0;  // of a multiprocessor, so that registers suffice; 0: as they come

@@ -33,8 +33,9 @@ void RowWalk::EmitVector(const RowStage& stage, std::vector<Accumulator>& folds)
   for (const int number : stage.numbers) {
     if (!IsVector(number)) continue;
     const int address = body_.expressions[number].address;
-    if (way_.rows > 1) {
-      text_.Line(absl::StrCat("auto& m", address, " = ", function_.reads.Vector(number), ";"));
+    if (const bool is_kept = function_.columns.Keeps(number); is_kept || way_.rows > 1) {
+      const std::string vector = is_kept ? function_.columns.Vector(number) : function_.reads.Vector(number);
+      text_.Line(absl::StrCat("auto& m", address, " = ", vector, ";"));
       continue;
     }
     Declare(address);
