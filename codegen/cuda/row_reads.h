@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading the rows of a share that a group does at once.
 //
-// Where a block does one row after the other
-// and shared memory suffices, a step's rows are copied there while the step before is computed, by
-// the threads that will read them: nothing waits for memory but the first step, and for nobody.
+// Where a block does one row after the other and shared memory suffices, a step's rows are copied
+// there while the step before is computed, by the threads that will read them: nothing waits for
+// memory but the first step, and for nobody.
 #pragma once
 
 #include <string>

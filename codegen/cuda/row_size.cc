@@ -136,7 +136,7 @@ double ItemsOf(double length, int elements, bool has_shares) {
 
 // Long rows that a block does one by one, the next being on its way while one waits for the block's threads: few, so that rows
 // are read and written nearly in their order, which memory likes. Threads have what registers hold; where that suffices for
-// what all rows share, they keep it.
+// what all rows share, they keep it, unless it is converted: that would be kept, too.
 RowSize SizeInTurns(const PerElement& each, double length, double count, int arrays, int width) {
   constexpr int kFewestThreads = 256, kThreadsAtOnce = 512;  // the latter of a multiprocessor, with 128 registers
   constexpr double kMultiprocessors = 128, kMostTurns = 4, kMostKept = 96;
@@ -145,13 +145,12 @@ RowSize SizeInTurns(const PerElement& each, double length, double count, int arr
   while (size.threads < kThreadsAtOnce && length > size.threads * kMostNumbers) size.threads *= 2;
   size.items = static_cast<int>(ItemsOf(length, width * size.threads, /*has_shares=*/false));
   const double numbers = size.items * width;
-  const double columns = arrays + each.column_registers;
   const bool fits = numbers <= kMostNumbers && arrays * numbers <= 2 * kMostNumbers &&
                     each.bytes * numbers * size.threads <= kMostFetched;
   const bool is_long = length > kFewestThreads / 2 * kNumbersOfThread;
   if (!is_long || !fits || each.bytes == 0 || each.depends_on_data) return size;
   size.turns = static_cast<int>(std::clamp(std::floor(count * size.threads / (kMultiprocessors * kThreadsAtOnce)), 1.0, kMostTurns));
-  size.keeps_columns = each.column_registers == each.columns && columns * numbers <= kMostKept;
+  size.keeps_columns = each.column_registers == each.columns && (arrays + each.column_registers) * numbers <= kMostKept;
   size.blocks_at_once = kThreadsAtOnce / size.threads;
   return size;
 }

@@ -7,11 +7,11 @@ namespace torch_lazy::codegen {
 namespace {
 
 constexpr Tolerance kTolerance = {1e-5, 1e-5};
-const std::vector<int64_t> kMany = {5120, 4096};  // ten rows a block
+const std::vector<int64_t> kMany = {5120, 4096};  // four rows a block
 
 // Whole vectors or not, kept in registers or too long for that; at last, so many that they take the kernel for 4096 alone.
 std::vector<std::vector<int64_t>> Sizes() {
-  return {{0, 4096}, {1, 4096}, {10, 4096}, {11, 4096}, {33, 4095}, {21, 12}, {12, 5}, {12, 5000}, {645, 4096}};
+  return {{0, 4096}, {1, 4096}, {4, 4096}, {5, 4096}, {11, 4096}, {33, 4095}, {21, 12}, {12, 5}, {12, 5000}, {645, 4096}};
 }
 
 TEST(Turns, OfANorm) {
@@ -45,6 +45,30 @@ TEST(Turns, OfOneFoldInPlace) {
   return %4 -> %y, %5 -> %x, %2
 })",
                Sizes(), {1e-2, 1e-2});
+}
+
+// No fold: the next row does not come before all threads have read theirs.
+TEST(Turns, OfARowWhoseThreadsHaveNotMet) {
+  CheckTextFor(kMany, R"(graph @g(%x: f32[s0, s1], %class: i64[s0, 1]) {
+  %0 = iota {dim=0} : i64[s1]
+  %1 = reshape %0 : i64[1, s1]
+  %2 = expand %1 : i64[s0, s1]
+  %3 = expand %class : i64[s0, s1]
+  %4 = eq %2, %3 : bool[s0, s1]
+  %5 = const {value=0} : f32[]
+  %6 = reshape %5 : f32[1, 1]
+  %7 = expand %6 : f32[s0, s1]
+  %8 = const {value=2} : f32[]
+  %9 = reshape %8 : f32[1, 1]
+  %10 = expand %9 : f32[s0, s1]
+  %11 = where %4, %10, %7 : f32[s0, s1]
+  %12 = sum %11 {dims=[1], keepdim=true} : f32[s0, 1]
+  %13 = expand %12 : f32[s0, s1]
+  %14 = exp %x : f32[s0, s1]
+  %15 = mul %14, %13 : f32[s0, s1]
+  return %14, %15
+})",
+               Sizes(), kTolerance);
 }
 
 // Rows at places that are read are read as they come.
