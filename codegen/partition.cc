@@ -152,7 +152,7 @@ class Partitioner {
     if (!readers.stored && groups.size() == 1 && worth_.HoldsMemory(v, groups[0])) return NewGroup(v);
     if (!readers.stored &&
         (groups.size() == 1 || IsCheap(graph_, look_, options_.target, v, groups.size()) || worth_.IsHeldAnyway(v, groups) ||
-         worth_.MovesMoreIfStored(v, groups))) {
+         worth_.MovesMoreIfStored(v, groups) || worth_.IsFoldedAgain(v, groups))) {
       const bool all = std::all_of(groups.begin(), groups.end(),
                                    [&](int group) { return CanCompute(v, group); });
       if (all &&

@@ -66,6 +66,31 @@ bool WorthStoring::ReadsInputsOf(ir::Value v, int group, Price price) const {
   return true;
 }
 
+bool WorthStoring::IsFoldedAgain(ir::Value v, const std::vector<int>& by) const {
+  constexpr double kLongRow = 2048;  // elements
+  const ir::Value fold = look.reduction_behind[v];
+  if (target != Target::kCuda || fold == ir::kNoValue) return false;
+  const double length = lifetimes.bytes[graph.node(fold).inputs[0]] / lifetimes.bytes[fold];
+  return length > kLongRow && std::all_of(by.begin(), by.end(), [&](int group) {
+    return groups[group].shape == Group::Shape::kRows && FoldsFromWhatItReads(v, group);
+  });
+}
+
+bool WorthStoring::FoldsFromWhatItReads(ir::Value v, int group) const {
+  std::vector<ir::Value> values = {v};
+  for (size_t k = 0; k < values.size(); ++k) {
+    if (k > kMostSearched) return false;
+    for (const ir::Value input : graph.node(values[k]).inputs) {
+      const ir::Kind kind = ir::Info(graph.node(input).op).kind;
+      const bool is_read = readers[input].Has(group) || (kind == ir::Kind::kLeaf && graph.node(input).op != ir::Op::kParam);
+      if (is_read || std::find(values.begin(), values.end(), input) != values.end()) continue;
+      if (kind != ir::Kind::kElementwise && kind != ir::Kind::kView && kind != ir::Kind::kReduce) return false;
+      values.push_back(input);
+    }
+  }
+  return true;
+}
+
 // A weight, beside what it is applied to.
 bool WorthStoring::IsLittle(ir::Value param, ir::Value v) const {
   constexpr double kPart = 1.0 / 16;

@@ -35,6 +35,10 @@ struct WorthStoring {
   // all groups but one; computed by each, what it is made of is read by each, and held until then.
   bool MovesMoreIfStored(ir::Value v, const std::vector<int>& by) const;
 
+  // On a GPU, a number of each long row that each group can fold again from what it reads anyway: a group that loads it waits for
+  // memory before each row, and is not like the one that stores it, with which it would share a launch.
+  bool IsFoldedAgain(ir::Value v, const std::vector<int>& by) const;
+
   // Does the group, which reads the value, read all that cheap pointwise ops make it of, too?
   bool MakesFromWhatItReads(ir::Value v, int group) const;
 
@@ -43,6 +47,7 @@ struct WorthStoring {
   // Parameters, which are in memory anyway, count as read where only memory is asked for.
   enum class Price : uint8_t { kNoMemory, kNothing };
   bool ReadsInputsOf(ir::Value v, int group, Price price) const;
+  bool FoldsFromWhatItReads(ir::Value v, int group) const;
   bool IsLittle(ir::Value param, ir::Value v) const;
   // The group runs when the program has come to its last root, or before a call that reads one of them.
   int CallsBefore(int group) const;
