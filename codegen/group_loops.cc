@@ -83,10 +83,12 @@ std::optional<IndexMap> MapOverSameLoops(const ir::Graph& graph, const Factors& 
                                          ir::Value value, const Group& group) {
   const ir::Node& node = graph.node(value);
   const bool is_reduction = ir::Info(node.op).kind == ir::Kind::kReduce;
-  if (group.shape != (is_reduction ? ReductionShape(graph, value) : Group::Shape::kMap))
+  if (is_reduction) {
+    if (group.shape != ReductionShape(graph, value)) return std::nullopt;
+    if (!SameExtents(group, Variable::Kind::kInner, ReducedFactors(graph, factors, value))) return std::nullopt;
+  } else if (group.makes_shares()) {
     return std::nullopt;
-  const ir::Dims inner = is_reduction ? ReducedFactors(graph, factors, value) : ir::Dims();
-  if (!SameExtents(group, Variable::Kind::kInner, inner)) return std::nullopt;
+  }
   if (!SameExtents(group, Variable::Kind::kOuter, factors.Of(node.type.dims))) return std::nullopt;
   std::vector<int> outer;
   for (size_t k = 0; k < group.variables.size(); ++k) {

@@ -22,8 +22,8 @@ bool IsRepeated(const Group& group, const IndexMap& map);
 // Do the blocks that make shares of one row all read a value at this map? Then none may store it.
 bool IsReadByShares(const Group& group, const IndexMap& map);
 
-// If a group of the node's own would have just these loops: the map at which this one would have it
-// as a root.
+// If a group of the node's own would have just these loops, or, being no reduction, the outer ones of a
+// group that reduces: the map at which this one would have it as a root.
 std::optional<IndexMap> MapOverSameLoops(const ir::Graph& graph, const Factors& factors,
                                          ir::Value value, const Group& group);
 

@@ -9,18 +9,38 @@ namespace torch_lazy::codegen {
 
 namespace {
 
+ir::Value WithoutViews(const ir::Graph& graph, ir::Value v) {
+  while (ir::Info(graph.node(v).op).kind == ir::Kind::kView) v = graph.node(v).inputs[0];
+  return v;
+}
+
 std::vector<bool> FindOperands(const ir::Graph& graph) {
   std::vector<bool> is_operand(graph.nodes.size());
   for (const ir::Node& node : graph.nodes) {
     const ir::Kind kind = ir::Info(node.op).kind;
     if (kind != ir::Kind::kCall && kind != ir::Kind::kMatmul) continue;
     for (ir::Value input : node.inputs) {
-      while (ir::Info(graph.node(input).op).kind == ir::Kind::kView)
-        input = graph.node(input).inputs[0];
-      ForEachPart(graph, input, [&](ir::Value part) { is_operand[part] = true; });
+      ForEachPart(graph, WithoutViews(graph, input), [&](ir::Value part) { is_operand[part] = true; });
     }
   }
   return is_operand;
+}
+
+std::vector<bool> FindReplacements(const ir::Graph& graph) {
+  std::vector<int> num_reads(graph.nodes.size(), 0);
+  std::vector<ir::Value> params;
+  for (ir::Value v = 0; v < static_cast<ir::Value>(graph.nodes.size()); ++v) {
+    const ir::Node& node = graph.node(v);
+    if (node.op == ir::Op::kParam) params.push_back(v);
+    if (ir::Info(node.op).kind == ir::Kind::kView) continue;
+    for (const ir::Value input : node.inputs) ++num_reads[WithoutViews(graph, input)];
+  }
+  std::vector<bool> replaces_shared(graph.nodes.size(), false);
+  for (const ir::Output& output : graph.outputs) {
+    if (output.into >= 0 && num_reads[params[output.into]] > 1)
+      replaces_shared[WithoutViews(graph, output.value)] = true;
+  }
+  return replaces_shared;
 }
 
 }  // namespace
@@ -29,6 +49,7 @@ LookAhead MakeLookAhead(const ir::Graph& graph) {
   constexpr int kMostOps = 1000;  // sums along a graph with many paths stay small
   LookAhead look;
   look.is_operand = FindOperands(graph);
+  look.replaces_shared = FindReplacements(graph);
   look.single_ops.assign(graph.nodes.size(), 0);
   look.place_ops.assign(graph.nodes.size(), 0);
   std::vector<bool> needs_memory(graph.nodes.size(), false);
@@ -54,22 +75,6 @@ LookAhead MakeLookAhead(const ir::Graph& graph) {
     look.place_ops[v] = needs_memory[v] ? 0 : std::min(place_ops, kMostOps);
   }
   return look;
-}
-
-std::vector<ir::Value> ReadOneForOne(const ir::Graph& graph, ir::Value v) {
-  constexpr size_t kMost = 16;
-  std::vector<ir::Value> values = {v};
-  for (size_t k = 0; k < values.size() && values.size() < kMost; ++k) {
-    const ir::Node& node = graph.node(values[k]);
-    if (k > 0 && ir::Info(node.op).kind != ir::Kind::kElementwise) continue;
-    for (const ir::Value input : node.inputs) {
-      const ir::Op op = graph.node(input).op;
-      const bool is_number = ir::Info(op).kind == ir::Kind::kLeaf && op != ir::Op::kParam;
-      if (op != ir::Op::kExpand && !is_number) values.push_back(input);
-    }
-  }
-  values.erase(values.begin());
-  return values;
 }
 
 }  // namespace torch_lazy::codegen

@@ -14,12 +14,9 @@ struct LookAhead {
   std::vector<int> place_ops;   // of what follows from an element's place and from numbers: likewise
   std::vector<ir::Value>
       reduction_behind;  // the last reduction that a node was derived from by pointwise ops
+  std::vector<bool> replaces_shared;  // a parameter that several nodes read, perhaps as a view
 };
 
 LookAhead MakeLookAhead(const ir::Graph& graph);
-
-// The values that are read at the same places as the node's inputs: these, and theirs through
-// pointwise ops, some of them. Not numbers that are broadcast: to share one saves nothing.
-std::vector<ir::Value> ReadOneForOne(const ir::Graph& graph, ir::Value v);
 
 }  // namespace torch_lazy::codegen

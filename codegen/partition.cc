@@ -11,6 +11,7 @@
 #include "codegen/lifetime.h"
 #include "codegen/look_ahead.h"
 #include "codegen/matrix.h"
+#include "codegen/one_for_one.h"
 #include "codegen/op_cost.h"
 #include "codegen/readers.h"
 #include "codegen/reduction_fit.h"
@@ -236,8 +237,9 @@ class Partitioner {
     const ir::Node& node = graph_.node(v);
     if (ir::Info(node.op).kind == ir::Kind::kIndexed) return false;
     const std::vector<int> own_readers = readers_[v].Groups();
-    for (const ir::Value input : ReadOneForOne(graph_, v)) {
-      const auto candidates = readers_[input].groups;
+    const OneForOne one_for_one(graph_, v);
+    for (const OneForOne::Read& read : one_for_one.reads()) {
+      const auto candidates = readers_[read.value].groups;
       for (const Readers::InGroup& candidate : candidates) {
         const bool is_reader =
             std::find(own_readers.begin(), own_readers.end(), candidate.group) != own_readers.end();
@@ -245,8 +247,11 @@ class Partitioner {
         if (is_reader || IsFull(group) || IsBusy(group, v)) continue;
         const std::optional<IndexMap> map = MapOverSameLoops(graph_, factors_, v, group);
         if (!map.has_value()) continue;
+        const bool is_alike = ir::Info(node.op).kind == ir::Kind::kReduce || group.shape == Group::Shape::kMap;
+        if (is_alike ? graph_.type(read.value).dims != graph_.type(graph_.node(v).inputs[0]).dims : !CanJoinReduction(v, candidate.group))
+          continue;
         const int id = group.Intern(*map);
-        const std::optional<IndexMap> at = InputMap(graph_, factors_, group, v, 0, id);
+        const std::optional<IndexMap> at = one_for_one.MapOf(read, factors_, group, id);
         if (!at.has_value() || group.Intern(*at) != candidate.map) continue;
         if (!NothingBetween(v, candidate.group)) continue;
         readers_[v].groups.push_back({candidate.group, id, 0});
@@ -260,13 +265,15 @@ class Partitioner {
   // A group that reads what is summed up, or what that is made of, row by row makes the sums as
   // well.
   void PlaceShareSum(ir::Value v) {
-    std::vector<ir::Value> inputs = ReadOneForOne(graph_, v);
-    std::sort(inputs.begin(), inputs.end(),
-              std::greater<ir::Value>());  // what is made last has the fewest other readers
-    for (const ir::Value input : inputs) {
-      const auto candidates = readers_[input].groups;
+    const OneForOne one_for_one(graph_, v);
+    std::vector<OneForOne::Read> reads = one_for_one.reads();
+    std::sort(reads.begin(), reads.end(), [](const OneForOne::Read& a, const OneForOne::Read& b) {
+      return a.value > b.value;  // what is made last has the fewest other readers
+    });
+    for (const OneForOne::Read& read : reads) {
+      const auto candidates = readers_[read.value].groups;
       for (const Readers::InGroup& candidate : candidates) {
-        if (JoinRows(v, candidate)) return;
+        if (JoinRows(v, one_for_one, read, candidate)) return;
       }
     }
     const int index = AddGroup();
@@ -279,14 +286,13 @@ class Partitioner {
     StoreShareSum(v, index, *map);
   }
 
-  bool JoinRows(ir::Value v, const Readers::InGroup& candidate) {
+  bool JoinRows(ir::Value v, const OneForOne& one_for_one, const OneForOne::Read& read, const Readers::InGroup& candidate) {
     Group& group = result_.groups[candidate.group];
     if (group.computed.size() >= kMostComputed || !NothingBetween(v, candidate.group)) return false;
     Group before = group;
     const std::optional<IndexMap> map = FitShareSum(graph_, factors_, options_, v, group);
     if (map.has_value()) {
-      const std::optional<IndexMap> at =
-          InputMap(graph_, factors_, group, v, 0, group.Intern(*map));
+      const std::optional<IndexMap> at = one_for_one.MapOf(read, factors_, group, group.Intern(*map));
       if (at.has_value() && group.Intern(*at) == candidate.map) {
         StoreShareSum(v, candidate.group, *map);
         return true;
@@ -359,6 +365,21 @@ class Partitioner {
         return false;
     }
     return true;
+  }
+
+  // May a number made of what the group reduces be stored by the group: at the time that the program makes it, and without replacing a
+  // parameter, by this or by another root, that somebody who waits for the group still reads? That would have to be copied.
+  bool CanJoinReduction(ir::Value v, int group) const {
+    if (worth_.CallsBefore(group) > lifetimes_.calls_before[v]) return false;
+    const auto is_awaited = [&](ir::Value value) {
+      const Readers& readers = readers_[value];
+      return !readers.units.empty() || std::any_of(readers.groups.begin(), readers.groups.end(),
+                                                   [&](const Readers::InGroup& reader) { return reader.group != group; });
+    };
+    const auto& roots = result_.groups[group].roots;
+    return std::none_of(roots.begin(), roots.end(), [&](const Group::Root& root) {
+      return (is_awaited(v) && look_.replaces_shared[root.value]) || (look_.replaces_shared[v] && is_awaited(root.value));
+    });
   }
 
   int AddGroup() {

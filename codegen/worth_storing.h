@@ -42,6 +42,9 @@ struct WorthStoring {
   // Does the group, which reads the value, read all that cheap pointwise ops make it of, too?
   bool MakesFromWhatItReads(ir::Value v, int group) const;
 
+  // The group runs when the program has come to its last root, or before a call that reads one of them.
+  int CallsBefore(int group) const;
+
  private:
   // True if the group reads, whether it computes `v` or not, all that pointwise ops make `v` of.
   // Parameters, which are in memory anyway, count as read where only memory is asked for.
@@ -49,8 +52,6 @@ struct WorthStoring {
   bool ReadsInputsOf(ir::Value v, int group, Price price) const;
   bool FoldsFromWhatItReads(ir::Value v, int group) const;
   bool IsLittle(ir::Value param, ir::Value v) const;
-  // The group runs when the program has come to its last root, or before a call that reads one of them.
-  int CallsBefore(int group) const;
   // The group runs when the program has come to this value.
   ir::Value LastRoot(int group) const;
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block does 32 columns, which lie side by side: each warp walks down some of their rows, and the
-// warps' accumulators are combined in shared memory. Where there are very many columns, a thread does
-// V neighbours, `row` of them.
+// A block does some columns, which lie side by side: groups of threads, one a column, walk down some of
+// their rows each, and the groups' accumulators are combined in shared memory. Where there are very many
+// columns, a thread does V neighbours, `row` of them; where there are few, blocks are narrow, so that
+// more multiprocessors read.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -17,9 +18,10 @@
 namespace torch_lazy::codegen::cuda {
 namespace {
 
-constexpr int kColumns = 32;
+constexpr int kMostColumns = 32, kFewestColumns = 8;  // of a block
+constexpr int kNarrowBytes = 64;  // of a narrow block's columns, side by side: two sectors of memory
 constexpr int kNeighbours = 4;
-constexpr double kVeryMany = 128 * kColumns * kNeighbours;  // enough for blocks on a large GPU
+constexpr double kManyBlocks = 128;  // enough for a large GPU
 constexpr double kLongColumn = 256;
 constexpr int64_t kMostSharedBytes = 48 << 10;
 constexpr int64_t kBytes = 16, kBytesWithIndex = 24;  // of a thread's accumulator, at most, with its part of the results
@@ -32,13 +34,14 @@ class ColumnEmitter {
         stages_(MakeRowStages(graph, body, Keep::kNothing)),
         text_(graph, body, Target::kCuda),
         access_(body, innermost(), loops_.outer.empty() ? 0 : innermost()->bits, &text_),
-        width_(WidthOf(options)) {
+        width_(WidthOf(options)),
+        columns_(ColumnsOf(options)) {
     double rows = 1;
     for (const Loop& loop : loops_.inner) {
       rows *= TypicalSize(loop.extent, options);
       length_ = length_ * loop.extent;
     }
-    warps_ = rows >= kLongColumn ? 32 : 8;
+    groups_ = rows >= kLongColumn ? 32 : 8;
     int64_t bytes = 0;  // of a thread, in shared memory
     for (const RowStage& stage : stages_.stages) {
       for (const int reduction : stage.reductions) {
@@ -46,30 +49,47 @@ class ColumnEmitter {
         bytes += (has_index ? kBytesWithIndex : kBytes) * (width_ > 1 ? width_ + 1 : 1);
       }
     }
-    while (kColumns * warps_ * bytes > kMostSharedBytes && warps_ > 1) warps_ /= 2;
+    while (columns_ * groups_ * bytes > kMostSharedBytes && groups_ > 1) groups_ /= 2;
   }
 
   WrittenKernel Emit() {
     if (width_ == 1) {
-      EmitColumnsOf("KERNEL_block", "const long block", absl::StrCat("block * ", kColumns, " + x"), 1);
+      EmitColumnsOf("KERNEL_block", "const long block", absl::StrCat("block * ", columns_, " + x"), 1);
     } else {
       EmitColumnsOf("KERNEL_one", "const long first", "first + x", 1);
       EmitColumnsOf("KERNEL_wide", "const long first", absl::StrCat("first + x * ", width_), width_);
       EmitBlock();
     }
-    return Finish(text_, "columns", RangeOf(loops_), kColumns * warps_, kColumns * width_);
+    return Finish(text_, "columns", RangeOf(loops_), columns_ * groups_, columns_ * width_);
   }
 
  private:
   const Loop* innermost() const { return loops_.outer.empty() ? nullptr : &loops_.outer.back(); }
 
-  int WidthOf(const CompileOptions& options) const {
+  double TypicalColumns(const CompileOptions& options) const {
     double columns = 1;
     for (const Loop& loop : loops_.outer) columns *= TypicalSize(loop.extent, options);
+    return columns;
+  }
+
+  int WidthOf(const CompileOptions& options) const {
     const bool stores_along = std::any_of(body_.stores.begin(), body_.stores.end(),
                                           [&](const Store& store) { return StoresAlongRow(body_, store); });
-    const bool is_wide = columns >= kVeryMany && !stores_along && access_.IsTypical(options);
+    const bool is_wide = TypicalColumns(options) >= kManyBlocks * kMostColumns * kNeighbours && !stores_along &&
+                         access_.IsTypical(options);
     return is_wide ? kNeighbours : 1;
+  }
+
+  int ColumnsOf(const CompileOptions& options) const {
+    if (TypicalColumns(options) >= kManyBlocks * kMostColumns) return kMostColumns;
+    int columns = kFewestColumns;
+    for (size_t e = 0; e < body_.expressions.size(); ++e) {
+      const Expression& expression = body_.expressions[e];
+      if (expression.kind != Expression::Kind::kLoad || !body_.uses_inner(static_cast<int>(e))) continue;
+      const auto bytes = static_cast<int>(ir::SizeBytes(text_.TypeAt(expression.address)));
+      columns = std::clamp(kNarrowBytes / bytes, columns, kMostColumns);
+    }
+    return columns;
   }
 
   // V columns of each thread.
@@ -77,15 +97,17 @@ class ColumnEmitter {
     v_ = v;
     for (size_t e = 0; e < body_.expressions.size(); ++e) text_.Forget(static_cast<int>(e));
     OpenFunction("", name, parameter, &text_);
-    text_.Line(absl::StrCat("const int x = threadIdx.x % ", kColumns, ", y = threadIdx.x / ",
-                            kColumns, ";"));
+    text_.Line(absl::StrCat("const int t = threadIdx.x, x = t % ", columns_, ", y = t / ", columns_, ";"));
     text_.Line(absl::StrCat("const long column = ", column, ";"));
     text_.Line("const bool in = column < arguments.iterations;");
     text_.Line(absl::StrCat("const long c = in ? column : arguments.iterations - ", v, ";"));
     PlaceAddresses(PlaceLoops(loops_.outer, 'i', "c", &text_), "c", &text_);
     for (size_t stage = 0; stage < stages_.stages.size(); ++stage) {
+      const bool is_last = stage + 1 == stages_.stages.size();
+      if (is_last && !HasWalk(stages_.stages[stage])) LeaveColumnsToTheirFirst();
       DefineColumnNumbers(static_cast<int>(stage));
       EmitStage(stages_.stages[stage]);
+      if (is_last && HasWalk(stages_.stages[stage])) LeaveColumnsToTheirFirst();
     }
     StoreColumnNumbers();
     CloseFunction(&text_);
@@ -93,12 +115,12 @@ class ColumnEmitter {
 
   void EmitBlock() {
     OpenFunction("", "KERNEL_block", "const long block", &text_);
-    text_.Line(absl::StrCat("const long first = block * ", kColumns * width_, ";"));
+    text_.Line(absl::StrCat("const long first = block * ", columns_ * width_, ";"));
     text_.Line(absl::StrCat("const bool wide = ", access_.Condition(loops_.outer.size() == 1, width_), ";"));
     text_.Line("if (wide) return KERNEL_wide(arguments, first);");
     text_.Line("#pragma unroll 1");
     text_.Line(absl::StrCat("for (int part = 0; part < ", width_, "; ++part) KERNEL_one(arguments, first + part * ",
-                            kColumns, ");"));
+                            columns_, ");"));
     CloseFunction(&text_);
   }
 
@@ -110,6 +132,14 @@ class ColumnEmitter {
   std::vector<KernelText::Along> WithNeighbour(std::vector<KernelText::Along> along) const {
     for (const KernelText::Along& neighbour : Neighbour()) along.push_back(neighbour);
     return along;
+  }
+
+  static bool HasWalk(const RowStage& stage) { return !stage.reductions.empty() || !stage.stores.empty(); }
+
+  // A column's last numbers are one thread's. They may lie where all threads have read one.
+  void LeaveColumnsToTheirFirst() {
+    text_.Line("__syncthreads();");
+    text_.Line("if (y > 0) return;");
   }
 
   // Columns beyond the last compute what the last does, and store nothing.
@@ -131,11 +161,11 @@ class ColumnEmitter {
   }
 
   void EmitStage(const RowStage& stage) {
-    if (stage.reductions.empty() && stage.stores.empty()) return;
+    if (!HasWalk(stage)) return;
     std::vector<Accumulator> folds;
     for (const int reduction : stage.reductions) folds.emplace_back(reduction, &text_, v_);
     for (Accumulator& fold : folds) fold.Declare();
-    const int block = kBlockSteps * warps_;
+    const int block = kBlockSteps * groups_;
     const std::string length = text_.Number(length_);
     text_.Open(
         absl::StrCat("for (long first_j = y; first_j < ", length, "; first_j += ", block, ") {"));
@@ -143,7 +173,7 @@ class ColumnEmitter {
                             " : first_j + ", block, ";"));
     ForEach(folds, [](Accumulator& fold) { fold.BeginBlock(); });
     text_.Line("#pragma unroll 4");
-    text_.Open(absl::StrCat("for (long j = first_j; j < end_j; j += ", warps_, ") {"));
+    text_.Open(absl::StrCat("for (long j = first_j; j < end_j; j += ", groups_, ") {"));
     Step(stage, folds);
     text_.Close("}");
     ForEach(folds, [](Accumulator& fold) { fold.EndBlock(); });
@@ -152,8 +182,8 @@ class ColumnEmitter {
     Combine(folds);
   }
 
-  // A warp's numbers in shared memory: those that lanes side by side take lie in different banks.
-  int Pitch() const { return kColumns + kColumns / warps_; }
+  // A group's numbers in shared memory: those that lanes side by side take lie in different banks.
+  int Pitch() const { return columns_ + std::max(1, columns_ / groups_); }
 
   template <typename Function>
   void ForEach(std::vector<Accumulator>& folds, Function write) {
@@ -195,35 +225,32 @@ class ColumnEmitter {
                             StoreText(dtype, text_.name(store.expression)), ";"));
   }
 
-  // The warps' accumulators of a column become one number, which all its threads get: those of a column go to lanes side by side, of
+  // The groups' accumulators of a column become one number, which all its threads get: those of a column go to lanes side by side, of
   // which half fold the other half's in.
   void Combine(std::vector<Accumulator>& folds) {
     if (folds.empty()) return;
-    const int size = warps_ * Pitch() + kColumns;  // each warp's, and the results
+    const int size = groups_ * Pitch() + columns_;  // each group's, and the results
     const std::string own = v_ > 1 ? absl::StrCat("row * ", size, " + ") : "";
     for (Accumulator& fold : folds) fold.DeclareShared(absl::StrCat(size * v_));
     ForEach(folds, [&](Accumulator& fold) { fold.Put(absl::StrCat(own, "y * ", Pitch(), " + x")); });
     text_.Line("__syncthreads();");
-    const std::string column = absl::StrCat("y * ", kColumns / warps_, " + x / ", warps_);
-    ForEach(folds, [&](Accumulator& fold) {
-      fold.Take(absl::StrCat(own, "x % ", warps_, " * ", Pitch(), " + ", column));
-    });
-    CombineLanes(folds, warps_, &text_, v_);
-    const std::string results = absl::StrCat(own, warps_ * Pitch(), " + ");
-    text_.Open(absl::StrCat("if (x % ", warps_, " == 0) {"));
-    ForEach(folds, [&](Accumulator& fold) { fold.Put(absl::StrCat(results, column)); });
+    const std::string lane = absl::StrCat("t % ", groups_), column = absl::StrCat("t / ", groups_);
+    ForEach(folds, [&](Accumulator& fold) { fold.Take(absl::StrCat(own, lane, " * ", Pitch(), " + ", column)); });
+    CombineLanes(folds, groups_, &text_, v_);
+    const std::string results = absl::StrCat(own, groups_ * Pitch(), " + ");
+    text_.Open(absl::StrCat("if (", lane, " == 0) {"));
+    ForEach(folds, [&](Accumulator& fold) { fold.Put(results + column); });
     text_.Close("}");
     text_.Line("__syncthreads();");
     ForEach(folds, [&](Accumulator& fold) { fold.Take(results + "x"); });
     for (Accumulator& fold : folds) fold.DefineResult();
   }
 
-  // After all stages. A column's number may lie where the threads have read one.
+  // After all stages, by a column's first thread.
   void StoreColumnNumbers() {
-    text_.Line("__syncthreads();");
     ForEachRow(v_, &text_, [&] {
       for (const Store& store : body_.stores) {
-        if (!StoresAlongRow(body_, store)) WriteStore(store, "in && y == 0", Neighbour());
+        if (!StoresAlongRow(body_, store)) WriteStore(store, "in", Neighbour());
       }
     });
   }
@@ -233,10 +260,11 @@ class ColumnEmitter {
   const RowStages stages_;
   KernelText text_;
   VectorAccess access_;
-  const int width_;  // V of most threads
+  const int width_;    // V of most threads
+  const int columns_;  // of a block, but for V
   int v_ = 1;        // in the function being written
   Monomial length_;  // of a column
-  int warps_ = 8;
+  int groups_ = 8;   // that share a column's rows
 };
 
 }  // namespace

@@ -32,13 +32,17 @@ Expression RstdOf(const Expression& variance, const Expression& eps) {
   return Unary(Op::kRsqrt, variance + eps);
 }
 
+Expression SquaresAround(const Expression& mean, const Expression& x, const Ints& dims) {
+  return Sum(Square(x - mean), dims, /*keepdim=*/true);
+}
+
 struct Statistics {
   Expression mean;
   Expression squares;  // the sum of squares of differences from the mean
 };
 Statistics StatisticsOf(const Expression& x, const Ints& dims) {
   const Expression mean = Mean(x, dims, /*keepdim=*/true);
-  return {mean, Sum(Square(x - mean), dims, /*keepdim=*/true)};
+  return {mean, SquaresAround(mean, x, dims)};
 }
 
 Expression CountOf(const Expression& x, const Ints& dims) {
@@ -131,22 +135,18 @@ BatchNormTraining BatchNormForTraining(Builder& b, Value input, Value weight, Va
                                        Value eps) {
   const Expression x(b, input), m(b, momentum);
   const Ints dims = NotChannels(x.rank());
-  const Statistics s = StatisticsOf(x, dims);
-  const Expression count = CountOf(x, dims);
-  const Expression rstd = RstdOf(s.squares / count, {b, eps});
-  const Value y = ScaleChannels((x - s.mean) * rstd, weight, bias);
   const Dims channels = {x.dims()[1]};
-  const Expression mean(b, b.Reshape(s.mean, channels));
-  BatchNormTraining result{{y, mean, b.Reshape(rstd, channels)}, kNoValue, kNoValue};
-  if (running_mean != kNoValue) {
-    result.running_mean = m * mean + (1.0 - m) * Expression(b, running_mean);
-  }
-  if (running_variance != kNoValue) {
-    const Expression squares(b, b.Reshape(s.squares, channels));
-    result.running_variance =
-        m * (squares / (count - 1.0)) + (1.0 - m) * Expression(b, running_variance);
-  }
-  return result;
+  const auto blended = [&](const Expression& statistic, Value running) -> Value {
+    return m * Expression(b, b.Reshape(statistic, channels)) + (1.0 - m) * Expression(b, running);
+  };
+  const Expression mean = Mean(x, dims, /*keepdim=*/true);
+  // Before what is made of the squares, so that whoever folds these can make it on the way.
+  const Value new_mean = running_mean != kNoValue ? blended(mean, running_mean) : kNoValue;
+  const Expression squares = SquaresAround(mean, x, dims), count = CountOf(x, dims);
+  const Expression rstd = RstdOf(squares / count, {b, eps});
+  const Value y = ScaleChannels((x - mean) * rstd, weight, bias);
+  const Value new_variance = running_variance != kNoValue ? blended(squares / (count - 1.0), running_variance) : kNoValue;
+  return {{y, b.Reshape(mean, channels), b.Reshape(rstd, channels)}, new_mean, new_variance};
 }
 
 Value BatchNormForInference(Builder& b, Value input, Value weight, Value bias, Value running_mean,
