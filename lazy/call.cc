@@ -29,6 +29,7 @@ struct Writer {
   CallDescription& call;
 
   bool Word(int64_t word) { return call.words.push_back(word), true; }
+  bool Words(at::IntArrayRef words) { return call.words.append(words.begin(), words.end()), true; }
   bool Operand(const CallOperand& operand) {
     call.operands.push_back(operand);
     call.offset_words.push_back(static_cast<int32_t>(call.words.size()) - 1);

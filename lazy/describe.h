@@ -5,6 +5,7 @@
 // the call expected next (prediction.h). A reader is a Sink:
 //
 //   bool Word(int64_t)                        the next word
+//   bool Words(at::IntArrayRef)               the next ones
 //   bool Operand(const CallOperand&)          the next tensor of the device; its words come before
 //   bool Number(size_t arg, c10::IValue)      a number given at run time: arguments of the trace, not of its path
 //   bool HostNumber(size_t arg, const c10::IValue&)   the same, as a 0-dim CPU tensor or a list that holds some
@@ -64,6 +65,7 @@ class Describer {
   }
   bool Argument(size_t arg, const at::Scalar& number) {
     if (number.isSymbolic()) return sink_.Unrecordable();
+    if (number.isFloatingPoint()) return Argument(arg, number.toDouble());
     return NumberWords(number, op_.args[arg].is_unit) && sink_.Number(arg, number);
   }
   bool Argument(size_t arg, at::ArrayRef<at::Scalar> numbers) {
@@ -71,14 +73,16 @@ class Describer {
     for (size_t k = 0; ok && k < numbers.size(); ++k) ok = NumberWords(numbers[k]);
     return ok && sink_.Number(arg, c10::IValue(numbers));
   }
-  bool Argument(size_t arg, double number) { return NumberWords(number) && sink_.Number(arg, number); }
+  bool Argument(size_t arg, double number) {
+    return Push(kDouble) && (!op_.structural_numbers || sink_.Word(std::bit_cast<int64_t>(number))) && sink_.Number(arg, number);
+  }
   bool Argument(size_t, int64_t value) { return Push(kInt) && sink_.Word(value); }
   bool Argument(size_t, bool value) { return Push(kBool, value); }
   bool Argument(size_t arg, const c10::SymInt& value) {
     const std::optional<int64_t> number = value.maybe_as_int();
     return number ? Argument(arg, *number) : sink_.Unrecordable();
   }
-  bool Argument(size_t, at::IntArrayRef list) { return Push(kInts, static_cast<int64_t>(list.size())) && Words(list); }
+  bool Argument(size_t, at::IntArrayRef list) { return Push(kInts, static_cast<int64_t>(list.size())) && sink_.Words(list); }
   bool Argument(size_t arg, c10::SymIntArrayRef list) {
     const auto numbers = c10::asIntArrayRefSlowOpt(list);
     return numbers ? Argument(arg, *numbers) : sink_.Unrecordable();
@@ -129,13 +133,6 @@ class Describer {
  private:
   bool Push(Tag tag, int64_t rest = 0) { return sink_.Word(static_cast<int64_t>(tag) | (rest << 8)); }
 
-  bool Words(at::IntArrayRef words) {
-    for (const int64_t word : words) {
-      if (!sink_.Word(word)) return false;
-    }
-    return true;
-  }
-
   bool Tensor(const at::Tensor& tensor, size_t arg, int item, bool* host) {
     if (!tensor.defined()) return Push(kUndefined);
     c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
@@ -146,11 +143,12 @@ class Describer {
     LazyStorageImpl* storage = IsDense(tensor) && !IsNamed(tensor) ? LazyStorageImpl::Of(tensor) : nullptr;
     if (storage == nullptr || storage->device().index() != device_) return sink_.Unrecordable();
     const bool is_part = IsPart(*impl, *storage);
-    const int64_t flags =
-        (tensor.is_conj() ? 1 : 0) | (tensor.is_neg() ? 2 : 0) | (impl->is_wrapped_number() ? 4 : 0) | (is_part ? kPart : 0);
+    const c10::DispatchKeySet keys = impl->key_set();
+    const int64_t flags = (keys.has(c10::DispatchKey::Conjugate) ? 1 : 0) | (keys.has(c10::DispatchKey::Negative) ? 2 : 0) |
+                          (impl->is_wrapped_number() ? 4 : 0) | (is_part ? kPart : 0);
     return Push(kLazy, static_cast<int64_t>(tensor.scalar_type()) | (flags << 8) | (impl->dim() << 16)) &&
            (!is_part || sink_.Word(static_cast<int64_t>(storage->nbytes()))) &&  // else the sizes say it
-           Words(impl->sizes()) && Words(impl->strides()) && sink_.Word(impl->storage_offset()) &&
+           sink_.Words(impl->sizes()) && sink_.Words(impl->strides()) && sink_.Word(impl->storage_offset()) &&
            sink_.Operand({storage, impl, static_cast<int16_t>(arg), static_cast<int16_t>(item), op_.args[arg].written});
   }
 

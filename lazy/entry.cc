@@ -114,14 +114,15 @@ bool Entry::RunsAhead() {
 }
 
 void Entry::CountCalls(bool compiled) const {
-  int64_t by_aten = 0;
-  for (size_t k = 0; k < calls_.size(); ++k) {
-    if (compiled && lowered_->lowered[k]) continue;
-    recorded_[k]->fetch_add(1, std::memory_order_relaxed);
-    ++by_aten;
+  const auto count = [](std::atomic<int64_t>* recorded) { recorded->fetch_add(1, std::memory_order_relaxed); };
+  if (compiled) {
+    for (const int32_t k : lowered_->by_aten) count(recorded_[static_cast<size_t>(k)]);
+  } else {
+    std::for_each(recorded_.begin(), recorded_.end(), count);
   }
-  base::Count(base::Counter::kCallsRecorded, by_aten);
-  base::Count(base::Counter::kCallsCompiled, static_cast<int64_t>(calls_.size()) - by_aten);
+  const size_t by_aten = compiled ? lowered_->by_aten.size() : calls_.size();
+  base::Count(base::Counter::kCallsRecorded, static_cast<int64_t>(by_aten));
+  base::Count(base::Counter::kCallsCompiled, static_cast<int64_t>(calls_.size() - by_aten));
 }
 
 bool Entry::Serves(const std::vector<bool>& live) const {

@@ -29,7 +29,7 @@ struct LoweredTrace {
   std::vector<NumberSource> numbers;   // graph scalar -> number of the trace
   std::vector<int32_t> output_slots;   // graph output -> slot, likewise
   std::shared_ptr<std::vector<c10::Storage>> carried;  // contents that stay from run to run; null: none
-  std::vector<bool> lowered;           // per call: it became primitives
+  std::vector<int32_t> by_aten;        // the calls that did not become primitives
   std::vector<PackedConvolution> convolutions;  // that it calls by this name
 };
 

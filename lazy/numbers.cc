@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/numbers.h"
 
-#include <algorithm>
-#include <cmath>
 #include <limits>
 
 namespace torch_lazy::lazy {

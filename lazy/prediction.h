@@ -53,8 +53,22 @@ class Prediction {
 
   // --- as the sink of a description ---
   bool Word(int64_t word) { return *next_word_++ == word; }
+  C10_ALWAYS_INLINE bool Words(at::IntArrayRef words) {
+    const int64_t* const expected = std::exchange(next_word_, next_word_ + words.size());
+    for (size_t k = 0; k < words.size(); ++k) {
+      if (expected[k] != words[k]) return false;
+    }
+    return true;
+  }
   bool Operand(const CallOperand& operand);
-  bool Number(size_t, c10::IValue value) { return trace_->numbers.push_back(std::move(value)), true; }
+  bool Number(size_t, double value) {
+    are_modest_ = are_modest_ && IsModest(value);
+    return trace_->numbers.emplace_back(value), true;
+  }
+  bool Number(size_t, c10::IValue value) {
+    are_modest_ = are_modest_ && value.isInt() && IsModest(static_cast<double>(value.toInt()));
+    return trace_->numbers.push_back(std::move(value)), true;
+  }
   bool HostNumber(size_t arg, const c10::IValue& value) {
     return value.isTensor() && value.toTensor().unsafeGetTensorImpl()->is_wrapped_number() && Number(arg, value);
   }
@@ -62,6 +76,7 @@ class Prediction {
 
  private:
   bool AcceptsNumbers() const {
+    if (call_->first_number == trace_->numbers.size() || (are_modest_ && AreFloating(operands_))) return true;
     for (size_t k = call_->first_number; k < trace_->numbers.size(); ++k) {
       if (!IsAccepted(trace_->numbers[k], op_, operands_)) return false;
     }
@@ -83,6 +98,7 @@ class Prediction {
   const int32_t* next_slot_ = nullptr;
   NewSlots new_slots_;
   c10::SmallVector<CallOperand, 8> operands_;
+  bool are_modest_ = true;             // the call's numbers
   bool held_ = false;
   const char* full_ = nullptr;         // the reason to cut after this call
 };

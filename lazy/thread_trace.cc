@@ -29,9 +29,14 @@ std::vector<std::weak_ptr<Trace>>& AllTraces() {
   return *traces;
 }
 
+// Every call asks, so what has a constructor is asked for once.
 std::shared_ptr<Trace>& CurrentTrace() {
-  thread_local std::shared_ptr<Trace> trace;
-  return trace;
+  thread_local std::shared_ptr<Trace>* current = nullptr;
+  if (current == nullptr) {
+    thread_local std::shared_ptr<Trace> trace;
+    current = &trace;
+  }
+  return *current;
 }
 
 // Backward runs on the caller's thread: handing each autograd node to another thread costs more than recording it, and a
