@@ -97,6 +97,19 @@ std::vector<int64_t> NumbersOf(absl::Span<const PaddedExtent> padded, absl::Span
   return numbers;
 }
 
+bool IsMadeFor(const Plan& plan, absl::Span<const int64_t> symbols) {
+  constexpr int64_t kMuch = 1 << 20;  // elements: a GPU's kernels of fewer are fast anyway
+  const auto is_fast = [&](const Instance& instance) {
+    const Kernel& kernel = plan.kernels[static_cast<size_t>(instance.kernel)];
+    if (kernel.longest_row == 0) return true;
+    const int64_t row = Polynomial(instance.row).Value(symbols);
+    return Polynomial(instance.elements).Value(symbols) < kMuch || (kernel.shortest_row <= row && row <= kernel.longest_row);
+  };
+  return std::all_of(plan.steps.begin(), plan.steps.end(), [&](const Step& step) {
+    return std::all_of(step.instances.begin(), step.instances.end(), is_fast);
+  });
+}
+
 int64_t ScratchBytes(const Instance& instance, absl::Span<const int64_t> symbols) {
   return instance.scratch_element_bytes * ir::NumElements(instance.scratch, symbols) +
          instance.scratch_padding_bytes;

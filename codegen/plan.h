@@ -67,6 +67,8 @@ struct Kernel {
   int32_t threads = 0;  // CUDA
   int64_t iterations_per_block = 1;  // CUDA
   Exact exact = {};                  // CUDA
+  // The rows that it is fast for, in elements; it is right for any. A longest of 0: for any, too.
+  int64_t shortest_row = 0, longest_row = 0;  // CUDA
 };
 
 // How a launch splits the iteration space [0, product of `range`) over threads.
@@ -78,6 +80,7 @@ struct Instance {
   std::vector<ir::Extent> extents;  // numbers handed to the kernel
   std::vector<int32_t> scalars;     // indices of the graph's scalars
   ir::Dims range;                   // the iteration space is the product of these
+  Monomial row, elements;           // where the kernel is not fast for any rows: their length, and how many elements all have
   int64_t grain = 1;                // smallest piece worth a thread, in iterations; 0: never split
   double cost_per_iteration = 1;    // rough nanoseconds, to decide between serial and parallel
   int64_t scratch_element_bytes = 0;  // a thread's scratch memory has this many bytes ...
@@ -122,6 +125,11 @@ struct PaddedExtent {
   static constexpr int64_t RoundUp(int64_t number) { return (number + kMultiple - 1) / kMultiple * kMultiple; }
   ir::Extent part, whole, rest;
 };
+
+struct Plan;
+
+// Are the rows of large launches, at these sizes, such as their kernels are fast for? `symbols`: of all.
+bool IsMadeFor(const Plan& plan, absl::Span<const int64_t> symbols);
 
 // The numbers of all symbols, given those of the graph's.
 std::vector<int64_t> NumbersOf(absl::Span<const PaddedExtent> padded, absl::Span<const int64_t> symbols);

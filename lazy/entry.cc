@@ -70,15 +70,21 @@ Entry::Ready Entry::Prepare(const Trace& trace, bool once) {
   if (!known && !once) NoteMiss(trace, static_cast<size_t>(std::count(live_.begin(), live_.end(), true)));
   if (planned_ == nullptr) return {};
   if (bound_ == nullptr && planned_->Want(lowered_->symbols, cuts_ - std::exchange(told_, cuts_))) {
-    bound_ = std::make_shared<BoundPlan>(*this, *lowered_, *planned_);
-    shares_launches_ = bound_->shares_launches();
-    frozen_ = FrozenPlan::For(*this, trace);
-    carried_ = CarriedPlan::For(*this, *lowered_, *planned_);
+    Bind(trace, *planned_);
+    better_ = planned_->BetterFor(lowered_->symbols);
   }
+  if (better_ != nullptr && !once && better_->Want(lowered_->symbols, 1)) Bind(trace, *std::exchange(better_, nullptr));
   if (bound_ != nullptr && frozen_ != nullptr && base::Number(base::Option::kCompare) == 0) {
     if (std::shared_ptr<const BoundPlan> plan = frozen_->PlanFor(trace)) return {plan, nullptr};
   }
   return {bound_, carried_};
+}
+
+void Entry::Bind(const Trace& trace, const PlannedGraph& planned) {
+  bound_ = std::make_shared<BoundPlan>(*this, *lowered_, planned);
+  shares_launches_ = bound_->shares_launches();
+  if (frozen_ == nullptr) frozen_ = FrozenPlan::For(*this, trace);
+  carried_ = CarriedPlan::For(*this, *lowered_, planned);
 }
 
 void Entry::Run(Trace* trace, bool once) {

@@ -53,6 +53,7 @@ class Entry {
     std::shared_ptr<CarriedPlan> carried;   // runs it, or what takes its place; null: nobody does
   };
   Ready Prepare(const Trace& trace, bool once);
+  void Bind(const Trace& trace, const PlannedGraph& planned);
   bool TryLowering(const Trace& trace);
   void CountCalls(bool compiled) const;
 
@@ -72,6 +73,7 @@ class Entry {
   bool lowering_tried_ = false;
   std::unique_ptr<LoweredTrace> lowered_;  // null if it cannot be lowered
   std::shared_ptr<PlannedGraph> planned_;
+  std::shared_ptr<PlannedGraph> better_;  // will take its place; null if none will
   std::shared_ptr<const BoundPlan> bound_;
   std::unique_ptr<FrozenPlan> frozen_;  // null if there is nothing to freeze
   std::shared_ptr<CarriedPlan> carried_;  // of bound_; null if there is nothing to carry

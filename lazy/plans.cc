@@ -55,6 +55,21 @@ bool PlannedGraph::Want(const std::vector<int64_t>& numbers, int num_cuts) {
   return IsReady(&lock, wait);
 }
 
+std::shared_ptr<PlannedGraph> PlannedGraph::BetterFor(const std::vector<int64_t>& numbers) {
+  constexpr size_t kMostOthers = 4;
+  const auto is_made_for = [&](const PlannedGraph& planned) {
+    return codegen::IsMadeFor(planned.plan_, codegen::NumbersOf(planned.plan_.padded_extents, numbers));
+  };
+  if (is_made_for(*this)) return nullptr;
+  std::lock_guard<std::mutex> lock(lock_);
+  for (const std::shared_ptr<PlannedGraph>& other : others_) {
+    std::lock_guard<std::mutex> its(other->lock_);
+    if (other->state_ == State::kAsked || (other->state_ == State::kPlanned && is_made_for(*other))) return other;
+  }
+  if (others_.size() == kMostOthers) return nullptr;
+  return others_.emplace_back(std::make_shared<PlannedGraph>(graph_));
+}
+
 bool PlannedGraph::IsPending() {
   std::unique_lock<std::mutex> lock(lock_);
   return state_ == State::kAsked || (state_ == State::kPlanned && !module_->ready());

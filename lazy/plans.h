@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "backends/backend.h"
 #include "codegen/plan.h"
@@ -21,6 +22,8 @@ class PlannedGraph : public std::enable_shared_from_this<PlannedGraph> {
   // So many more cuts want this graph. The second has it planned and its kernels compiled in the background; with option
   // compile=sync the first does, and waits. Returns true if the graph is ready to run. `numbers`: of the graph's symbols.
   bool Want(const std::vector<int64_t>& numbers, int num_cuts);
+  // The same graph, planned for such sizes, where this one's kernels are not fast for them; else null. It is ready to run.
+  std::shared_ptr<PlannedGraph> BetterFor(const std::vector<int64_t>& numbers);
   // True while it is being planned or its kernels compiled.
   bool IsPending();
   const codegen::Plan& plan() const { return plan_; }
@@ -42,6 +45,7 @@ class PlannedGraph : public std::enable_shared_from_this<PlannedGraph> {
   codegen::Plan plan_;
   std::shared_ptr<backends::Module> module_;
   std::string dump_folder_;
+  std::vector<std::shared_ptr<PlannedGraph>> others_;  // of the same graph, for other sizes
 };
 
 // The PlannedGraph that serves a graph of these numbers of its symbols: an equal one, or one with symbols of its own where the

@@ -8,6 +8,7 @@
 // A group that does a share's rows in registers does some at once: all are read before the first
 // is written, and they wait for the group's threads together.
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "absl/container/flat_hash_set.h"
@@ -46,12 +47,29 @@ class RowEmitter {
                   &text_);
     const ir::Dims range =
         body_.has_shares() ? ir::Dims{ir::Extent::Constant(body_.shares)} : RangeOf(loops_);
-    return Finish(text_, "rows", range, block_threads(),
-                  body_.has_shares() ? 1 : size_.rows_per_block * size_.turns, size_.blocks_at_once,
-                  exact_);
+    WrittenKernel written = Finish(text_, "rows", range, block_threads(),
+                                   body_.has_shares() ? 1 : size_.rows_per_block * size_.turns,
+                                   size_.blocks_at_once, exact_);
+    NoteRows(&written);
+    return written;
   }
 
  private:
+  // Longer rows than registers hold are walked number by number, where those seen first were held; of much shorter ones most of a block's
+  // threads have nothing.
+  void NoteRows(WrittenKernel* written) const {
+    constexpr int64_t kPart = 16;
+    const bool is_kept = size_.items > 0, is_block = size_.threads > 32 && !body_.has_shares();
+    if (!is_kept && !is_block) return;
+    const int64_t kept = int64_t{size_.threads} * access_.width() * std::max(size_.items, 1);
+    written->kernel.longest_row = is_kept ? kept : std::numeric_limits<int64_t>::max();
+    written->kernel.shortest_row = is_block ? kept / kPart : 0;
+    Instance& instance = written->instance;
+    for (const Loop& loop : loops_.inner) instance.row = instance.row * loop.extent;
+    instance.elements = instance.row;
+    for (const Loop& loop : loops_.outer) instance.elements = instance.elements * loop.extent;
+  }
+
   int block_threads() const { return size_.threads * size_.rows_per_block; }
 
   // A share's rows are dealt to groups where these keep them in registers.

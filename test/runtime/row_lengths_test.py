@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A GPU's kernels are made for rows of the lengths seen first: others get kernels of their own, where there is much to do."""
+
+import time
+
+import pytest
+import torch
+import torch_lazy
+
+from child import in_child
+
+FIRST = (512, 2048)
+
+
+def _softmax(shape):
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(0))
+    lazy_x = x.to("lazy")
+    torch_lazy.sync()
+    y = torch.softmax(lazy_x, -1)
+    torch_lazy.sync()
+    torch.testing.assert_close(y.cpu(), torch.softmax(x, -1))
+
+
+def _kernels(shapes):
+    """How many kernels each of the shapes takes that were not there."""
+    made = []
+    _softmax(FIRST)  # its shape is learnt
+    for shape in shapes:
+        before = torch_lazy.metrics()["kernels_compiled"] + torch_lazy.metrics()["kernels_from_disk"]
+        _softmax(shape)
+        made.append(torch_lazy.metrics()["kernels_compiled"] + torch_lazy.metrics()["kernels_from_disk"] - before)
+    return made
+
+
+@pytest.mark.parametrize("shape, is_made", [((64, 16384), 1), ((16384, 64), 1), ((1024, 1024), 0), ((16, 16384), 0)],
+                         ids=["longer", "shorter", "alike", "few"])
+def test_a_kernel_of_their_own(shape, is_made):
+    assert in_child(_kernels, [FIRST, shape, FIRST, shape], compile="sync", backend="stand_in") == [1, is_made, 0, 0]
+
+
+def _runs_meanwhile():
+    while torch_lazy.metrics()["kernels_compiled"] + torch_lazy.metrics()["kernels_from_disk"] == 0:
+        _softmax(FIRST)
+        time.sleep(0.02)
+    _softmax(FIRST)
+    before = torch_lazy.metrics()["traces_interpreted"]
+    for _ in range(4):
+        _softmax((64, 16384))
+    return torch_lazy.metrics()["traces_interpreted"] - before
+
+
+def test_nobody_waits():
+    """The kernel that is there does other rows until theirs is."""
+    assert in_child(_runs_meanwhile, compile="async", backend="stand_in") <= 1  # the first, which is not compared with others yet
