@@ -45,6 +45,7 @@ class Assembler {
     const std::vector<double> bytes = BytesOfTemporaries(options);
     for (const std::vector<int>& step : MakeSchedule(units_, costs, bytes, options.target)) AddStep(step);
     AddFrees();
+    AddFewEntries();
     for (const ir::Output& output : graph_.outputs) {
       plan_.outputs.push_back(storage_.buffer_of[partition_.StoredAs(graph_, output.value)]);
     }
@@ -67,6 +68,21 @@ class Assembler {
       if (slot.written) instance.written.push_back(instance.buffers.back());
     }
     instances_.push_back(std::move(instance));
+  }
+
+  void AddFewEntries() {
+    std::vector<bool> has_few(plan_.kernels.size(), false);
+    for (const Step& step : plan_.steps) {
+      std::vector<int> times(plan_.kernels.size(), 0);
+      for (const Instance& instance : step.instances) ++times[static_cast<size_t>(instance.kernel)];
+      for (size_t k = 0; k < times.size(); ++k)
+        has_few[k] = has_few[k] || (times[k] > 1 && times[k] <= Kernel::kFew);
+    }
+    for (size_t k = 0; k < plan_.kernels.size(); ++k) {
+      Kernel& kernel = plan_.kernels[k];
+      if (has_few[k] && !kernel.few.empty()) cuda::AddFewEntry(&kernel);
+      kernel.few.clear();
+    }
   }
 
   std::string NodesOf(const Group& group) const {

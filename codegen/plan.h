@@ -53,7 +53,15 @@ struct BufferSpec {
 //
 //   struct Several { Arguments of[kMost]; };
 //   extern "C" __global__ void NAME_exact(const __grid_constant__ Several several);
+//
+// A kernel of which the plan launches a few instances at once has an entry that takes up to kFew by value,
+// since a block that looks its instance up in memory begins late. They are in gridDim.y, and gridDim.x is
+// for the largest of them:
+//
+//   struct Few { Arguments of[kFew]; };
+//   extern "C" __global__ void NAME_few(const __grid_constant__ Few few);
 struct Kernel {
+  static constexpr int kFew = 4;
   // The length, and which of the extents it is; -1: there is no such entry. All buffers are aligned
   // to 16 bytes there.
   struct Exact {
@@ -67,6 +75,8 @@ struct Kernel {
   int32_t threads = 0;  // CUDA
   int64_t iterations_per_block = 1;  // CUDA
   Exact exact = {};                  // CUDA
+  std::string few = {};  // CUDA; while the plan is made, the text of NAME_few, with KERNEL for the name
+  bool takes_few = false;  // CUDA: has NAME_few
   // The rows that it is fast for, in elements; it is right for any. A longest of 0: for any, too.
   int64_t shortest_row = 0, longest_row = 0;  // CUDA
 };

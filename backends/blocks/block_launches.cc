@@ -64,6 +64,12 @@ bool FitsExactly(const BoundInstance& instance, const BlockKernel& kernel) {
          std::all_of(instance.buffers.begin(), instance.buffers.end(), is_aligned);
 }
 
+// How many instances' arguments the entry takes by value.
+size_t RoomByValue(const BlockLaunch& launch) {
+  if (launch.is_exact()) return codegen::Kernel::Exact::kMost;
+  return launch.entry == BlockLaunch::Entry::kFew ? codegen::Kernel::kFew : 1;
+}
+
 // Where the next launch's scalars begin: behind the table, if there is one.
 size_t AfterScalars(const BlockLaunch& launch, size_t end) {
   return launch.is_many() ? launch.first_block_at + (launch.instances.size() + 2) / 2 * kWord : end;
@@ -79,12 +85,25 @@ BlockLaunches::BlockLaunches(absl::Span<const BoundInstance> instances) {
                "a kernel without threads is launched");
     const int64_t blocks = BlocksOf(instance, *kernel);
     BlockLaunch& launch = LaunchOf(kernel, blocks, FitsExactly(instance, *kernel));
-    launch.blocks = launch.is_exact ? blocks : launch.blocks + blocks;
+    launch.blocks = launch.is_exact() ? blocks : launch.blocks + blocks;
     launch.instances.push_back(&instance);
     LAZY_CHECK(launch.blocks <= std::numeric_limits<int32_t>::max(), launch.kernel->name, ": ",
                launch.blocks, " blocks in one launch");
   }
+  ChooseEntries();
   PlaceParts();
+}
+
+void BlockLaunches::ChooseEntries() {
+  for (BlockLaunch& launch : launches_) {
+    if (launch.is_exact() || launch.instances.size() == 1) continue;
+    const bool is_few = launch.kernel->takes_few && launch.instances.size() <= codegen::Kernel::kFew;
+    launch.entry = is_few ? BlockLaunch::Entry::kFew : BlockLaunch::Entry::kMany;
+    if (!is_few) continue;
+    launch.blocks = 0;
+    for (const BoundInstance* instance : launch.instances)
+      launch.blocks = std::max(launch.blocks, BlocksOf(*instance, *launch.kernel));
+  }
 }
 
 // One with room for an instance of so many blocks. Most have one kernel or a few, so a search costs
@@ -95,11 +114,11 @@ BlockLaunch& BlockLaunches::LaunchOf(const BlockKernel* kernel, int64_t blocks, 
            (launch.blocks == blocks && launch.instances.size() < codegen::Kernel::Exact::kMost);
   };
   for (BlockLaunch& launch : launches_) {
-    if (launch.kernel == kernel && launch.is_exact == is_exact && has_room(launch)) return launch;
+    if (launch.kernel == kernel && launch.is_exact() == is_exact && has_room(launch)) return launch;
   }
   BlockLaunch& launch = launches_.emplace_back();
   launch.kernel = kernel;
-  launch.is_exact = is_exact;
+  if (is_exact) launch.entry = BlockLaunch::Entry::kExact;
   return launch;
 }
 
@@ -118,8 +137,7 @@ void BlockLaunches::PlaceParts() {
   for (BlockLaunch& launch : launches_) {
     if (launch.is_many()) continue;
     launch.arguments_at = size_bytes_;
-    const size_t room = launch.is_exact ? codegen::Kernel::Exact::kMost : 1;
-    size_bytes_ += room * ArgumentsBytes(*launch.instances[0]);
+    size_bytes_ += RoomByValue(launch) * ArgumentsBytes(*launch.instances[0]);
   }
 }
 

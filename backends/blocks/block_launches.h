@@ -2,9 +2,9 @@
 // A launch's instances as launches of kernels, and the memory these read.
 //
 // Instances of one kernel are one launch, but for those that take its entry for one length, up to
-// so many at a time. One instance goes by value, as do those; several others by a table. What the
-// device reads (scalars, tables, where each instance's blocks begin) is one image, so that it takes
-// one copy.
+// so many at a time. One instance goes by value, as do those and, where the kernel takes them, a few; many
+// by a table. What the device reads (scalars, tables, where each instance's blocks begin) is one image,
+// so that it takes one copy.
 #pragma once
 
 #include <cstddef>
@@ -20,14 +20,27 @@ namespace torch_lazy::backends {
 
 struct BlockLaunch {
   const BlockKernel* kernel = nullptr;
-  int64_t blocks = 0;     // of all instances; where it is exact, of each
-  bool is_exact = false;  // instances take the kernel's entry for one length
+  enum class Entry : uint8_t { kOne, kFew, kMany, kExact };
+  Entry entry = Entry::kOne;  // of the kernel
+  int64_t blocks = 0;         // of all instances; of the largest where these are in the grid's y
   absl::InlinedVector<const BoundInstance*, 4> instances;
   size_t arguments_at = 0;    // bytes from the image's start: struct Arguments of each instance
   size_t first_block_at = 0;  // of several instances: where their blocks begin
-  bool is_many() const { return !is_exact && instances.size() > 1; }
-  int64_t grid_y() const { return is_exact ? static_cast<int64_t>(instances.size()) : 1; }
+  bool is_exact() const { return entry == Entry::kExact; }
+  bool is_many() const { return entry == Entry::kMany; }
+  int64_t grid_y() const { return is_many() ? 1 : static_cast<int64_t>(instances.size()); }
 };
+
+// That entry, as the backend knows it.
+inline void* EntryOf(const BlockLaunch& launch) {
+  switch (launch.entry) {
+    case BlockLaunch::Entry::kOne: return launch.kernel->one;
+    case BlockLaunch::Entry::kFew: return launch.kernel->few;
+    case BlockLaunch::Entry::kMany: return launch.kernel->many;
+    case BlockLaunch::Entry::kExact: return launch.kernel->exact;
+  }
+  return nullptr;
+}
 
 class BlockLaunches {
  public:
@@ -47,6 +60,7 @@ class BlockLaunches {
 
  private:
   BlockLaunch& LaunchOf(const BlockKernel* kernel, int64_t blocks, bool is_exact);
+  void ChooseEntries();
   void PlaceParts();
 
   absl::InlinedVector<BlockLaunch, 4> launches_;

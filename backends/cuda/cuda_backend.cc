@@ -167,6 +167,7 @@ absl::Status CudaBackend::Load(const std::string& cubin,
   for (BlockKernel* const kernel : kernels) {
     LAZY_RETURN_IF_ERROR(find(kernel->name, &kernel->one));
     LAZY_RETURN_IF_ERROR(find(absl::StrCat(kernel->name, "_many"), &kernel->many));
+    if (kernel->takes_few) LAZY_RETURN_IF_ERROR(find(absl::StrCat(kernel->name, "_few"), &kernel->few));
     if (kernel->exact_rows.extent >= 0)
       LAZY_RETURN_IF_ERROR(find(absl::StrCat(kernel->name, "_exact"), &kernel->exact));
   }
@@ -238,10 +239,7 @@ void CudaBackend::Send(const BlockLaunch& launch, const UploadRing::Place& image
   int count = static_cast<int>(launch.instances.size());
   void* many[] = {&table, &first_block, &count};
   void* by_value[] = {image.host + launch.arguments_at};
-  void* const entry = launch.is_many()  ? kernel.many
-                      : launch.is_exact ? kernel.exact
-                                        : kernel.one;
-  const auto function = static_cast<cuda::Function>(entry);
+  const auto function = static_cast<cuda::Function>(EntryOf(launch));
   LAZY_CHECK_CUDA(driver_,
                   LaunchKernel(function, static_cast<unsigned>(launch.blocks),
                                static_cast<unsigned>(launch.grid_y()), 1,

@@ -32,6 +32,7 @@ LAZY_CODE_AND_TEXT(
     struct LazyKernel {
       void (*one)(LazyBlock*, const void* arguments);
       void (*many)(LazyBlock*, const void* table, const int* first_block, int count);
+      void (*few)(LazyBlock*, const void* arguments);
       void (*exact)(LazyBlock*, const void* arguments);
       char* shared_begin;
       char* shared_end;

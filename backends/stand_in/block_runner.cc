@@ -41,7 +41,7 @@ void BlockRunner::Run(const Launch& launch) {
   LAZY_CHECK(num_threads_ > 0 && num_threads_ <= kMostThreads, launch.kernel->name, ": ",
              num_threads_, " threads a block");
   block_.threads = {static_cast<unsigned>(num_threads_), 1, 1};
-  const int64_t grid_y = launch.exact ? launch.count : 1;
+  const int64_t grid_y = launch.entry == BlockLaunch::Entry::kMany ? 1 : launch.count;
   block_.blocks = {static_cast<unsigned>(launch.blocks), static_cast<unsigned>(grid_y), 1};
   block_.barrier = &BlockRunner::Barrier;
   block_.exchange = &BlockRunner::Exchange;
@@ -56,10 +56,11 @@ void BlockRunner::Run(const Launch& launch) {
 }
 
 void BlockRunner::CallThread() {
-  if (launch_.many) {
-    entries_->many(&block_, launch_.arguments, launch_.first_block, launch_.count);
-  } else {
-    (launch_.exact ? entries_->exact : entries_->one)(&block_, launch_.arguments);
+  switch (launch_.entry) {
+    case BlockLaunch::Entry::kOne: return entries_->one(&block_, launch_.arguments);
+    case BlockLaunch::Entry::kFew: return entries_->few(&block_, launch_.arguments);
+    case BlockLaunch::Entry::kMany: return entries_->many(&block_, launch_.arguments, launch_.first_block, launch_.count);
+    case BlockLaunch::Entry::kExact: return entries_->exact(&block_, launch_.arguments);
   }
 }
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/blocks/block_kernel.h"
+#include "backends/blocks/block_launches.h"
 #include "backends/stand_in/block.h"
 #include "backends/stand_in/fiber.h"
 
@@ -23,12 +23,12 @@ namespace torch_lazy::backends {
 
 class BlockRunner {
  public:
-  // `many`: `arguments` is a table of `count`, else what the entry takes by value. `exact`: the
-  // entry for one length, whose grid has `count` instances.
+  // `arguments`: a table of `count` for the entry for many, else what the entry takes by value, whose grid
+  // has `count` instances.
   struct Launch {
     const BlockKernel* kernel = nullptr;  // whose entries are a stand_in::LazyKernel
     int64_t blocks = 0;
-    bool many = false, exact = false;
+    BlockLaunch::Entry entry = BlockLaunch::Entry::kOne;
     const void* arguments = nullptr;
     const int* first_block = nullptr;
     int count = 0;

@@ -57,7 +57,7 @@ void StandInBackend::Launch(absl::Span<const BoundInstance> instances) {
   absl::MutexLock lock(&launch_mutex_);
   for (const BlockLaunch& launch : launches.launches()) {
     base::Count(base::Counter::kKernelLaunches);
-    runner_.Run({launch.kernel, launch.blocks, launch.is_many(), launch.is_exact,
+    runner_.Run({launch.kernel, launch.blocks, launch.entry,
                  bytes + launch.arguments_at,
                  reinterpret_cast<const int*>(bytes + launch.first_block_at),
                  static_cast<int>(launch.instances.size())});

@@ -26,6 +26,7 @@ const LazyKernel stand_in_NAME = {
     lazy_block = b;
     lazy_call_many(lazy_NAME::NAME_many, t, f, n);
   },
+  [](LazyBlock* b, const void* a) { lazy_block = b; lazy_call_one(lazy_NAME::NAMEFEW, a); },
   [](LazyBlock* b, const void* a) { lazy_block = b; lazy_call_one(lazy_NAME::NAMEEXACT, a); },
   __start_shared_NAME, __stop_shared_NAME, WAITS};
 )";
@@ -40,6 +41,7 @@ bool Waits(const std::string& text) {
 codegen::Kernel WrapForCpu(const codegen::Kernel& kernel) {
   const auto named = [&kernel](const char* text) {
     return absl::StrReplaceAll(text, {{"NAME", kernel.name},
+                                      {"FEW", kernel.takes_few ? "_few" : ""},
                                       {"EXACT", kernel.exact.extent >= 0 ? "_exact" : ""},
                                       {"WAITS", Waits(kernel.source) ? "true" : "false"}});
   };

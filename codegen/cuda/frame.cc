@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "base/fingerprint.h"
 #include "codegen/cuda/math_text.h"
 
 namespace torch_lazy::codegen::cuda {
@@ -23,6 +24,14 @@ extern "C" __global__ void __launch_bounds__(THREADS) KERNEL_many(const KERNEL_a
 }
 )";
 
+constexpr char kFewEntry[] = R"(
+struct KERNEL_few_arguments { KERNEL_arguments of[FEW]; };
+extern "C" __global__ void __launch_bounds__(THREADS) KERNEL_few(const __grid_constant__ KERNEL_few_arguments few) {
+  const KERNEL_arguments& arguments = few.of[blockIdx.y];
+  if ((long)blockIdx.x * ITERATIONS < arguments.iterations) KERNEL_block(arguments, blockIdx.x);
+}
+)";
+
 // By value, since a block that looks up its instance in memory begins late: that took 155 us an
 // instance of 8192 x 8192 floats, beside 152 in a launch of its own and 138 so, where nothing waits
 // for the last blocks (an H200).
@@ -32,6 +41,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) KERNEL_exact(const __grid_
   KERNEL_exact_block(several.of[blockIdx.y], blockIdx.x);
 }
 )";
+
+constexpr size_t kMostArgumentBytes = 4096;  // of a kernel
 
 std::string ArgumentsText(size_t buffers, size_t extents) {
   std::string text = "struct KERNEL_arguments {\n  const double* scalars;\n  long iterations;\n";
@@ -69,7 +80,20 @@ WrittenKernel Finish(const KernelText& text, const std::string& prefix, const ir
   written.kernel.threads = threads;
   written.kernel.iterations_per_block = iterations_per_block;
   written.kernel.exact = exact;
+  const size_t few_bytes = Kernel::kFew * sizeof(int64_t) * (2 + text.body().slots.size() + text.num_extents());
+  if (few_bytes <= kMostArgumentBytes) {
+    written.kernel.few = absl::StrReplaceAll(
+        kFewEntry + 1, {{"THREADS", bounds}, {"FEW", absl::StrCat(Kernel::kFew)}, {"ITERATIONS", absl::StrCat(iterations_per_block)}});
+  }
   return written;
+}
+
+void AddFewEntry(Kernel* kernel) {
+  const std::string former = kernel->name;
+  kernel->source += absl::StrReplaceAll(kernel->few, {{"KERNEL", former}});
+  kernel->name = absl::StrCat(former.substr(0, former.find('_') + 1), base::FingerprintOf(kernel->source).ToString());
+  kernel->source = absl::StrReplaceAll(kernel->source, {{former, kernel->name}});
+  kernel->takes_few = true;
 }
 
 }  // namespace torch_lazy::codegen::cuda

@@ -44,16 +44,40 @@ TEST_F(BlockLaunchesTest, InstancesOfAKernelAreOne) {
   EXPECT_EQ(launches.launches()[0].blocks, 3 * 64);
 }
 
+TEST_F(BlockLaunchesTest, AFewGoByValue) {
+  kernel_.takes_few = true;
+  Add(64);
+  iterations_ = 10 * 4;
+  Add(64);
+  const BlockLaunches launches(instances_);
+  ASSERT_EQ(launches.launches().size(), 1);
+  const BlockLaunch& few = launches.launches()[0];
+  EXPECT_EQ(few.entry, BlockLaunch::Entry::kFew);
+  EXPECT_EQ(few.blocks, 64);  // the larger one's
+  EXPECT_EQ(few.grid_y(), 2);
+  EXPECT_FALSE(launches.has_tables());
+  EXPECT_EQ(launches.device_bytes(), 0);
+  EXPECT_EQ(launches.size_bytes(), 4 * 4 * sizeof(int64_t));  // room for four, whose arguments are four words
+}
+
+TEST_F(BlockLaunchesTest, OneAndManyDoNot) {
+  kernel_.takes_few = true;
+  Add(64);
+  EXPECT_EQ(BlockLaunches(instances_).launches()[0].entry, BlockLaunch::Entry::kOne);
+  for (int k = 0; k < 4; ++k) Add(64);
+  EXPECT_EQ(BlockLaunches(instances_).launches()[0].entry, BlockLaunch::Entry::kMany);
+}
+
 TEST_F(BlockLaunchesTest, ThoseOfTheExactLengthAreOne) {
   kernel_.exact_rows = {0, 64};
   Add(63), Add(64), Add(64), Add(65), Add(64, /*misaligned_by=*/8);
   const BlockLaunches launches(instances_);
   ASSERT_EQ(launches.launches().size(), 2);
   const BlockLaunch &others = launches.launches()[0], &exact = launches.launches()[1];
-  EXPECT_FALSE(others.is_exact);
+  EXPECT_FALSE(others.is_exact());
   EXPECT_EQ(others.instances.size(), 3);
   EXPECT_EQ(others.blocks, 3 * 64);
-  EXPECT_TRUE(exact.is_exact);
+  EXPECT_TRUE(exact.is_exact());
   EXPECT_FALSE(exact.is_many());
   EXPECT_EQ(exact.instances.size(), 2);
   EXPECT_EQ(exact.blocks, 64);
@@ -89,7 +113,7 @@ TEST_F(BlockLaunchesTest, FewRowsShareALaunch) {
   Add(64), Add(64);
   const BlockLaunches launches(instances_);
   ASSERT_EQ(launches.launches().size(), 1);
-  EXPECT_FALSE(launches.launches()[0].is_exact);
+  EXPECT_FALSE(launches.launches()[0].is_exact());
 }
 
 }  // namespace
