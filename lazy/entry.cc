@@ -73,7 +73,11 @@ Entry::Ready Entry::Prepare(const Trace& trace, bool once) {
     Bind(trace, *planned_);
     better_ = planned_->BetterFor(lowered_->symbols);
   }
-  if (better_ != nullptr && !once && better_->Want(lowered_->symbols, 1)) Bind(trace, *std::exchange(better_, nullptr));
+  if (better_ != nullptr && !once && better_->Want(lowered_->symbols, 1)) {
+    const bool is_made_for = better_->IsMadeFor(lowered_->symbols);  // or was it planned for others meanwhile?
+    if (is_made_for) Bind(trace, *better_);
+    better_ = is_made_for ? nullptr : planned_->BetterFor(lowered_->symbols);
+  }
   if (bound_ != nullptr && frozen_ != nullptr && base::Number(base::Option::kCompare) == 0) {
     if (std::shared_ptr<const BoundPlan> plan = frozen_->PlanFor(trace)) return {plan, nullptr};
   }

@@ -55,16 +55,17 @@ bool PlannedGraph::Want(const std::vector<int64_t>& numbers, int num_cuts) {
   return IsReady(&lock, wait);
 }
 
+bool PlannedGraph::IsMadeFor(const std::vector<int64_t>& numbers) const {
+  return codegen::IsMadeFor(plan_, codegen::NumbersOf(plan_.padded_extents, numbers));
+}
+
 std::shared_ptr<PlannedGraph> PlannedGraph::BetterFor(const std::vector<int64_t>& numbers) {
   constexpr size_t kMostOthers = 4;
-  const auto is_made_for = [&](const PlannedGraph& planned) {
-    return codegen::IsMadeFor(planned.plan_, codegen::NumbersOf(planned.plan_.padded_extents, numbers));
-  };
-  if (is_made_for(*this)) return nullptr;
+  if (IsMadeFor(numbers)) return nullptr;
   std::lock_guard<std::mutex> lock(lock_);
   for (const std::shared_ptr<PlannedGraph>& other : others_) {
     std::lock_guard<std::mutex> its(other->lock_);
-    if (other->state_ == State::kAsked || (other->state_ == State::kPlanned && is_made_for(*other))) return other;
+    if (other->state_ == State::kPlanned ? other->IsMadeFor(numbers) : other->state_ != State::kFailed) return other;
   }
   if (others_.size() == kMostOthers) return nullptr;
   return others_.emplace_back(std::make_shared<PlannedGraph>(graph_));

@@ -22,7 +22,9 @@ class PlannedGraph : public std::enable_shared_from_this<PlannedGraph> {
   // So many more cuts want this graph. The second has it planned and its kernels compiled in the background; with option
   // compile=sync the first does, and waits. Returns true if the graph is ready to run. `numbers`: of the graph's symbols.
   bool Want(const std::vector<int64_t>& numbers, int num_cuts);
-  // The same graph, planned for such sizes, where this one's kernels are not fast for them; else null. It is ready to run.
+  // Are the kernels fast for such sizes? It is ready to run.
+  bool IsMadeFor(const std::vector<int64_t>& numbers) const;
+  // The same graph, which is planned for such sizes, or may turn out to be, where this one is not; else null. This one is ready to run.
   std::shared_ptr<PlannedGraph> BetterFor(const std::vector<int64_t>& numbers);
   // True while it is being planned or its kernels compiled.
   bool IsPending();

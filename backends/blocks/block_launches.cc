@@ -10,6 +10,7 @@
 namespace torch_lazy::backends {
 namespace {
 
+constexpr int64_t kFewBlocks = 1024;  // that may begin for nothing
 constexpr size_t kWord = 8;  // all of struct Arguments' members have this size
 
 size_t ArgumentsBytes(const BoundInstance& instance) {
@@ -97,12 +98,14 @@ BlockLaunches::BlockLaunches(absl::Span<const BoundInstance> instances) {
 void BlockLaunches::ChooseEntries() {
   for (BlockLaunch& launch : launches_) {
     if (launch.is_exact() || launch.instances.size() == 1) continue;
-    const bool is_few = launch.kernel->takes_few && launch.instances.size() <= codegen::Kernel::kFew;
-    launch.entry = is_few ? BlockLaunch::Entry::kFew : BlockLaunch::Entry::kMany;
-    if (!is_few) continue;
-    launch.blocks = 0;
+    int64_t most = 0;
     for (const BoundInstance* instance : launch.instances)
-      launch.blocks = std::max(launch.blocks, BlocksOf(*instance, *launch.kernel));
+      most = std::max(most, BlocksOf(*instance, *launch.kernel));
+    const int64_t idle = most * static_cast<int64_t>(launch.instances.size()) - launch.blocks;
+    const bool is_few = launch.kernel->takes_few && launch.instances.size() <= codegen::Kernel::kFew &&
+                        idle <= std::max(kFewBlocks, launch.blocks / 8);
+    launch.entry = is_few ? BlockLaunch::Entry::kFew : BlockLaunch::Entry::kMany;
+    if (is_few) launch.blocks = most;
   }
 }
 

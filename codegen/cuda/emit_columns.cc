@@ -172,7 +172,7 @@ class ColumnEmitter {
     text_.Line(absl::StrCat("const long end_j = ", length, " - first_j < ", block, " ? ", length,
                             " : first_j + ", block, ";"));
     ForEach(folds, [](Accumulator& fold) { fold.BeginBlock(); });
-    text_.Line("#pragma unroll 4");
+    text_.Line(absl::StrCat("#pragma unroll ", columns_ < kMostColumns ? 8 : 4));  // narrow blocks have registers
     text_.Open(absl::StrCat("for (long j = first_j; j < end_j; j += ", groups_, ") {"));
     Step(stage, folds);
     text_.Close("}");

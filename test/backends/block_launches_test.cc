@@ -60,6 +60,17 @@ TEST_F(BlockLaunchesTest, AFewGoByValue) {
   EXPECT_EQ(launches.size_bytes(), 4 * 4 * sizeof(int64_t));  // room for four, whose arguments are four words
 }
 
+TEST_F(BlockLaunchesTest, AFewOfUnlikeSizesDoNot) {
+  kernel_.takes_few = true;
+  Add(64);
+  iterations_ = 2000 * 4;
+  Add(64);
+  const BlockLaunches launches(instances_);
+  ASSERT_EQ(launches.launches().size(), 1);
+  EXPECT_TRUE(launches.launches()[0].is_many());
+  EXPECT_EQ(launches.launches()[0].blocks, 64 + 2000);
+}
+
 TEST_F(BlockLaunchesTest, OneAndManyDoNot) {
   kernel_.takes_few = true;
   Add(64);

@@ -38,6 +38,11 @@ def test_a_kernel_of_their_own(shape, is_made):
     assert in_child(_kernels, [FIRST, shape, FIRST, shape], compile="sync", backend="stand_in") == [1, is_made, 0, 0]
 
 
+def test_each_its_own():
+    longer, shorter = (64, 16384), (16384, 64)
+    assert in_child(_kernels, [FIRST, longer, shorter, longer, shorter, FIRST], compile="sync", backend="stand_in") == [1, 1, 1, 0, 0, 0]
+
+
 def _runs_meanwhile():
     while torch_lazy.metrics()["kernels_compiled"] + torch_lazy.metrics()["kernels_from_disk"] == 0:
         _softmax(FIRST)
