@@ -56,7 +56,10 @@ class Assembler {
   void AddInstance(WrittenKernel written, double cost) {
     const auto [known, is_new] =
         kernels_.try_emplace(written.kernel.name, static_cast<int32_t>(plan_.kernels.size()));
-    if (is_new) plan_.kernels.push_back(std::move(written.kernel));
+    if (is_new) {
+      plan_.kernels.push_back(std::move(written.kernel));
+      few_entries_.push_back(std::move(written.few_entry));
+    }
     Instance instance = std::move(written.instance);
     instance.kernel = known->second;
     instance.cost_per_iteration = cost;
@@ -70,6 +73,7 @@ class Assembler {
     instances_.push_back(std::move(instance));
   }
 
+  // For the kernels of which a step launches a few instances.
   void AddFewEntries() {
     std::vector<bool> has_few(plan_.kernels.size(), false);
     for (const Step& step : plan_.steps) {
@@ -79,9 +83,7 @@ class Assembler {
         has_few[k] = has_few[k] || (times[k] > 1 && times[k] <= Kernel::kFew);
     }
     for (size_t k = 0; k < plan_.kernels.size(); ++k) {
-      Kernel& kernel = plan_.kernels[k];
-      if (has_few[k] && !kernel.few.empty()) cuda::AddFewEntry(&kernel);
-      kernel.few.clear();
+      if (has_few[k] && !few_entries_[k].empty()) cuda::AddFewEntry(few_entries_[k], &plan_.kernels[k]);
     }
   }
 
@@ -208,6 +210,7 @@ class Assembler {
   Plan plan_;
   std::vector<Instance> instances_;                    // of each group
   absl::flat_hash_map<std::string, int32_t> kernels_;  // by name
+  std::vector<std::string> few_entries_;                // of each kernel
   absl::flat_hash_map<int64_t, ir::Value> calls_;      // of the original graph, by record
 };
 

@@ -23,6 +23,7 @@ struct WrittenKernel {
   Kernel kernel;
   Instance instance;        // without buffers
   std::vector<Slot> slots;  // what the buffers are, in order
+  std::string few_entry;    // CUDA: the text of NAME_few, with KERNEL for the name; empty: it cannot have one
 };
 
 class KernelText {

@@ -9,7 +9,8 @@ namespace torch_lazy::codegen {
 
 namespace {
 
-ir::Value WithoutViews(const ir::Graph& graph, ir::Value v) {
+// What a view, perhaps of a view, is of.
+ir::Value BaseOf(const ir::Graph& graph, ir::Value v) {
   while (ir::Info(graph.node(v).op).kind == ir::Kind::kView) v = graph.node(v).inputs[0];
   return v;
 }
@@ -20,7 +21,7 @@ std::vector<bool> FindOperands(const ir::Graph& graph) {
     const ir::Kind kind = ir::Info(node.op).kind;
     if (kind != ir::Kind::kCall && kind != ir::Kind::kMatmul) continue;
     for (ir::Value input : node.inputs) {
-      ForEachPart(graph, WithoutViews(graph, input), [&](ir::Value part) { is_operand[part] = true; });
+      ForEachPart(graph, BaseOf(graph, input), [&](ir::Value part) { is_operand[part] = true; });
     }
   }
   return is_operand;
@@ -33,12 +34,12 @@ std::vector<bool> FindReplacements(const ir::Graph& graph) {
     const ir::Node& node = graph.node(v);
     if (node.op == ir::Op::kParam) params.push_back(v);
     if (ir::Info(node.op).kind == ir::Kind::kView) continue;
-    for (const ir::Value input : node.inputs) ++num_reads[WithoutViews(graph, input)];
+    for (const ir::Value input : node.inputs) ++num_reads[BaseOf(graph, input)];
   }
   std::vector<bool> replaces_shared(graph.nodes.size(), false);
   for (const ir::Output& output : graph.outputs) {
     if (output.into >= 0 && num_reads[params[output.into]] > 1)
-      replaces_shared[WithoutViews(graph, output.value)] = true;
+      replaces_shared[BaseOf(graph, output.value)] = true;
   }
   return replaces_shared;
 }

@@ -14,7 +14,7 @@ struct LookAhead {
   std::vector<int> place_ops;   // of what follows from an element's place and from numbers: likewise
   std::vector<ir::Value>
       reduction_behind;  // the last reduction that a node was derived from by pointwise ops
-  std::vector<bool> replaces_shared;  // a parameter that several nodes read, perhaps as a view
+  std::vector<bool> replaces_shared;  // takes the place of a parameter that several nodes read, perhaps as a view
 };
 
 LookAhead MakeLookAhead(const ir::Graph& graph);

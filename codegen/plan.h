@@ -75,7 +75,6 @@ struct Kernel {
   int32_t threads = 0;  // CUDA
   int64_t iterations_per_block = 1;  // CUDA
   Exact exact = {};                  // CUDA
-  std::string few = {};  // CUDA; while the plan is made, the text of NAME_few, with KERNEL for the name
   bool takes_few = false;  // CUDA: has NAME_few
   // The rows that it is fast for, in elements; it is right for any. A longest of 0: for any, too.
   int64_t shortest_row = 0, longest_row = 0;  // CUDA
@@ -136,11 +135,6 @@ struct PaddedExtent {
   ir::Extent part, whole, rest;
 };
 
-struct Plan;
-
-// Are the rows of large launches, at these sizes, such as their kernels are fast for? `symbols`: of all.
-bool IsMadeFor(const Plan& plan, absl::Span<const int64_t> symbols);
-
 // The numbers of all symbols, given those of the graph's.
 std::vector<int64_t> NumbersOf(absl::Span<const PaddedExtent> padded, absl::Span<const int64_t> symbols);
 
@@ -153,5 +147,8 @@ struct Plan {
       outputs;  // buffer of each graph output (a kParam buffer when written in place)
   std::string ToString() const;  // buffers and steps, readable; the kernels' text is in `kernels`
 };
+
+// Are the rows of large launches, at these sizes, such as their kernels are fast for? `symbols`: of all.
+bool IsMadeFor(const Plan& plan, absl::Span<const int64_t> symbols);
 
 }  // namespace torch_lazy::codegen

@@ -29,7 +29,7 @@ std::vector<std::weak_ptr<Trace>>& AllTraces() {
   return *traces;
 }
 
-// Every call asks, so what has a constructor is asked for once.
+// Each call comes here: that the trace has been constructed is checked once a thread.
 std::shared_ptr<Trace>& CurrentTrace() {
   thread_local std::shared_ptr<Trace>* current = nullptr;
   if (current == nullptr) {

@@ -10,7 +10,7 @@
 namespace torch_lazy::backends {
 namespace {
 
-constexpr int64_t kFewBlocks = 1024;  // that may begin for nothing
+constexpr int64_t kIdleBlocks = 1024;  // may begin for nothing
 constexpr size_t kWord = 8;  // all of struct Arguments' members have this size
 
 size_t ArgumentsBytes(const BoundInstance& instance) {
@@ -103,7 +103,7 @@ void BlockLaunches::ChooseEntries() {
       most = std::max(most, BlocksOf(*instance, *launch.kernel));
     const int64_t idle = most * static_cast<int64_t>(launch.instances.size()) - launch.blocks;
     const bool is_few = launch.kernel->takes_few && launch.instances.size() <= codegen::Kernel::kFew &&
-                        idle <= std::max(kFewBlocks, launch.blocks / 8);
+                        idle <= std::max(kIdleBlocks, launch.blocks / 8);
     launch.entry = is_few ? BlockLaunch::Entry::kFew : BlockLaunch::Entry::kMany;
     if (is_few) launch.blocks = most;
   }

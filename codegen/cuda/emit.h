@@ -31,7 +31,7 @@ WrittenKernel EmitShares(const ir::Graph& graph, Group::Shape shape, const Body&
 WrittenKernel EmitKernel(const ir::Graph& graph, Group::Shape shape, const Body& body,
                          const CompileOptions& options);
 
-// Gives the kernel its entry for a few instances, and another name. It has the text of one.
-void AddFewEntry(Kernel* kernel);
+// Gives the kernel that entry (WrittenKernel) for a few instances, and another name.
+void AddFewEntry(const std::string& few_entry, Kernel* kernel);
 
 }  // namespace torch_lazy::codegen::cuda

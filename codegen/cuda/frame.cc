@@ -82,15 +82,15 @@ WrittenKernel Finish(const KernelText& text, const std::string& prefix, const ir
   written.kernel.exact = exact;
   const size_t few_bytes = Kernel::kFew * sizeof(int64_t) * (2 + text.body().slots.size() + text.num_extents());
   if (few_bytes <= kMostArgumentBytes) {
-    written.kernel.few = absl::StrReplaceAll(
+    written.few_entry = absl::StrReplaceAll(
         kFewEntry + 1, {{"THREADS", bounds}, {"FEW", absl::StrCat(Kernel::kFew)}, {"ITERATIONS", absl::StrCat(iterations_per_block)}});
   }
   return written;
 }
 
-void AddFewEntry(Kernel* kernel) {
+void AddFewEntry(const std::string& few_entry, Kernel* kernel) {
   const std::string former = kernel->name;
-  kernel->source += absl::StrReplaceAll(kernel->few, {{"KERNEL", former}});
+  kernel->source += absl::StrReplaceAll(few_entry, {{"KERNEL", former}});
   kernel->name = absl::StrCat(former.substr(0, former.find('_') + 1), base::FingerprintOf(kernel->source).ToString());
   kernel->source = absl::StrReplaceAll(kernel->source, {{former, kernel->name}});
   kernel->takes_few = true;
