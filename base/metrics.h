@@ -39,6 +39,7 @@ namespace torch_lazy::base {
   X(GraphCaptures, "graph_captures", kCount)         \
   X(GraphReplays, "graph_replays", kCount)           \
   X(Replays, "replays", kCount)                      \
+  X(NodesInARow, "nodes_in_a_row", kCount)           \
   X(CompilesPending, "compiles_pending", kGauge)     \
   X(CompileSeconds, "compile_seconds", kSeconds)     \
   X(BytesLive, "bytes_live", kGauge)                 \

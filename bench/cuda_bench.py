@@ -6,7 +6,9 @@
 
 Works from a kit (tools/cuda_kit.sh), without a compiler of its own. The variants of a row run in turns, in processes of
 their own, which wait for the GPU at a block's end; a row's variants, and those of the next rows, warm up beside each other.
-Milliseconds a step are medians, ratios the medians of the rounds' own ratios, above 1 where lazy is faster. "Replayed" is torch.compile with our backend. Beside them: what
+Milliseconds a step, and ratios, above 1 where lazy is faster, are of each variant's fastest round; in brackets the medians' ratio. For a processor
+that the host shares with other guests is by turns, for seconds, one and a half times as slow, one of them and not its neighbour, and a variant that is bound by
+the host is as slow as the processor it is on. "Replayed" is torch.compile with our backend. Beside them: what
 lazy replayed and launched a step, and the speed of rows that memory bounds beside a copy's. "Floor" is what the host takes on a
 device whose kernels return at once: Python, autograd and the dispatcher, but for what lazy does without them. A variant that takes longer than
 its limit is killed; a row for which no time is left is not run. Ends with 1 if any of these happened; what a variant
@@ -29,7 +31,7 @@ os.environ.setdefault("LAZY_BENCH_EAGER", "cuda")
 
 from catalog import Workload  # noqa: E402
 from cuda_catalog import BANDWIDTH_TARGET, COLD, COLD_MORE_S, COLD_OVER_COMPILE, WORKLOADS  # noqa: E402
-from rounds import HERE, Process, ratio  # noqa: E402
+from rounds import HERE, Process  # noqa: E402
 
 sys.path.append(str(HERE.parent / "tools"))
 from kit_environment import kit_environment  # noqa: E402
@@ -120,16 +122,22 @@ def has(results, name):
 def milliseconds(results, name):
     if name not in results:
         return "-"
-    return f"{statistics.median(results[name]) * 1e3:.3f}" if has(results, name) else "failed"
+    return f"{min(results[name]) * 1e3:.3f}" if has(results, name) else "failed"
+
+
+def ratio(results, name, base):
+    """How many times faster than the base: by the fastest rounds, and by the medians."""
+    return tuple(of(results[base]) / of(results[name]) for of in (min, statistics.median))
 
 
 def figures(workload, results):
-    """[(what, value, target, what a device would reach that costs the host nothing but PyTorch itself; None: unknown)]"""
+    """[(what, value, by medians, target, what a device would reach that costs the host nothing but PyTorch itself; None: unknown)]"""
     found = []
 
-    def add(what, name, base, target):
-        floor = ratio(results, "floor", base) if name == "lazy" and has(results, "floor") else None
-        found.append((what, ratio(results, name, base), target, floor))
+    def add(what, name, base, target, scale=1.0):
+        floor = ratio(results, "floor", base)[0] if name == "lazy" and has(results, "floor") else None
+        value, median = ratio(results, name, base)
+        found.append((what, value * scale, median * scale, target, floor))
 
     if not has(results, "lazy"):
         return found
@@ -137,12 +145,12 @@ def figures(workload, results):
         add("eager", "lazy", "eager", workload.target)
     compiled = [name for name in COMPILED if has(results, name)]
     if compiled:
-        best = min(compiled, key=lambda name: statistics.median(results[name]))
+        best = min(compiled, key=lambda name: min(results[name]))
         add("compile", "lazy", best, workload.compile_target)
         if has(results, REPLAYED):
             add("compile, replayed", REPLAYED, best, workload.replays)
     if has(results, "copy"):
-        found.append(("copy", ratio(results, "lazy", "copy") * workload.arrays / 2, BANDWIDTH_TARGET, None))
+        add("copy", "lazy", "copy", BANDWIDTH_TARGET, workload.arrays / 2)
     return found
 
 
@@ -154,8 +162,8 @@ def mark(value, target, floor):
 
 def print_row(workload, results, counts):
     cells = "".join(f"{milliseconds(results, name):>9}" for name in ["eager", *COMPILED, "lazy", REPLAYED, "floor"])
-    ratios = "  ".join(f"{what} {value:.2f}{mark(value, target, floor)} (>= {target:g})"
-                       for what, value, target, floor in figures(workload, results))
+    ratios = "  ".join(f"{what} {value:.2f} [{median:.2f}]{mark(value, target, floor)} (>= {target:g})"
+                       for what, value, median, target, floor in figures(workload, results))
     ran = "  ".join(f"{value:.3g} {name.split('_')[1]}" for name, value in counts.items())
     print(f"{workload.title:34}{cells}  {ratios}  {ran}", flush=True)
     for name, result in results.items():
@@ -244,7 +252,7 @@ def main():
     rows = [results[workload.name] for workload in chosen]
     found = [figure for row in rows if row for figure in row["figures"]]
     failed = [name for name, row in results.items() if row is None or any(isinstance(value, str) for value in row.values())]
-    print(f"bench-cuda: {sum(value >= target for _, value, target, _ in found)} of {len(found)} targets reached; "
+    print(f"bench-cuda: {sum(value >= target for _, value, _, target, _ in found)} of {len(found)} targets reached; "
           f"failed or not run: {', '.join(failed) or 'none'}")
     sys.exit(bool(failed))
 

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes of a backward pass that run one after the other without the engine between them: which do, and that nobody can tell."""
+
+import threading
+
+import pytest
+import torch
+import torch_lazy
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.checkpoint import checkpoint
+
+DOUBLED = 10  # times in a chain
+
+
+def chain(x, times=DOUBLED):
+    for _ in range(times):
+        x = torch.tanh(x * 2)
+    return x
+
+
+def leaf():
+    return torch.linspace(-1, 1, 6).to("lazy").requires_grad_()
+
+
+def gradient_of_chain(times=DOUBLED):
+    x = torch.linspace(-1, 1, 6).requires_grad_()
+    return torch.autograd.grad(chain(x, times).sum(), x)[0]
+
+
+def in_a_row(run):
+    before = torch_lazy.metrics()["nodes_in_a_row"]
+    run()
+    return torch_lazy.metrics()["nodes_in_a_row"] - before
+
+
+def test_all_but_the_first():
+    x = leaf()
+    y = chain(x).sum()
+    assert in_a_row(y.backward) == 2 * DOUBLED + 1  # sum's comes after the engine's own root; the last is the leaf's
+    torch.testing.assert_close(x.grad.cpu(), gradient_of_chain())
+
+
+def test_gradients_asked_for():
+    x = leaf()
+    y = chain(x).sum()
+    found = []
+    assert in_a_row(lambda: found.extend(torch.autograd.grad(y, x))) == 2 * DOUBLED + 1
+    torch.testing.assert_close(found[0].cpu(), gradient_of_chain())
+
+
+def test_twice_differentiable():
+    x = leaf()
+    first, = torch.autograd.grad(chain(x, 2).sum(), x, create_graph=True)
+    assert in_a_row(first.sum().backward) > 8
+    c = torch.linspace(-1, 1, 6).requires_grad_()
+    torch.autograd.grad(chain(c, 2).sum(), c, create_graph=True)[0].sum().backward()
+    torch.testing.assert_close(x.grad.cpu(), c.grad)
+
+
+def test_a_hook_knows_its_node():
+    x, seen = leaf(), []
+    y = chain(x)
+    y.register_hook(lambda g: seen.append((torch._C._current_autograd_node().name(), torch.is_grad_enabled())))
+    z = chain(y).sum()
+    # The hooked tanh's is the engine's, and so is what comes after it.
+    assert in_a_row(z.backward) == 4 * DOUBLED + 1 - 2
+    assert seen == [("TanhBackward0", False)]
+
+
+@pytest.mark.parametrize("register", ["register_hook", "register_prehook"])
+def test_hooks_of_nodes(register):
+    x, seen = leaf(), []
+    y = chain(x)
+    getattr(y.grad_fn, register)(lambda *gradients: seen.append(torch._C._current_autograd_node().name()))
+    assert in_a_row(chain(y).sum().backward) == 4 * DOUBLED + 1 - 2
+    assert seen == ["TanhBackward0"]
+
+
+def test_hooks_of_leaves_and_kept_gradients():
+    x, seen = leaf(), []
+    x.register_post_accumulate_grad_hook(lambda p: seen.append(torch._C._current_autograd_node().name()))
+    y = chain(x)
+    y.retain_grad()
+    assert in_a_row(y.sum().backward) == 2 * DOUBLED + 1 - 3  # y's, what comes after it, and the leaf's
+    assert seen == ["torch::autograd::AccumulateGrad"]
+    torch.testing.assert_close(y.grad.cpu(), torch.ones(6))
+
+
+class LeavesGradModeOn(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, g):
+        torch.set_grad_enabled(True)
+        return g * 1
+
+
+class Notes(torch.autograd.Function):
+    seen = []
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, g):
+        Notes.seen.append((torch.is_grad_enabled(), g.requires_grad))
+        return g * 1
+
+
+def test_a_function_that_leaves_grad_mode_on():
+    x = leaf()
+    y = chain(LeavesGradModeOn.apply(chain(Notes.apply(x * 1))))
+    Notes.seen.clear()
+    y.sum().backward()
+    assert Notes.seen == [(False, False)]
+    assert torch.is_grad_enabled()
+
+
+def test_a_hook_of_saved_tensors_that_leaves_grad_mode_on():
+    def unpack(x):
+        torch.set_grad_enabled(True)
+        return x
+
+    x = leaf()
+    y = chain(Notes.apply(x * 1))
+    with torch.autograd.graph.saved_tensors_hooks(lambda x: x, unpack):
+        y = torch.tanh(y)
+    Notes.seen.clear()
+    y.sum().backward()
+    assert Notes.seen == [(False, False)]
+
+
+def test_anomaly_detection_sees_each_node():
+    x = leaf()
+    with pytest.warns(UserWarning, match="Anomaly Detection"), torch.autograd.detect_anomaly():
+        y = chain(x).sum()
+        assert in_a_row(y.backward) == 0
+        with pytest.raises(RuntimeError, match="SqrtBackward0.*nan"), pytest.warns(UserWarning, match="SqrtBackward0"):
+            (torch.sqrt(leaf().detach().mul(0).requires_grad_()) * 0).sum().backward()
+
+
+def test_a_profiler_sees_each_node():
+    y = chain(leaf()).sum()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        assert in_a_row(y.backward) == 0
+    names = [event.name for event in profile.events()]
+    assert names.count("autograd::engine::evaluate_function: TanhBackward0") == DOUBLED
+
+
+def test_a_dispatch_mode_sees_each_node():
+    class Nodes(TorchDispatchMode):
+        names = []
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            node = torch._C._current_autograd_node()
+            self.names.append(None if node is None else node.name())
+            return func(*args, **(kwargs or {}))
+
+    y = chain(leaf()).sum()
+    with Nodes() as nodes:
+        assert in_a_row(y.backward) == 0
+    assert nodes.names.count("MulBackward0") == DOUBLED
+
+
+def test_an_error_ends_the_pass_and_no_other():
+    x = leaf()
+    h = chain(x)
+    kept = torch.exp(h)
+    y = chain(kept).sum()
+    kept.detach().zero_()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.backward()
+    assert x.grad is None
+    y = chain(x).sum()
+    assert in_a_row(y.backward) == 2 * DOUBLED + 1
+    torch.testing.assert_close(x.grad.cpu(), gradient_of_chain())
+
+
+def test_passes_within_a_pass():
+    x = leaf()
+    y = chain(checkpoint(chain, chain(x), use_reentrant=True)).sum()
+    assert in_a_row(y.backward) > 4 * DOUBLED
+    torch.testing.assert_close(x.grad.cpu(), gradient_of_chain(3 * DOUBLED))
+
+
+def test_threads():
+    found = []
+
+    def run():
+        x = leaf()
+        for _ in range(20):
+            x.grad = None
+            chain(x).sum().backward()
+        found.append(x.grad.cpu())
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4
+    for gradient in found:
+        torch.testing.assert_close(gradient, gradient_of_chain())
+
