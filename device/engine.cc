@@ -88,17 +88,19 @@ bool IsPlain(Node& node) { return IsBuiltIn(node) && !HasHooks(node); }
 
 // What the program's code may change of the thread's state.
 struct State {
-  bool grad_mode = c10::AutogradState::get_tls_state().get_grad_mode();
-  bool inference_mode = c10::AutogradState::get_tls_state().get_inference_mode();
-  bool forward_mode = c10::AutogradState::get_tls_state().get_fw_grad_mode();
-  bool many_threads = c10::AutogradState::get_tls_state().get_multithreading_enabled();
-  c10::DispatchKeySet included = c10::impl::tls_local_dispatch_key_set().included_;
-  c10::DispatchKeySet excluded = c10::impl::tls_local_dispatch_key_set().excluded_;
-  bool operator==(const State&) const = default;
+  c10::AutogradState modes = c10::AutogradState::get_tls_state();
+  c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set();
 };
+bool operator==(const State& a, const State& b) {
+  return a.modes.get_grad_mode() == b.modes.get_grad_mode() && a.modes.get_inference_mode() == b.modes.get_inference_mode() &&
+         a.modes.get_fw_grad_mode() == b.modes.get_fw_grad_mode() &&
+         a.modes.get_multithreading_enabled() == b.modes.get_multithreading_enabled() && a.keys.included_ == b.keys.included_ &&
+         a.keys.excluded_ == b.keys.excluded_;
+}
 
 bool IsWatched() {
-  return torch::autograd::AnomalyMode::is_enabled() || c10::impl::TorchDispatchModeTLS::any_modes_set() || at::hasCallbacks();
+  return torch::autograd::AnomalyMode::is_enabled() || c10::impl::TorchDispatchModeTLS::any_modes_set() ||
+         at::getStepCallbacksUnlessEmpty(at::RecordScope::FUNCTION).has_value();
 }
 
 // The queue's next task, if it is one of this pass that needs nothing of the engine.
@@ -120,7 +122,7 @@ std::optional<NodeTask> Take(const std::shared_ptr<GraphTask>& pass, ReadyQueue&
 void Evaluate(Engine* engine, std::shared_ptr<GraphTask>& pass, Node* node, InputBuffer& inputs,
               const std::shared_ptr<ReadyQueue>& queue) {
   const State state;
-  const bool goes_on = IsPlain(*node) && queue == pass->cpu_ready_queue_ && !state.many_threads;
+  const bool goes_on = IsPlain(*node) && queue == pass->cpu_ready_queue_ && !state.modes.get_multithreading_enabled();
   engine->evaluate_function(pass, node, inputs, queue);
   while (goes_on && State() == state && !pass->has_error_.load() && !IsWatched()) {
     std::optional<NodeTask> next = Take(pass, *queue);

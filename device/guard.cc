@@ -6,7 +6,7 @@
 // in the past for everybody; on a GPU it is one of CUDA's.
 #include <atomic>
 #include <chrono>
-#include <vector>
+#include <limits>
 
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
@@ -25,10 +25,9 @@ struct Event {
 };
 
 c10::StreamId& CurrentStream(c10::DeviceIndex device) {
-  static thread_local std::vector<c10::StreamId> streams;
-  const size_t index = static_cast<size_t>(device < 0 ? lazy::CurrentDevice() : device);
-  if (streams.size() <= index) streams.resize(index + 1);
-  return streams[index];
+  // Plain memory, since the engine asks for each node of a backward pass.
+  static thread_local c10::StreamId streams[std::numeric_limits<c10::DeviceIndex>::max() + 1];
+  return streams[device < 0 ? lazy::CurrentDevice() : device];
 }
 
 class Guard final : public c10::impl::DeviceGuardImplInterface {
