@@ -6,11 +6,10 @@
 
 Works from a kit (tools/cuda_kit.sh), without a compiler of its own. The variants of a row run in turns, in processes of
 their own, which wait for the GPU at a block's end; a row's variants, and those of the next rows, warm up beside each other.
-Milliseconds a step, and ratios, above 1 where lazy is faster, are of each variant's fastest round; in brackets the medians' ratio. For a processor
-that the host shares with other guests is by turns, for seconds, one and a half times as slow, one of them and not its neighbour, and a variant that is bound by
-the host is as slow as the processor it is on. "Replayed" is torch.compile with our backend. Beside them: what
+Milliseconds a step, and ratios, above 1 where lazy is faster, are of each variant's fastest round; in brackets the medians' ratio. For a processor that
+other guests of the host use, too, is by turns one and a half times as slow (docs/status.md), and a variant that is bound by the host is as slow as the one that it is on. "Replayed" is torch.compile with our backend. Beside them: what
 lazy replayed and launched a step, and the speed of rows that memory bounds beside a copy's. "Floor" is what the host takes on a
-device whose kernels return at once: Python, autograd and the dispatcher, but for what lazy does without them. A variant that takes longer than
+device whose kernels return at once: Python, autograd and the dispatcher, of which lazy does without some. A variant that takes longer than
 its limit is killed; a row for which no time is left is not run. Ends with 1 if any of these happened; what a variant
 printed is in bench_cuda.log in the folder, the times of all rounds in bench_cuda.json. LAZY_BENCH_EAGER=cpu LAZY_BACKEND=stand_in tries the program itself, without a GPU.
 """
@@ -26,6 +25,7 @@ import statistics
 import sys
 import tempfile
 import time
+from typing import NamedTuple
 
 os.environ.setdefault("LAZY_BENCH_EAGER", "cuda")
 
@@ -125,19 +125,35 @@ def milliseconds(results, name):
     return f"{min(results[name]) * 1e3:.3f}" if has(results, name) else "failed"
 
 
-def ratio(results, name, base):
-    """How many times faster than the base: by the fastest rounds, and by the medians."""
-    return tuple(of(results[base]) / of(results[name]) for of in (min, statistics.median))
+class Figure(NamedTuple):
+    """How many times faster than what, by the fastest rounds and by the medians."""
+
+    what: str
+    value: float
+    median: float
+    target: float
+    floor: float | None  # what a device would reach that costs the host nothing but PyTorch itself; None: unknown
+
+    @property
+    def is_reached(self):
+        return self.value >= self.target
+
+    def __str__(self):
+        by_floor = self.floor is not None and self.floor < self.target
+        mark = "" if self.is_reached else f" MISSED, as by the host's floor, {self.floor:.2f}" if by_floor else " MISSED"
+        return f"{self.what} {self.value:.2f} [{self.median:.2f}]{mark} (>= {self.target:g})"
 
 
 def figures(workload, results):
-    """[(what, value, by medians, target, what a device would reach that costs the host nothing but PyTorch itself; None: unknown)]"""
+    """Of a row's Figures those that its results allow."""
     found = []
 
+    def over(name, base, of):
+        return of(results[base]) / of(results[name])
+
     def add(what, name, base, target, scale=1.0):
-        floor = ratio(results, "floor", base)[0] if name == "lazy" and has(results, "floor") else None
-        value, median = ratio(results, name, base)
-        found.append((what, value * scale, median * scale, target, floor))
+        floor = over("floor", base, min) if name == "lazy" and has(results, "floor") else None
+        found.append(Figure(what, scale * over(name, base, min), scale * over(name, base, statistics.median), target, floor))
 
     if not has(results, "lazy"):
         return found
@@ -154,16 +170,9 @@ def figures(workload, results):
     return found
 
 
-def mark(value, target, floor):
-    if value >= target:
-        return ""
-    return " MISSED" if floor is None or floor >= target else f" MISSED, as by the host's floor, {floor:.2f}"
-
-
 def print_row(workload, results, counts):
     cells = "".join(f"{milliseconds(results, name):>9}" for name in ["eager", *COMPILED, "lazy", REPLAYED, "floor"])
-    ratios = "  ".join(f"{what} {value:.2f} [{median:.2f}]{mark(value, target, floor)} (>= {target:g})"
-                       for what, value, median, target, floor in figures(workload, results))
+    ratios = "  ".join(map(str, figures(workload, results)))
     ran = "  ".join(f"{value:.3g} {name.split('_')[1]}" for name, value in counts.items())
     print(f"{workload.title:34}{cells}  {ratios}  {ran}", flush=True)
     for name, result in results.items():
@@ -252,7 +261,7 @@ def main():
     rows = [results[workload.name] for workload in chosen]
     found = [figure for row in rows if row for figure in row["figures"]]
     failed = [name for name, row in results.items() if row is None or any(isinstance(value, str) for value in row.values())]
-    print(f"bench-cuda: {sum(value >= target for _, value, _, target, _ in found)} of {len(found)} targets reached; "
+    print(f"bench-cuda: {sum(figure.is_reached for figure in found)} of {len(found)} targets reached; "
           f"failed or not run: {', '.join(failed) or 'none'}")
     sys.exit(bool(failed))
 

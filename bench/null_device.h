@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device whose kernels return at once: the floor of what recording can cost.
+// A device whose kernels return at once: what PyTorch itself takes on the host.
 //
 // It has the calls of record_bench and of the programs that bench/figures/host trains. A call makes its results' tensors and storages,
 // uninitialized, and nothing else.

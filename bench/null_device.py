@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The device "null" in Python (null_device.h): kernels make tensors and compute nothing, so that a program takes what the host takes at least."""
+"""The device "null" in Python (null_device.h): kernels make tensors and compute nothing, so that a program takes what PyTorch itself takes on the host."""
 
 import os
 import types

@@ -3,10 +3,11 @@
 //
 // Note [Nodes in a row]
 // The engine sets all of a thread's state (modes, callbacks, autocast's dtypes) to that of the backward pass before each node,
-// and back after it, since a worker thread serves many passes: 10,000 instructions, a quarter of a recurrent network's step.
-// A backward pass over our tensors stays on the thread that asked for it, whose state it is anyway. So where libtorch_cpu
-// evaluates a node, we go on with the next ones, in the engine's order, as if it had come to them: with its own function for a
-// node, its queue and its counts. It sees one long node.
+// and back after it, since a worker thread serves many passes, which often takes longer than the node (docs/architecture.md,
+// Backward passes). A backward pass over our tensors stays on the thread that asked for it, whose state it is anyway. So where
+// libtorch_cpu evaluates a node, we go on with the next ones, in the engine's order, as if it had come to them: with its own
+// function for a node, its queue and its counts. It sees one long node. Where PyTorch evaluates nodes in another way, nothing
+// changes.
 //
 // A node that may run the program's own code, which may change the thread's state, or ask for the node that runs, is left to
 // the engine: Python's and C++'s custom functions, nodes with hooks, and all of them under anomaly detection, dispatch modes
