@@ -9,8 +9,10 @@
 // imported addresses: from CUDA's first use on, CUDA is the accelerator, as it is without us, and our device is none, which
 // to the engine means one without streams to wait for: all of ours are one queue.
 //
-// Without CUDA nothing changes. Where a version of PyTorch asks in another way, its table has no such entries and nothing
+// Without CUDA our device is the accelerator, but not to the engine, which saves it the same. Where a version of PyTorch asks in another way, its table has no such entries and nothing
 // changes either.
+#include "device/accelerator.h"
+
 #include <atomic>
 
 #include <ATen/DeviceAccelerator.h>
@@ -34,8 +36,10 @@ bool CudaIsInUse() {
 
 bool IsPrivateUse1Registered() { return !CudaIsInUse() && c10::is_privateuse1_backend_registered(); }
 
+thread_local int not_the_accelerator = 0;
+
 bool IsAccelerator(c10::DeviceType type) {
-  return at::accelerator::isAccelerator(type) && !(type == c10::kPrivateUse1 && CudaIsInUse());
+  return at::accelerator::isAccelerator(type) && !(type == c10::kPrivateUse1 && (not_the_accelerator > 0 || CudaIsInUse()));
 }
 
 [[maybe_unused]] const bool done = [] {
@@ -46,4 +50,9 @@ bool IsAccelerator(c10::DeviceType type) {
 }();
 
 }  // namespace
+
+NotTheAccelerator::NotTheAccelerator() { ++not_the_accelerator; }
+
+NotTheAccelerator::~NotTheAccelerator() { --not_the_accelerator; }
+
 }  // namespace torch_lazy::device
