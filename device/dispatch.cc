@@ -14,6 +14,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, aten) {
   RegisterShapeRules();
   RegisterFactories(aten);
   RegisterViews(aten);
+  RegisterCommonViews(aten);
   RegisterResizing(aten);
   RegisterCopies(aten);
   RegisterAttention(aten);

@@ -10,6 +10,7 @@ namespace torch_lazy::device {
 
 void RegisterFactories(torch::Library& aten);
 void RegisterViews(torch::Library& aten);
+void RegisterCommonViews(torch::Library& aten);
 void RegisterResizing(torch::Library& aten);
 void RegisterCopies(torch::Library& aten);
 void RegisterAttention(torch::Library& aten);
