@@ -66,6 +66,17 @@ def test_between_the_two_devices():
     assert torch.equal(y.cpu(), x + 1)
 
 
+def test_gradients_across_the_two_devices():
+    def gradient(near, far):
+        x = torch.linspace(-1, 1, 12).view(3, 4).to(near).requires_grad_()
+        h = x * 2
+        there = torch.sigmoid(h.to(far) * 3) * h.to(far)
+        (torch.tanh(there.to(near) * h) + h).sum().add((there * there).sum().to(near)).backward()
+        return x.grad.cpu()
+
+    torch.testing.assert_close(gradient("lazy", EAGER), gradient("cpu", "cpu"))
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float64, torch.int64, torch.bool, torch.complex64], ids=str)
 def test_numbers_that_are_read(dtype):
     x = torch.tensor([[1, 0], [3, 2]]).to(dtype)

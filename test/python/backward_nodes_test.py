@@ -178,6 +178,105 @@ def test_an_error_ends_the_pass_and_no_other():
     torch.testing.assert_close(x.grad.cpu(), gradient_of_chain())
 
 
+def nodes_of(y):
+    nodes, left = set(), [y.grad_fn]
+    while left:
+        node = left.pop()
+        if node is not None and node not in nodes:
+            nodes.add(node)
+            left.extend(next_node for next_node, _ in node.next_functions)
+    return nodes
+
+
+def same(graph, *shapes, all_in_a_row=True):
+    """`graph(leaves)` has eager's gradients, and all nodes but the first run one after the other."""
+    def gradients(device):
+        torch.manual_seed(0)
+        leaves = [torch.randn(shape).to(device).requires_grad_() for shape in shapes]
+        y = graph(leaves)
+        nodes = len(nodes_of(y))
+        count = in_a_row(y.backward)
+        if device == "lazy" and all_in_a_row:
+            assert count == nodes - 1
+        return [leaf.grad.cpu() for leaf in leaves]
+
+    for found, eager in zip(gradients("lazy"), gradients("cpu"), strict=True):
+        torch.testing.assert_close(found, eager, check_stride=not eager.is_sparse)
+
+
+def test_gradients_that_do_not_fit():
+    same(lambda x: (torch.tanh(x[0] + x[1]) * x[2]).sum(), (4, 3), (3,), (1, 1))  # sums over what was broadcast
+    same(lambda x: (x[0].to(torch.float16) * 2).sum(), (4, 3))
+
+
+def test_outputs_that_nothing_comes_from():
+    same(lambda x: (x[0].split(2)[1] * x[1]).sum(), (6, 3), (2, 3))
+
+
+def test_nodes_that_many_paths_lead_to():
+    def graph(x):
+        h = x[0] * 2
+        for _ in range(5):
+            h = torch.tanh(h @ x[1] + h)
+        return h.sum()
+
+    same(graph, (4, 3), (3, 3))
+
+
+@pytest.mark.parametrize("hooked", ["first", "middle", "last"])
+def test_paths_that_meet_where_one_is_the_engines(hooked):
+    seen = []
+
+    def graph(x):
+        h = x[0] * 2
+        paths = {"first": h * 3, "middle": torch.tanh(h), "last": h + 1}
+        paths[hooked].register_hook(lambda g: seen.append(g.device.type))
+        return (paths["first"] + paths["middle"] * Notes.apply(h) + paths["last"]).sum()
+
+    same(graph, (4, 3), all_in_a_row=False)
+    assert seen == ["lazy", "cpu"]
+
+
+def test_paths_over_the_cpu():
+    def graph(x):
+        h = torch.tanh(x[0] * 2)
+        on_cpu = torch.sigmoid(h.cpu() * 3).to(h.device)
+        return (on_cpu * h).sum()
+
+    same(graph, (4, 3))
+
+
+def test_sparse_gradients():
+    def graph(x):
+        rows = torch.tensor([1, 1, 3]).to(x[0].device)
+        return (torch.nn.functional.embedding(rows, x[0], sparse=True) * 2).sum()
+
+    same(graph, (5, 3))
+    same(lambda x: graph(x) + (x[0] * x[0]).sum(), (5, 3))  # a sparse and a dense one in one sum
+
+
+def test_hooks_of_leaves_come_in_eagers_order():
+    def order(device):
+        seen = []
+        leaves = [torch.ones(3).to(device).requires_grad_() for _ in range(6)]
+        for index, x in enumerate(leaves):
+            if index != 2:
+                x.register_post_accumulate_grad_hook(lambda _, index=index: seen.append(index))
+        torch.stack(leaves).mul(2).sum().backward()
+        return seen
+
+    assert order("lazy") == order("cpu")
+
+
+def test_kept_graphs():
+    x = leaf()
+    y = chain(x).sum()
+    y.backward(retain_graph=True)
+    y.backward()
+    torch.testing.assert_close(x.grad.cpu(), 2 * gradient_of_chain())
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        y.backward()
+
 def test_passes_within_a_pass():
     x = leaf()
     y = chain(checkpoint(chain, chain(x), use_reentrant=True)).sum()
