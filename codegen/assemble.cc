@@ -143,6 +143,7 @@ class Assembler {
     step->y = Bind(product.y);
     step->result = Bind(product.result);
     step->sums = product.sums;
+    step->is_relu = product.is_relu;
     step->sizes = std::move(product.sizes);
     step->operands = {step->x.buffer, step->y.buffer};
     if (product.bias.has_value()) {

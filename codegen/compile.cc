@@ -11,6 +11,7 @@
 #include "codegen/pad_matmuls.h"
 #include "codegen/partition.h"
 #include "codegen/prepare_reductions.h"
+#include "codegen/relu_epilogues.h"
 #include "codegen/storage_plan.h"
 #include "codegen/streams.h"
 #include "ir/passes/pipeline.h"
@@ -38,7 +39,7 @@ absl::StatusOr<Plan> Compile(const ir::Graph& graph, const CompileOptions& asked
   passes.dump_folder = options.dump_folder;
   LAZY_ASSIGN_OR_RETURN(ir::Graph optimized, ir::Optimize(graph, passes));
   LAZY_RETURN_IF_ERROR(CheckTypes(optimized));
-  PaddedGraph padded = PadMatmuls(MergeMatmuls(optimized, options), options);
+  PaddedGraph padded = PadMatmuls(TakeReluIntoMatmuls(MergeMatmuls(optimized, options)), options);
   options.typical_extents = NumbersOf(padded.extents, options.typical_extents);
   optimized = PrepareReductions(padded.graph, options);
   const Factors factors(optimized);

@@ -23,6 +23,7 @@ struct Product {
   std::optional<Matrix> bias;   // a vector, added to each row
   std::vector<Monomial> sizes;  // batches if there are any, rows, inner, columns
   bool sums = false;            // over the batches
+  bool is_relu = false;         // max(0, that)
 };
 
 // Of a matmul node. Operands go through views down to the value that has to be stored, as long as

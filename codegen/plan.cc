@@ -73,7 +73,7 @@ std::string Plan::ToString() const {
       absl::StrAppend(&text, "  matmul ", MatrixText(*this, step.x), " by ",
                       MatrixText(*this, step.y));
       if (step.bias.buffer >= 0) absl::StrAppend(&text, " plus ", MatrixText(*this, step.bias));
-      absl::StrAppend(&text, " -> ", MatrixText(*this, step.result));
+      absl::StrAppend(&text, step.is_relu ? ", relu" : "", " -> ", MatrixText(*this, step.result));
     } else {
       absl::StrAppend(&text, "  launch");
       for (const Instance& instance : step.instances)

@@ -125,6 +125,7 @@ struct Step {
   ir::DType dtype = ir::DType::kF32;  // matmul
   std::vector<Monomial> sizes;        // matmul: batches if there are any, rows, inner, columns
   bool sums = false;                  // matmul: over the batches
+  bool is_relu = false;               // matmul: max(0, that); there is a bias
   std::vector<int32_t> frees;         // temporaries whose last use is this step
 };
 

@@ -305,8 +305,9 @@ absl::StatusOr<HostValue> Concat(const Node& node, Operands in, Sizes sizes) {
       absl::StrCat("concat: operands do not make ", out.sizes[node.attrs.dim], " elements"));
 }
 
-// A product for each batch, each row plus the third operand if there is one; or, where `sums`, their sum.
-HostValue Matmul(Operands in, Sizes sizes, bool sums) {
+// A product for each batch, each row plus the third operand if there is one; or their sum.
+HostValue Matmul(Op op, Operands in, Sizes sizes) {
+  const bool sums = op == Op::kMatmulSum;
   const HostValue &x = *in[0], &y = *in[1];
   HostValue out = MakeHostValue(x.dtype, std::move(sizes));
   const int64_t m = out.sizes[out.sizes.size() - 2], n = out.sizes.back(), k = x.sizes.back();
@@ -319,7 +320,7 @@ HostValue Matmul(Operands in, Sizes sizes, bool sums) {
       for (int64_t p = 0; p < k; ++p)
         sum += x.floats[(batch * m + row) * k + p] * y.floats[(batch * k + p) * n + column];
     }
-    out.floats[i] = RoundTo(out.dtype, sum);
+    out.floats[i] = RoundTo(out.dtype, op == Op::kMatmulBiasRelu && sum < 0 ? 0 : sum);
   }
   return out;
 }
@@ -417,7 +418,7 @@ absl::StatusOr<HostValue> EvaluateNode(const Node& node, Operands operands,
       if (node.op == Op::kStack) return Stack(node, operands, std::move(sizes));
       return Concat(node, operands, std::move(sizes));
     case Kind::kMatmul:
-      return Matmul(operands, std::move(sizes), node.op == Op::kMatmulSum);
+      return Matmul(node.op, operands, std::move(sizes));
     case Kind::kCall:
       break;
   }

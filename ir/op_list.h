@@ -116,6 +116,7 @@
   X(Matmul, "matmul", kMatmul, 2, kSame, kNone)      /* [m, k] by [k, n]; both with a batch dim in front, or neither */ \
   X(MatmulSum, "matmul_sum", kMatmul, 2, kSame, kNone) /* [b, m, k] by [b, k, n], summed over b; f32, f64 */        \
   X(MatmulBias, "matmul_bias", kMatmul, 3, kSame, kNone) /* [m, k] by [k, n], and [n] added to each row before it is rounded */ \
+  X(MatmulBiasRelu, "matmul_bias_relu", kMatmul, 3, kSame, kNone) /* max(0, that), NaN where that is; made by codegen alone */ \
   /* calls */                                                                                                   \
   X(Call, "call", kCall, -1, kAny, kNone)            /* attr callee (text), index (record), inout; result 0 is itself */ \
   X(Result, "result", kCall, 1, kAny, kNone)         /* result attr index (>= 1) of a call */

@@ -7,6 +7,7 @@
 
 #include <ATen/autocast_mode.h>
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/_addmm_activation.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/mm.h>
@@ -53,13 +54,15 @@ void PlaceAlone(Geometry* matrix) {
   if (matrix->sizes[row] == 1) matrix->strides[row] = matrix->strides[column] == 1 ? std::max<int64_t>(matrix->sizes[column], 1) : 1;
 }
 
-// The library calls that ATen makes for `mm`, `bmm` and `addmm`; a product of no terms is 0. CUDA's `addmm` hands cuBLASLt the bias
+// The library calls that ATen makes for `mm`, `bmm`, `addmm` and `_addmm_activation`; a product of no terms is 0. CUDA's `addmm` hands cuBLASLt the bias
 // where it and the result are contiguous, as they are here, and has two or more rows, columns and terms; else it copies it into the
 // result first.
 void Multiply(const ProductTensors& tensors, bool sums) {
   const at::Tensor &x = tensors.x, &y = tensors.y;
   at::Tensor result = tensors.result;
-  if (tensors.bias.defined()) {
+  if (tensors.is_relu) {
+    at::_addmm_activation_out(result, tensors.bias, x, y);
+  } else if (tensors.bias.defined()) {
     at::addmm_out(result, tensors.bias, x, y);
   } else if (x.dim() == 2) {
     at::mm_out(result, x, y);
@@ -189,7 +192,7 @@ void BoundPlan::TuneProducts() {
     if (step.kind != codegen::Step::Kind::kMatmul || step.sums) continue;
     Matmul& matmul = matmuls_[s];
     if (!IsOnHost()) {
-      matmul.tuned_cuda = TunedCudaProduct::For(matmul.x, matmul.y, matmul.bias, matmul.result);
+      matmul.tuned_cuda = TunedCudaProduct::For(matmul.x, matmul.y, matmul.bias, matmul.result, step.is_relu);
     } else if (step.bias.buffer < 0) {
       matmul.tuned = TunedProduct::For(matmul.x, matmul.y, matmul.result);
     }
@@ -300,6 +303,7 @@ void BoundPlan::RunMatmul(size_t step, PlanMemory* memory) const {
   tensors.x = Alias(memory->Content(plan_step.x.buffer), matmul.x);
   tensors.y = Alias(memory->Content(plan_step.y.buffer), matmul.y);
   if (plan_step.bias.buffer >= 0) tensors.bias = Alias(memory->Content(plan_step.bias.buffer), matmul.bias);
+  tensors.is_relu = plan_step.is_relu;
   at::AutoDispatchBelowADInplaceOrView below_autograd;
   c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   base::Count(base::Counter::kLibraryCalls);

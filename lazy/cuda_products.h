@@ -10,9 +10,10 @@
 
 namespace torch_lazy::lazy {
 
-// Operands and result of one product, or of one for each batch. `bias`, added to each row, may be undefined.
+// Operands and result of one product, or of one for each batch. `bias`, added to each row, may be undefined; ReLU comes after it.
 struct ProductTensors {
   at::Tensor x, y, bias, result;
+  bool is_relu = false;
 };
 
 // All may be asked of any thread; one product, of one at a time. None throws.

@@ -98,7 +98,7 @@ Operation OperationOf(const ProductTensors& tensors, bool is_x_transposed, bool 
   const cublasOperation_t of_x = is_x_transposed ? CUBLAS_OP_T : CUBLAS_OP_N, of_y = is_y_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
   if (!Set(operation, CUBLASLT_MATMUL_DESC_TRANSA, of_y) || !Set(operation, CUBLASLT_MATMUL_DESC_TRANSB, of_x)) return nullptr;
   if (!tensors.bias.defined()) return operation;
-  const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+  const cublasLtEpilogue_t epilogue = tensors.is_relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS;
   const bool is_set = Set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue) && SetBias(operation, tensors.bias);
   return is_set ? std::move(operation) : nullptr;
 }

@@ -57,14 +57,15 @@ const CudaProducts* FindCudaProducts() {
   return products;
 }
 
-TunedCudaProduct* TunedCudaProduct::For(const Geometry& x, const Geometry& y, const Geometry& bias, const Geometry& result) {
+TunedCudaProduct* TunedCudaProduct::For(const Geometry& x, const Geometry& y, const Geometry& bias, const Geometry& result,
+                                        bool is_relu) {
   const at::Context& context = at::globalContext();
   if (x.dtype == at::kDouble || !IsLarge(x, y) || base::IsDisabled("autotune") || !AreSettingsUsual(context)) return nullptr;
   const CudaProducts* const products = FindCudaProducts();
   if (products == nullptr) return nullptr;
   const bool is_tf32 = context.float32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL) == at::Float32Precision::TF32;
   const std::string key = absl::StrCat("product ", c10::toString(x.dtype), x.dtype == at::kFloat && is_tf32 ? " tf32 " : " ", WordOf(x), " ",
-                                 WordOf(y), bias.sizes.empty() ? " " : " bias ", WordOf(result));
+                                 WordOf(y), bias.sizes.empty() ? " " : is_relu ? " bias relu " : " bias ", WordOf(result));
   static std::mutex* const lock = new std::mutex;
   static auto* const known = new absl::flat_hash_map<std::string, std::unique_ptr<TunedCudaProduct>>;
   std::lock_guard<std::mutex> guard(*lock);

@@ -18,7 +18,7 @@ namespace torch_lazy::lazy {
 class TunedCudaProduct {
  public:
   // The one for all products like this; null if there is nothing to choose. `bias` without dims: none.
-  static TunedCudaProduct* For(const Geometry& x, const Geometry& y, const Geometry& bias, const Geometry& result);
+  static TunedCudaProduct* For(const Geometry& x, const Geometry& y, const Geometry& bias, const Geometry& result, bool is_relu);
 
   // By this library; `key` says which products.
   TunedCudaProduct(const CudaProducts& products, const std::string& key);

@@ -142,7 +142,7 @@ class PlanRun {
             for (int64_t p = 0; p < inner; ++p)
               sum += number(step.x, b, i, p) * number(step.y, b, p, j);
           }
-          ir::ToBytes(ir::MakeFloats(step.dtype, {}, {sum}), at(step.result, r, i, j));
+          ir::ToBytes(ir::MakeFloats(step.dtype, {}, {step.is_relu && sum < 0 ? 0 : sum}), at(step.result, r, i, j));
         }
       }
     }

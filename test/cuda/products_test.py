@@ -21,7 +21,7 @@ def _linears(device, dtype, shapes, runs):
         generator = torch.Generator().manual_seed(rows + terms + columns)
         x, w, b = (torch.randn(size, generator=generator).to(dtype).to(device) for size in ((rows, terms), (columns, terms), (columns,)))
         for _ in range(runs):
-            results = F.linear(x * 1, w, b), F.linear(x * 1, w), torch.addmm(b, x * 1, w.t())
+            results = F.linear(x * 1, w, b), F.linear(x * 1, w), torch.addmm(b, x * 1, w.t()), F.linear(x * 1, w, b).relu()
             arrays = [result.float().cpu().numpy() for result in results]  # tensors cannot outlive a child
         values += arrays
     return values
@@ -53,6 +53,23 @@ def test_fastest_algorithm_is_right(dtype, tmp_path):
         mine, counts = in_child(_tuned, dtype, compile="sync", cache_dir=str(tmp_path / "cache"))
         _assert_near(mine, eager, dtype)
         print(f"{dtype}: {counts.get('cublaslt', 0)} of {len(eager) * 5} products by an algorithm that ATen would not take")
+
+
+def _relu_of_nan(device, dtype):
+    counts = []
+    for rows, terms, columns in LARGE_SHAPES:
+        x, w, b = (torch.ones(size, dtype=dtype, device=device) for size in ((rows, terms), (columns, terms), (columns,)))
+        x[3, 5], b[7] = float("nan"), -float("inf")
+        for _ in range(4):
+            y = F.linear(x * 1, w, b).relu()
+            counts.append((y.isnan().sum().item(), (y == 0).sum().item()))
+    return counts
+
+
+@pytest.mark.parametrize("dtype", LOW, ids=str)
+def test_relu_keeps_nan(dtype):
+    expected = [(columns, rows - 1) for rows, _, columns in LARGE_SHAPES for _ in range(4)]
+    assert in_child(_relu_of_nan, "lazy", dtype, compile="sync") == expected
 
 
 def _trained_head(device, rows, width, words):

@@ -76,6 +76,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadNode{"%0 = reshape %n : f32[1, 2, 3] %1 = permute %0 {dims=[0, 2, 1]} : f32[1, 3, 2] "
                 "%2 = sum %n {dims=[1], keepdim=false} : f32[2] %3 = matmul_bias %0, %1, %2 : f32[1, 2, 2]",
                 "matmul_bias: gives f32[1, 2, 2], which is no matrix"},
+        BadNode{"%0 = cast %n : f16[2, 3] %1 = permute %0 {dims=[1, 0]} : f16[3, 2] %2 = matmul_bias_relu %0, %1, %0 : f16[2, 2]",
+                "matmul_bias_relu: the bias is f16[2, 3], the result f16[2, 2]"},
         BadNode{"%0 = call %i {callee=\"f\", index=0, inout=[1], may_fail=false} : i64[4]",
                 "call: there is no operand 1"},
         BadNode{"%0 = result %i {index=1} : i64[4]", "result: its operand is no call"},

@@ -127,7 +127,7 @@ TEST(TunedCudaProduct, ThereIsNoneOnTheHost) {
   Geometry matrix;
   matrix.sizes = {4096, 4096};
   matrix.strides = {4096, 1};
-  EXPECT_EQ(TunedCudaProduct::For(matrix, matrix, {}, matrix), nullptr);
+  EXPECT_EQ(TunedCudaProduct::For(matrix, matrix, {}, matrix, /*is_relu=*/false), nullptr);
 }
 
 }  // namespace

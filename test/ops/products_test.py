@@ -76,6 +76,10 @@ LOWERED = {
     "linear of a vector with a bias": (lambda b, x, w: aten.linear(x, w, b), [(48,), (64,), (48, 64)], (0, 1)),
     "linear to one with a bias": (lambda b, x, w: aten.linear(x, w, b), [(1,), (40, 64), (1, 64)], (0, 1)),
     "linear with a bias, computed": (lambda b, x, w: aten.linear(x * 2, w, b + 1) * 2, [(48,), (40, 64), (48, 64)], (3, 1)),
+    "linear and relu": (lambda b, x, w: aten.linear(x, w, b).relu(), [(48,), (2, 20, 64), (48, 64)], (0, 1)),
+    "linear and relu in place": (lambda b, x, w: aten.linear(x, w, b).relu_(), [(48,), (40, 64), (48, 64)], (0, 1)),
+    "linear and relu, read": (lambda b, x, w: aten.linear(x, w, b).relu() * 2, [(48,), (40, 64), (48, 64)], (1, 1)),
+    "linear, and relu of it": (lambda b, x, w: [y := aten.linear(x, w, b), y.relu()], [(48,), (40, 64), (48, 64)], (1, 1)),
     "linear of a vector": (lambda x, w: aten.linear(x, w), [(64,), (48, 64)], (0, 1)),
     "linear_backward": (linear_backward, [(2, 20, 64), (2, 20, 48), (48, 64)], (1, 2)),
     "linear_backward of a vector": (linear_backward, [(64,), (48,), (48, 64)], (1, 2)),
@@ -137,9 +141,20 @@ def test_special_numbers(dtype):
     assert torch.equal(actual.isnan(), expected.isnan()) and torch.equal(actual.isinf(), expected.isinf())
 
 
-def trained(device, dtype):
+@pytest.mark.parametrize("dtype", LOW, ids=str)
+def test_relu_keeps_nan(dtype):
+    x, w, b = normal(6, 64), normal(48, 64), normal(48)
+    x[0, 0], x[1, 1], b[5] = float("nan"), float("inf"), float("nan")
+    operands = [tensor.to(dtype) for tensor in (x, w, b)]
+    (actual,), _ = counted(lambda *t: aten.linear(*t).relu(), operands)
+    expected = aten.linear(*operands).relu()
+    assert torch.equal(actual.isnan(), expected.isnan()) and torch.equal(actual.isinf(), expected.isinf())
+    assert not actual.signbit()[~actual.isnan()].any()
+
+
+def trained(device, dtype, activation):
     torch.manual_seed(0)
-    net = torch.nn.Sequential(torch.nn.Linear(64, 96), torch.nn.Tanh(), torch.nn.Linear(96, 32, bias=False)).to(device)
+    net = torch.nn.Sequential(torch.nn.Linear(64, 96), activation(), torch.nn.Linear(96, 32, bias=False)).to(device)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     losses = []
     for step in range(5):
@@ -154,11 +169,12 @@ def trained(device, dtype):
     return losses, [parameter.detach().cpu() for parameter in net.parameters()]
 
 
+@pytest.mark.parametrize("activation", [torch.nn.Tanh, torch.nn.ReLU])
 @pytest.mark.parametrize("dtype", LOW, ids=str)
-def test_training_in_mixed_precision_is_eagers(dtype):
+def test_training_in_mixed_precision_is_eagers(dtype, activation):
     torch_lazy.set_option("compile", "sync")
-    losses, parameters = trained("lazy", dtype)
-    expected_losses, expected = trained("cpu", dtype)
+    losses, parameters = trained("lazy", dtype, activation)
+    expected_losses, expected = trained("cpu", dtype, activation)
     assert losses == pytest.approx(expected_losses, rel=torch.finfo(dtype).eps)
     for a, e in zip(parameters, expected, strict=True):
         torch.testing.assert_close(a, e, rtol=0, atol=torch.finfo(dtype).eps / 10)
