@@ -9,8 +9,8 @@
 // imported addresses: from CUDA's first use on, CUDA is the accelerator, as it is without us, and our device is none, which
 // to the engine means one without streams to wait for: all of ours are one queue.
 //
-// Without CUDA our device is the accelerator, but not to the engine, which saves it the same. Where a version of PyTorch asks in another way, its table has no such entries and nothing
-// changes either.
+// Without CUDA our device is the accelerator, but not to the engine, which saves it the same. Where a version of PyTorch asks
+// in another way, its table has no such entries and nothing changes either.
 #include "device/accelerator.h"
 
 #include <atomic>
