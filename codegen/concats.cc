@@ -12,7 +12,7 @@ std::vector<int> CountWholeUses(const ir::Graph& graph) {
   for (size_t v = 0; v < graph.nodes.size(); ++v) {
     const ir::Node& node = graph.nodes[v];
     if (node.op == ir::Op::kParam || ir::Info(node.op).kind == ir::Kind::kCall) ++uses[v];
-    if (ir::Info(node.op).kind == ir::Kind::kMatmul && node.inputs.size() == 3) ++uses[v];  // libraries add a bias to rows that follow each other
+    if (ir::HasBias(node)) ++uses[v];  // libraries add a bias to rows that follow each other
     if (node.op == ir::Op::kReshape || node.op == ir::Op::kCall) {
       for (const ir::Value input : node.inputs) ++uses[input];
     }

@@ -109,7 +109,7 @@ Product ProductOfMatrices(const ir::Graph& graph, const Concats& concats, const 
   product.result = MatrixAt(graph, concats, factors, matmul);
   product.sums = node.op == ir::Op::kMatmulSum;
   product.is_relu = node.op == ir::Op::kMatmulBiasRelu;
-  if (node.inputs.size() == 3) product.bias = MatrixOf(graph, concats, factors, node.inputs[2]);
+  if (ir::HasBias(node)) product.bias = MatrixOf(graph, concats, factors, node.inputs[2]);
   for (const ir::Extent extent : graph.type(node.inputs[0]).dims) product.sizes.push_back(factors.SizeOf(extent));
   product.sizes.push_back(factors.SizeOf(node.type.dims.back()));
   if (product.sizes.size() < 4) return product;

@@ -37,7 +37,7 @@ struct Side {
 std::vector<Side> SidesOf(const ir::Node& matmul, int axis) {
   if (axis == kRows) return {{0, 0}};
   if (axis == kTerms) return {{0, 1}, {1, 0}};
-  if (matmul.inputs.size() == 3) return {{1, 1}, {2, 0}};
+  if (ir::HasBias(matmul)) return {{1, 1}, {2, 0}};
   return {{1, 1}};
 }
 
@@ -73,7 +73,7 @@ class Choice {
 
   void Choose(Value v) {
     const ir::Node& node = graph_.node(v);
-    const bool is_product = ir::Info(node.op).kind == Kind::kMatmul && node.op != Op::kMatmulSum;
+    const bool is_product = node.op == Op::kMatmul || ir::HasBias(node);
     if (!is_product || node.type.rank() != 2 || !ir::IsHalf(node.type.dtype)) return;
     const std::array<Extent, kAxes> extents = {node.type.dims[0], graph_.type(node.inputs[1]).dims[0], node.type.dims[1]};
     if (2 * Typical(extents[0]) * Typical(extents[1]) * Typical(extents[2]) < kFewestOperations) return;

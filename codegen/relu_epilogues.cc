@@ -28,16 +28,23 @@ class ReluTaker {
   }
 
   ir::Graph Run() const {
+    const Value num_values = static_cast<Value>(graph_.nodes.size());
+    std::vector<Value> product_of(graph_.nodes.size());  // per node: what it is the ReLU of
+    std::vector<bool> has_relu(graph_.nodes.size());     // per node: some node is its
+    for (Value v = 0; v < num_values; ++v) {
+      product_of[v] = ProductOfRelu(v);
+      if (product_of[v] != kNoValue) has_relu[product_of[v]] = true;
+    }
     ir::Builder b(graph_.name);
     std::vector<Value> now;
-    for (size_t v = 0; v < graph_.nodes.size(); ++v) {
-      ir::Node node = graph_.nodes[v];
-      if (const Value product = ProductOfRelu(static_cast<Value>(v)); product != kNoValue) {
-        now.push_back(b.Reshape(now[product], node.type.dims));
+    for (Value v = 0; v < num_values; ++v) {
+      ir::Node node = graph_.node(v);
+      if (product_of[v] != kNoValue) {
+        now.push_back(b.Reshape(now[product_of[v]], node.type.dims));
         continue;
       }
       for (Value& input : node.inputs) input = now[input];
-      if (node.op == Op::kMatmulBias && HasRelu(static_cast<Value>(v))) node.op = Op::kMatmulBiasRelu;
+      if (has_relu[v]) node.op = Op::kMatmulBiasRelu;
       now.push_back(b.Append(std::move(node)));
     }
     std::vector<ir::Output> outputs = graph_.outputs;
@@ -74,20 +81,6 @@ class ReluTaker {
     }
     const ir::Node& matmul = graph_.node(product);
     return matmul.op == Op::kMatmulBias && OnlyReader(product) == reader && matmul.type.dtype == cast.type.dtype ? product : kNoValue;
-  }
-
-  bool HasRelu(Value product) const {
-    Value v = product;
-    for (const Op op : {Op::kReshape, Op::kCast}) {
-      const Value reader = OnlyReader(v);
-      if (reader != kNoValue && graph_.node(reader).op == op) v = reader;
-    }
-    for (const Value where : readers_[v]) {
-      if (where == kNoValue || graph_.node(where).op != Op::kWhere) continue;
-      const Value cast = OnlyReader(where);
-      if (cast != kNoValue && ProductOfRelu(cast) == product) return true;
-    }
-    return false;
   }
 
   const ir::Graph& graph_;

@@ -81,6 +81,9 @@ struct Node {
   friend bool operator!=(const Node& a, const Node& b) { return !(a == b); }
 };
 
+// Whether a product adds a bias to each row, its third operand.
+inline bool HasBias(const Node& node) { return node.op == Op::kMatmulBias || node.op == Op::kMatmulBiasRelu; }
+
 struct Output {
   Value value = kNoValue;
   int32_t into =

@@ -385,7 +385,7 @@ absl::Status VerifyNode(const Graph& graph, Value v) {
       return node.op == Op::kStack ? VerifyStack(graph, node) : VerifyConcat(graph, node);
     case Kind::kMatmul:
       if (node.op == Op::kMatmulSum) return VerifyMatmulSum(graph, node);
-      return node.op == Op::kMatmul ? VerifyMatmul(graph, node) : VerifyMatmulBias(graph, node);
+      return HasBias(node) ? VerifyMatmulBias(graph, node) : VerifyMatmul(graph, node);
     case Kind::kCall:
       return VerifyCall(graph, node);
   }

@@ -11,6 +11,7 @@
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/mm.h>
+#include <ATen/ops/relu.h>
 #include <ATen/ops/zero.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
@@ -54,16 +55,17 @@ void PlaceAlone(Geometry* matrix) {
   if (matrix->sizes[row] == 1) matrix->strides[row] = matrix->strides[column] == 1 ? std::max<int64_t>(matrix->sizes[column], 1) : 1;
 }
 
-// The library calls that ATen makes for `mm`, `bmm`, `addmm` and `_addmm_activation`; a product of no terms is 0. CUDA's `addmm` hands cuBLASLt the bias
-// where it and the result are contiguous, as they are here, and has two or more rows, columns and terms; else it copies it into the
-// result first.
+// The library calls that ATen makes for `mm`, `bmm`, `addmm` and `_addmm_activation`; a product of no terms is 0. CUDA's `addmm`
+// hands cuBLASLt the bias where it and the result are contiguous, as they are here, and has two or more rows, columns and terms;
+// else it copies it into the result first. Of no terms, CUDA's `_addmm_activation` forgets the activation.
 void Multiply(const ProductTensors& tensors, bool sums) {
   const at::Tensor &x = tensors.x, &y = tensors.y;
   at::Tensor result = tensors.result;
-  if (tensors.is_relu) {
+  if (tensors.is_relu && x.numel() > 0) {
     at::_addmm_activation_out(result, tensors.bias, x, y);
   } else if (tensors.bias.defined()) {
     at::addmm_out(result, tensors.bias, x, y);
+    if (tensors.is_relu) at::relu_(result);
   } else if (x.dim() == 2) {
     at::mm_out(result, x, y);
   } else if (!sums) {

@@ -55,6 +55,16 @@ def test_fastest_algorithm_is_right(dtype, tmp_path):
         print(f"{dtype}: {counts.get('cublaslt', 0)} of {len(eager) * 5} products by an algorithm that ATen would not take")
 
 
+def _relu_of_no_terms(device, dtype):
+    x, w, b = torch.zeros(3, 0, dtype=dtype).to(device), torch.zeros(4, 0, dtype=dtype).to(device), torch.arange(-2.0, 2).to(dtype).to(device)
+    return [F.linear(x, w, b).relu().tolist() for _ in range(4)]
+
+
+@pytest.mark.parametrize("dtype", LOW, ids=str)
+def test_relu_of_no_terms(dtype):
+    assert in_child(_relu_of_no_terms, "lazy", dtype, compile="sync") == [[[0, 0, 0, 1]] * 3] * 4
+
+
 def _relu_of_nan(device, dtype):
     counts = []
     for rows, terms, columns in LARGE_SHAPES:

@@ -132,6 +132,13 @@ def test_products_of_nothing(dtype):
 
 
 @pytest.mark.parametrize("dtype", LOW, ids=str)
+def test_relu_of_no_terms(dtype):
+    operands = [torch.arange(-2, 2).to(dtype), torch.zeros(3, 0, dtype=dtype), torch.zeros(0, 4, dtype=dtype)]
+    (actual,), _ = counted(lambda *t: aten.addmm(*t).relu(), operands)
+    assert actual.tolist() == [[0, 0, 0, 1]] * 3
+
+
+@pytest.mark.parametrize("dtype", LOW, ids=str)
 def test_special_numbers(dtype):
     x, y = normal(6, 64), normal(64, 5)
     x[0, 0], x[1, 1], x[2, 2], y[:, 1] = float("nan"), float("inf"), -float("inf"), 6e4
