@@ -79,12 +79,13 @@ variable_list Call(const GraphTask& pass, Node& node, variable_list inputs) {
 void Add(at::Tensor gradient, const Edge& edge, InputBuffer& inputs) {
   at::Tensor& input = inputs.buffer.at(edge.input_nr);
   if (!gradient.defined()) return;
-  if (!input.defined() && IsOursOrTheCpus(gradient.device())) {
+  const bool has_stream = !IsOursOrTheCpus(gradient.device());
+  if (!has_stream && !input.defined()) {
     input = std::move(gradient);
     return;
   }
-  MakeRoomForStreams(inputs);
-  inputs.add(edge.input_nr, std::move(gradient), std::nullopt, edge.function->stream(), edge.function.get());
+  if (has_stream) MakeRoomForStreams(inputs);
+  inputs.add(edge.input_nr, std::move(gradient), std::nullopt, has_stream ? edge.function->stream() : std::nullopt, edge.function.get());
 }
 
 // The one that the queue would give back first need not go there. Where two are equal, its heap decides.
