@@ -324,7 +324,7 @@ void BoundPlan::RunConvolution(size_t step, PlanMemory* memory) const {
   const bool adds = plan_step.operands.size() == 2;
   c10::Storage result = convolutions_[step]->Run(memory->Content(plan_step.operands[0]),
                                                  adds ? memory->Content(plan_step.operands[1]) : c10::Storage());
-  if (!adds) memory->Set(plan_step.results[0], std::move(result));
+  if (graph_.node(plan_step.call).attrs.inout[0] < 0) memory->Set(plan_step.results[0], std::move(result));
 }
 
 void BoundPlan::RunCall(size_t step, Trace* trace, PlanMemory* memory) const {

@@ -79,7 +79,10 @@ Entry::Ready Entry::Prepare(const Trace& trace, bool once) {
     better_ = is_made_for ? nullptr : planned_->BetterFor(lowered_->symbols);
   }
   if (bound_ != nullptr && frozen_ != nullptr && base::Number(base::Option::kCompare) == 0) {
-    if (std::shared_ptr<const BoundPlan> plan = frozen_->PlanFor(trace)) return {plan, nullptr};
+    if (std::shared_ptr<const BoundPlan> plan = frozen_->PlanFor(trace)) {
+      bound_->DropGraph();
+      return {plan, nullptr};
+    }
   }
   return {bound_, carried_};
 }

@@ -2,14 +2,18 @@
 #include "lazy/fold_convolutions.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "ir/builder.h"
 #include "lazy/packed_convolution.h"
 
 namespace torch_lazy::lazy {
 namespace {
 
+using ir::DType;
 using ir::kNoValue;
 using ir::Op;
 using ir::Value;
@@ -20,22 +24,23 @@ struct Chain {
     Op op;
     Value channels;  // a constant, one number per channel: dims [1, 1, 1, c]
   };
-  Value convolution, end;
+  Value convolution = kNoValue, end = kNoValue;
+  std::vector<Value> nodes;  // all of them
   std::vector<Step> steps;
-  Value sum = kNoValue;  // added at the end
+  Value sum = kNoValue;      // added at the end
+  bool has_relu = false;     // after that
 };
 
 class Folder {
  public:
-  Folder(const ir::Graph& graph, const std::vector<bool>& constant_params)
-      : graph_(graph), is_constant_(graph.nodes.size()), readers_(graph.nodes.size()), chain_of_(graph.nodes.size(), -1) {
+  Folder(const ir::Graph& graph, const std::vector<bool>& constant_params, bool fuses_relu)
+      : graph_(graph),
+        fuses_relu_(fuses_relu),
+        is_constant_(FollowFromConstants(graph, constant_params)),
+        readers_(graph.nodes.size()),
+        chain_of_(graph.nodes.size(), -1) {
     for (size_t v = 0; v < graph.nodes.size(); ++v) {
-      const ir::Node& node = graph.nodes[v];
-      is_constant_[v] = node.op == Op::kParam ? constant_params[node.attrs.index] : node.op != Op::kCall && node.op != Op::kResult;
-      for (const Value input : node.inputs) {
-        is_constant_[v] = is_constant_[v] && is_constant_[input];
-        readers_[input].push_back(static_cast<Value>(v));
-      }
+      for (const Value input : graph.nodes[v].inputs) readers_[input].push_back(static_cast<Value>(v));
     }
     for (const ir::Output& output : graph.outputs) readers_[output.value].push_back(kNoValue);
   }
@@ -64,18 +69,28 @@ class Folder {
 
  private:
   void FindChain(Value convolution) {
-    Chain chain{convolution, convolution, {}, kNoValue};
-    chain_of_[convolution] = static_cast<int32_t>(chains_.size());
-    while (chain.sum == kNoValue && Extend(&chain)) chain_of_[chain.end] = static_cast<int32_t>(chains_.size());
+    Chain longest;
+    longest.convolution = convolution;
+    Take(&longest, convolution);
+    Chain chain = longest;  // of the convolution's type at its end
+    while (Extend(&longest)) {
+      if (graph_.type(longest.end) == graph_.type(convolution)) chain = longest;
+    }
+    if (fuses_relu_ && !chain.has_relu && !IsSummand(chain)) return;
+    if (chain.sum != kNoValue) is_sum_.insert(chain.sum);
+    for (const Value node : chain.nodes) chain_of_[node] = static_cast<int32_t>(chains_.size());
     chains_.push_back(std::move(chain));
   }
 
-  // Takes the one reader of the chain's end into it, if it can be.
+  // Takes what reads the chain's end into it, if it can be.
   bool Extend(Chain* chain) const {
-    if (readers_[chain->end].size() != 1 || readers_[chain->end][0] == kNoValue) return false;
-    const Value reader = readers_[chain->end][0];
-    const ir::Node& node = graph_.node(reader);
-    if (chain_of_[reader] >= 0 || (node.op != Op::kAdd && node.op != Op::kSub && node.op != Op::kMul)) return false;
+    const std::vector<Value>& readers = readers_[chain->end];
+    if (fuses_relu_ && readers.size() == 2 && !chain->has_relu) return ExtendByRelu(chain);
+    if (readers.size() != 1 || readers[0] == kNoValue || chain_of_[readers[0]] >= 0) return false;
+    const ir::Node& node = graph_.node(readers[0]);
+    if (fuses_relu_ && node.op == Op::kCast) return ExtendByCast(chain, readers[0]);
+    if (chain->sum != kNoValue || chain->has_relu) return false;
+    if (node.op != Op::kAdd && node.op != Op::kSub && node.op != Op::kMul) return false;
     const bool is_first = node.inputs[0] == chain->end;
     if (node.op == Op::kSub && !is_first) return false;
     const Value other = node.inputs[is_first ? 1 : 0];
@@ -83,12 +98,54 @@ class Folder {
     if (channels != kNoValue) {
       chain->steps.push_back({node.op, channels});
     } else if (node.op == Op::kAdd && !is_constant_[other] && graph_.node(other).op != Op::kExpand) {
-      chain->sum = other;
+      chain->sum = NarrowOf(other, chain->convolution);
+      if (chain->sum == kNoValue) return false;
     } else {
       return false;
     }
-    chain->end = reader;
+    Take(chain, readers[0]);
     return true;
+  }
+
+  // relu(x) is where(x < 0, 0, x).
+  bool ExtendByRelu(Chain* chain) const {
+    const Value less = readers_[chain->end][0], where = readers_[chain->end][1];
+    if (less == kNoValue || where == kNoValue) return false;
+    const ir::Node &comparison = graph_.node(less), &choice = graph_.node(where);
+    if (comparison.op != Op::kLt || comparison.inputs[0] != chain->end || !IsZero(comparison.inputs[1])) return false;
+    if (choice.op != Op::kWhere || choice.inputs[0] != less || !IsZero(choice.inputs[1]) || choice.inputs[2] != chain->end) return false;
+    if (readers_[less].size() != 1) return false;
+    chain->has_relu = true;
+    Take(chain, less);
+    Take(chain, where);
+    return true;
+  }
+
+  // 16-bit floats are computed with as f32, and rounded.
+  bool ExtendByCast(Chain* chain, Value cast) const {
+    const DType to = graph_.type(cast).dtype;
+    if (to != DType::kF32 && to != graph_.type(chain->convolution).dtype) return false;
+    Take(chain, cast);
+    return true;
+  }
+
+  static void Take(Chain* chain, Value reader) {
+    chain->nodes.push_back(reader);
+    chain->end = reader;
+  }
+
+  bool IsZero(Value v) const {
+    while (graph_.node(v).op == Op::kExpand || graph_.node(v).op == Op::kReshape) v = graph_.node(v).inputs[0];
+    const ir::Node& node = graph_.node(v);
+    return node.op == Op::kConst && ir::IsFloat(node.type.dtype) && node.attrs.f == 0 && !std::signbit(node.attrs.f);
+  }
+
+  // True if the chain does something, and all that reads it is a sum that another one takes.
+  bool IsSummand(const Chain& chain) const {
+    if (chain.sum != kNoValue || !is_sum_.contains(chain.end) || readers_[chain.end].size() != 1) return false;
+    const Value reader = readers_[chain.end][0];
+    if (chain_of_[reader] < 0 && readers_[reader].size() != 1) return false;  // a cast
+    return !chain.steps.empty() || graph_.node(chain.convolution).inputs.size() > 2;
   }
 
   // The numbers per channel that a constant broadcasts, or kNoValue.
@@ -101,11 +158,27 @@ class Folder {
     return per_channel ? node.inputs[0] : kNoValue;
   }
 
-  Value Emit(ir::Builder& b, const Chain& chain, const std::vector<Value>& now) const {
+  // What v is in the convolution's type, or kNoValue.
+  Value NarrowOf(Value v, Value convolution) const {
+    const ir::Type& type = graph_.type(convolution);
+    if (graph_.node(v).op == Op::kCast && graph_.type(v) != type) v = graph_.node(v).inputs[0];
+    return graph_.type(v) == type ? v : kNoValue;
+  }
+
+  // The value in this type; what it was narrowed from, so that it is rounded once.
+  static Value Widened(ir::Builder& b, Value v, DType wide) {
+    const ir::Node node = b.graph().node(v);
+    if (node.op == Op::kCast && b.dtype(node.inputs[0]) == wide) return node.inputs[0];
+    if (node.op == Op::kPermute) return b.Permute(Widened(b, node.inputs[0], wide), node.attrs.dims);
+    return b.Cast(v, wide);
+  }
+
+  Value Emit(ir::Builder& b, const Chain& chain, const std::vector<Value>& now) {
     const ir::Node& call = graph_.node(chain.convolution);
+    const DType dtype = call.type.dtype, wide = ir::IsHalf(dtype) ? DType::kF32 : dtype;
     const ir::Extent c = call.type.dims.back();
     Value weight = now[call.inputs[1]], scale = kNoValue;
-    Value bias = call.inputs.size() > 2 ? now[call.inputs[2]] : kNoValue;
+    Value bias = call.inputs.size() > 2 ? b.Cast(now[call.inputs[2]], wide) : kNoValue;
     for (const Chain::Step& step : chain.steps) {
       const Value channels = b.Reshape(now[step.channels], {c});
       if (step.op == Op::kMul) {
@@ -119,26 +192,55 @@ class Folder {
     }
     if (scale != kNoValue) {
       const ir::Extent one = ir::Extent::Constant(1);
-      weight = b.Mul(weight, b.Expand(b.Reshape(scale, {c, one, one, one}), ir::Dims(b.dims(weight))));
+      const Value scales = b.Expand(b.Reshape(scale, {c, one, one, one}), ir::Dims(b.dims(weight)));
+      weight = b.Cast(b.Mul(Widened(b, weight, wide), scales), dtype);
     }
     std::vector<Value> operands{now[call.inputs[0]]};
     if (chain.sum != kNoValue) operands.push_back(now[chain.sum]);
     operands.push_back(weight);
-    if (bias != kNoValue) operands.push_back(bias);
-    return b.Call(kPackedConvolution, call.attrs.index, operands, {call.type}, {chain.sum != kNoValue ? 1 : -1})[0];
+    if (!fuses_relu_) {
+      if (bias != kNoValue) operands.push_back(bias);
+      return b.Call(kPackedConvolution, call.attrs.index, operands, {call.type}, {chain.sum != kNoValue ? 1 : -1})[0];
+    }
+    if (!chain.has_relu) {
+      moved_biases_[chain.end] = bias;
+      return b.Call(kPackedConvolution, call.attrs.index, operands, {call.type}, {-1})[0];
+    }
+    if (const auto moved = moved_biases_.find(chain.sum); moved != moved_biases_.end() && moved->second != kNoValue) {
+      bias = bias == kNoValue ? moved->second : b.Add(bias, moved->second);
+    }
+    operands.push_back(bias == kNoValue ? b.BroadcastTo(b.Const(dtype, 0.0), {c}) : b.Cast(bias, dtype));
+    return b.Call(kPackedConvolutionRelu, call.attrs.index, operands, {call.type}, {-1})[0];
   }
 
   const ir::Graph& graph_;
-  std::vector<bool> is_constant_;             // per node: follows from constant parameters, numbers and constants
+  const bool fuses_relu_;
+  const std::vector<bool> is_constant_;       // per node
   std::vector<std::vector<Value>> readers_;   // per node; kNoValue: an output
   std::vector<int32_t> chain_of_;             // per node, -1: none
   std::vector<Chain> chains_;
+  absl::flat_hash_set<Value> is_sum_;                 // of a chain
+  absl::flat_hash_map<Value, Value> moved_biases_;   // of summands, by their end; kNoValue: it has none
 };
 
 }  // namespace
 
+std::vector<bool> FollowFromConstants(const ir::Graph& graph, const std::vector<bool>& constant_params) {
+  std::vector<bool> follows(graph.nodes.size());
+  for (size_t v = 0; v < graph.nodes.size(); ++v) {
+    const ir::Node& node = graph.nodes[v];
+    const bool may_follow = node.op == ir::Op::kParam ? constant_params[node.attrs.index] : node.op != ir::Op::kCall && node.op != ir::Op::kResult;
+    follows[v] = may_follow && std::all_of(node.inputs.begin(), node.inputs.end(), [&](Value input) { return follows[input]; });
+  }
+  return follows;
+}
+
 ir::Graph FoldIntoConvolutions(const ir::Graph& graph, const std::vector<bool>& constant_params) {
-  return Folder(graph, constant_params).Run();
+  return Folder(graph, constant_params, /*fuses_relu=*/false).Run();
+}
+
+ir::Graph FuseReluConvolutions(const ir::Graph& graph, const std::vector<bool>& constant_params) {
+  return Folder(graph, constant_params, /*fuses_relu=*/true).Run();
 }
 
 }  // namespace torch_lazy::lazy

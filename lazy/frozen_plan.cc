@@ -9,7 +9,6 @@
 #include "backends/registry.h"
 #include "base/flags.h"
 #include "base/log.h"
-#include "lazy/eager_device.h"
 
 namespace torch_lazy::lazy {
 
@@ -52,14 +51,14 @@ class FrozenPlan::Newest {
 };
 
 std::unique_ptr<FrozenPlan> FrozenPlan::For(const Entry& entry, const Trace& trace) {
-  if (base::IsDisabled("freeze") || !IsOnHost() || !backends::Get().computes() || !CanPackConvolutions()) return nullptr;
-  std::vector<int32_t> slots = ConstantSlots(entry, trace);
-  return slots.empty() ? nullptr : std::unique_ptr<FrozenPlan>(new FrozenPlan(entry, std::move(slots)));
+  if (base::IsDisabled("freeze") || !backends::Get().computes() || !CanPackConvolutions()) return nullptr;
+  ConstantSlots slots = FindConstantSlots(entry, trace);
+  return slots.params.empty() ? nullptr : std::unique_ptr<FrozenPlan>(new FrozenPlan(entry, std::move(slots)));
 }
 
 bool FrozenPlan::HaveStayed(const Trace& trace) {
   std::vector<uint64_t> stamps;
-  for (const int32_t s : slots_) stamps.push_back(trace.slots[s].inherits ? 0 : trace.slots[s].stamp);
+  for (const int32_t s : slots_.params) stamps.push_back(trace.slots[s].inherits ? 0 : trace.slots[s].stamp);
   const bool known = std::find(stamps.begin(), stamps.end(), uint64_t{0}) == stamps.end();
   if (known && stamps == stamps_) return ++equal_runs_ >= patience_;
   stamps_ = std::move(stamps);

@@ -31,15 +31,15 @@ class FrozenPlan {
   struct Constants;
   class Newest;
 
-  FrozenPlan(const Entry& entry, std::vector<int32_t> slots) : entry_(entry), slots_(std::move(slots)) {}
+  FrozenPlan(const Entry& entry, ConstantSlots slots) : entry_(entry), slots_(std::move(slots)) {}
   bool HaveStayed(const Trace& trace);
   bool IsCompiled(const Trace& trace);
   std::shared_ptr<const Constants> FindConstants(const Trace& trace);
   void Thaw();
 
   const Entry& entry_;
-  const std::vector<int32_t> slots_;  // that hold constants
-  std::vector<uint64_t> stamps_;      // of these, in the last run
+  const ConstantSlots slots_;
+  std::vector<uint64_t> stamps_;      // of these parameters, in the last run
   int equal_runs_ = 0;
   int patience_ = 3;                  // equal runs before it is worth it
   bool tried_ = false;

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lazy/cudnn_convolution.h"
+
+#include <cmath>
+#include <mutex>
+#include <string>
+
+#include <ATen/Context.h>
+#include <ATen/autocast_mode.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/convolution.h>
+#include <ATen/ops/cudnn_convolution_add_relu.h>
+#include <ATen/ops/cudnn_convolution_relu.h>
+#include <ATen/ops/empty_strided.h>
+#include <ATen/ops/relu.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "backends/registry.h"
+#include "base/flags.h"
+#include "base/log.h"
+#include "lazy/background.h"
+#include "lazy/cuda_products.h"
+#include "lazy/eager_device.h"
+
+namespace torch_lazy::lazy {
+namespace {
+
+using Form = PackedConvolution::Form;
+
+constexpr int kRounds = 2;          // the faster one counts
+constexpr double kWorthIt = 0.97;   // of the time of both apart
+constexpr const char* kFused = "fused";
+constexpr const char* kApart = "apart";
+
+at::Tensor Convolve(const Form& form, const at::Tensor& x, const at::Tensor& weight) {
+  return at::convolution(x, weight, {}, form.stride, form.padding, form.dilation, /*transposed=*/false, {0, 0}, form.groups);
+}
+
+at::Tensor ConvolveWithRelu(const Form& form, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& sum, const at::Tensor& bias) {
+  if (sum.defined()) {
+    return at::cudnn_convolution_add_relu(x, weight, sum, 1, bias, form.stride, form.padding, form.dilation, form.groups);
+  }
+  return at::cudnn_convolution_relu(x, weight, bias, form.stride, form.padding, form.dilation, form.groups);
+}
+
+// What cuDNN does, in f32 until the end.
+at::Tensor Emulate(const Form& form, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& sum, const at::Tensor& bias) {
+  at::Tensor result = Convolve(form, x.to(at::kFloat), weight.to(at::kFloat));
+  result += bias.to(at::kFloat).view({1, -1, 1, 1});
+  if (sum.defined()) result += sum.to(at::kFloat);
+  return at::relu(result).to(x.scalar_type());
+}
+
+std::string KeyOf(const CudaProducts& cuda, const Form& form, bool adds) {
+  const at::Context& context = at::globalContext();
+  const bool is_tf32 = context.float32Precision(at::Float32Backend::CUDA, at::Float32Op::CONV) == at::Float32Precision::TF32;
+  const auto word = [](c10::IntArrayRef numbers) { return absl::StrCat("[", absl::StrJoin(numbers, ","), "]"); };
+  return absl::StrCat("convolution ", c10::toString(form.x.dtype), form.x.dtype == at::kFloat && is_tf32 ? " tf32 " : " ", word(form.x.sizes),
+                      word(form.weight.sizes), word(form.stride), word(form.padding), word(form.dilation), form.groups, adds ? " sum " : " ",
+                      context.benchmarkCuDNN() ? "benchmark " : "", cuda.machine());
+}
+
+// True if it is faster fused. False, too, where cuDNN has no such convolution.
+bool Time(const CudaProducts& cuda, const Form& form, bool adds, const std::string& key) {
+  const at::AutoDispatchBelowADInplaceOrView below_autograd;
+  const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+  const auto some = [](const Geometry& geometry) {
+    constexpr double kSome = 0.01;
+    return at::empty_strided(geometry.sizes, geometry.strides, at::TensorOptions(EagerDevice()).dtype(geometry.dtype)).fill_(kSome);
+  };
+  const at::Tensor x = some(form.x), weight = some(form.weight), sum = adds ? some(form.result) : at::Tensor();
+  const at::Tensor bias = some({.dtype = form.x.dtype, .sizes = {form.weight.sizes[0]}, .strides = {1}});
+  const auto apart = [&] {
+    at::Tensor result = Convolve(form, x, weight);
+    adds ? result.add_(sum) : result.relu_();
+  };
+  double fused_seconds = INFINITY, apart_seconds = INFINITY;
+  const bool in_graph = !base::IsDisabled("graphs");
+  for (int round = 0; round < kRounds; ++round) {
+    apart_seconds = std::min(apart_seconds, cuda.seconds(apart, in_graph));
+    fused_seconds = std::min(fused_seconds, cuda.seconds([&] { ConvolveWithRelu(form, x, weight, sum, bias); }, in_graph));
+  }
+  LAZY_LOG(1, key, ": apart ", 1e6 * apart_seconds, ", fused ", 1e6 * fused_seconds, " us");
+  return fused_seconds < kWorthIt * apart_seconds;
+}
+
+bool RecallOrTime(const CudaProducts& cuda, const Form& form, bool adds, const std::string& key) {
+  const std::string word = backends::Get().Recall(key);
+  if (!word.empty()) return word == kFused;
+  const bool is_faster = Time(cuda, form, adds, key);
+  InBackground([key, is_faster] { backends::Get().Keep(key, is_faster ? kFused : kApart); });
+  return is_faster;
+}
+
+}  // namespace
+
+bool HasFusedConvolutions() {
+  const at::Context& context = at::globalContext();
+  if (context.deterministicAlgorithms() || context.deterministicCuDNN()) return false;
+  return IsOnHost() || (context.userEnabledCuDNN() && !base::IsDisabled("autotune") && FindCudaProducts() != nullptr);
+}
+
+bool IsFusedFaster(const Form& form, bool adds) {
+  if (IsOnHost()) return true;
+  const CudaProducts& cuda = *FindCudaProducts();
+  const std::string key = KeyOf(cuda, form, adds);
+  static std::mutex* const mutex = new std::mutex;
+  static auto* const known = new absl::flat_hash_map<std::string, bool>;
+  const std::lock_guard<std::mutex> lock(*mutex);
+  const auto [found, is_new] = known->try_emplace(key, false);
+  if (is_new) found->second = RecallOrTime(cuda, form, adds, key);
+  return found->second;
+}
+
+c10::Storage RunCudnn(const PackedConvolution& convolution, const c10::Storage& x_content, const c10::Storage& sum_content) {
+  const Form& form = convolution.form;
+  const at::Tensor x = Alias(x_content, form.x), sum = sum_content ? Alias(sum_content, form.result) : at::Tensor();
+  if (!convolution.has_relu) return ContentOf(Convolve(form, x, convolution.packed_weight), form.result);
+  const auto run = IsOnHost() ? &Emulate : &ConvolveWithRelu;
+  return ContentOf(run(form, x, convolution.packed_weight, sum, convolution.bias), form.result);
+}
+
+}  // namespace torch_lazy::lazy

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packed convolutions on a GPU: cuDNN's convolution with bias, ReLU and what is added before it.
+//
+// It saves a kernel that reads and writes the result once more, but for some sizes (three channels in, f32 with a sum) takes longer
+// than both apart. So each form is timed both ways before it is first used, and what was faster is kept on disk.
+#pragma once
+
+#include "lazy/packed_convolution.h"
+
+namespace torch_lazy::lazy {
+
+// True if cuDNN is there and wanted, and nobody asks for deterministic algorithms: both ways round differently.
+bool HasFusedConvolutions();
+
+// True if cuDNN's relu(conv(x) + sum? + bias) is faster than its convolution and a kernel for the rest. Always on a stand-in.
+bool IsFusedFaster(const PackedConvolution::Form& form, bool adds);
+
+// As PackedConvolution::Run. On a stand-in by ATen's calls, of f32.
+c10::Storage RunCudnn(const PackedConvolution& convolution, const c10::Storage& x_content, const c10::Storage& sum);
+
+}  // namespace torch_lazy::lazy
