@@ -75,6 +75,8 @@ void StepDetector::NoteRepeat(size_t call, uint64_t words_hash) {
 
 bool StepDetector::RepeatsPurely(const Trace& trace, size_t period) {
   const size_t end = trace.path.size();
+  // Memory that nobody had filled is made by the trace like a result.
+  const auto is_input = [&](const Trace::Slot& slot) { return slot.external && (slot.older || slot.first_call < end - 2 * period); };
   for (size_t k = end - period; k < end; ++k) {
     const TrieNode& now = *trace.path[k];
     const TrieNode& before = *trace.path[k - period];
@@ -82,8 +84,8 @@ bool StepDetector::RepeatsPurely(const Trace& trace, size_t period) {
     for (size_t i = 0; i < now.operands.size(); ++i) {
       const Trace::Slot& slot = trace.slots[now.operands[i].slot];
       const Trace::Slot& slot_before = trace.slots[before.operands[i].slot];
-      if (slot.external && slot_before.external && !now.operands[i].written) continue;
-      if (slot.external || slot.first_call < end - period || slot.first_call - period != slot_before.first_call) return false;
+      if (is_input(slot) && is_input(slot_before) && !now.operands[i].written) continue;
+      if (slot.older || slot.first_call < end - period || slot.first_call - period != slot_before.first_call) return false;
     }
   }
   return true;
@@ -95,7 +97,7 @@ bool StepDetector::HasPureStep(const Trace& trace, size_t period) const {
   if (HashOfRange(end - period, end) != HashOfRange(end - 2 * period, end - period) || !RepeatsPurely(trace, period)) return false;
   size_t made = 0, held = 0;
   for (const Trace::Slot& slot : trace.slots) {
-    if (slot.external || slot.first_call < end - 2 * period || slot.first_call >= end - period) continue;
+    if (slot.older || slot.first_call < end - 2 * period || slot.first_call >= end - period) continue;
     made += slot.size_bytes;
     if (slot.owner != nullptr) held += slot.size_bytes;
   }

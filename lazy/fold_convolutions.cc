@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -18,11 +19,18 @@ using ir::kNoValue;
 using ir::Op;
 using ir::Value;
 
+// Dims that move: images of one are stored without that dim, which comes back in another place.
+ir::Dims WithoutOnes(const ir::Dims& dims) {
+  ir::Dims moving;
+  std::copy_if(dims.begin(), dims.end(), std::back_inserter(moving), [](ir::Extent extent) { return !extent.is_one(); });
+  return moving;
+}
+
 // A convolution and what follows it, up to `end`.
 struct Chain {
   struct Step {
     Op op;
-    Value channels;  // a constant, one number per channel: dims [1, 1, 1, c]
+    Value channels;  // a constant, one number per channel: all dims but one are 1
   };
   Value convolution = kNoValue, end = kNoValue;
   std::vector<Value> nodes;  // all of them
@@ -74,7 +82,7 @@ class Folder {
     Take(&longest, convolution);
     Chain chain = longest;  // of the convolution's type at its end
     while (Extend(&longest)) {
-      if (graph_.type(longest.end) == graph_.type(convolution)) chain = longest;
+      if (IsLike(longest.end, convolution)) chain = longest;
     }
     if (fuses_relu_ && !chain.has_relu && !IsSummand(chain)) return;
     if (chain.sum != kNoValue) is_sum_.insert(chain.sum);
@@ -89,12 +97,16 @@ class Folder {
     if (readers.size() != 1 || readers[0] == kNoValue || chain_of_[readers[0]] >= 0) return false;
     const ir::Node& node = graph_.node(readers[0]);
     if (fuses_relu_ && node.op == Op::kCast) return ExtendByCast(chain, readers[0]);
+    if (MovesOnes(node)) {
+      Take(chain, readers[0]);
+      return true;
+    }
     if (chain->sum != kNoValue || chain->has_relu) return false;
     if (node.op != Op::kAdd && node.op != Op::kSub && node.op != Op::kMul) return false;
     const bool is_first = node.inputs[0] == chain->end;
     if (node.op == Op::kSub && !is_first) return false;
     const Value other = node.inputs[is_first ? 1 : 0];
-    const Value channels = ChannelsOf(other);
+    const Value channels = ChannelsOf(other, chain->convolution);
     if (channels != kNoValue) {
       chain->steps.push_back({node.op, channels});
     } else if (node.op == Op::kAdd && !is_constant_[other] && graph_.node(other).op != Op::kExpand) {
@@ -129,6 +141,22 @@ class Folder {
     return true;
   }
 
+  // True if the values are of one type but for dims of one element.
+  bool IsLike(Value a, Value b) const {
+    const ir::Type &x = graph_.type(a), &y = graph_.type(b);
+    return x.dtype == y.dtype && WithoutOnes(x.dims) == WithoutOnes(y.dims);
+  }
+
+  // True for a view that puts dims of one element elsewhere, and nothing else.
+  bool MovesOnes(const ir::Node& node) const {
+    if (node.op != Op::kReshape && node.op != Op::kPermute) return false;
+    const ir::Dims& dims = graph_.type(node.inputs[0]).dims;
+    if (node.op == Op::kReshape) return WithoutOnes(dims) == WithoutOnes(node.type.dims);
+    ir::Ints moving;
+    std::copy_if(node.attrs.dims.begin(), node.attrs.dims.end(), std::back_inserter(moving), [&](int64_t d) { return !dims[d].is_one(); });
+    return std::is_sorted(moving.begin(), moving.end());
+  }
+
   static void Take(Chain* chain, Value reader) {
     chain->nodes.push_back(reader);
     chain->end = reader;
@@ -149,20 +177,24 @@ class Folder {
   }
 
   // The numbers per channel that a constant broadcasts, or kNoValue.
-  Value ChannelsOf(Value v) const {
+  Value ChannelsOf(Value v, Value convolution) const {
     const ir::Node& node = graph_.node(v);
     if (!is_constant_[v] || node.op != Op::kExpand) return kNoValue;
+    const ir::Extent c = graph_.type(convolution).dims.back();
+    const ir::Dims& all = node.type.dims;
+    size_t channel = all.size() - 1;  // the last one that moves
+    while (channel > 0 && all[channel].is_one() && !c.is_one()) --channel;
     const ir::Dims& dims = graph_.type(node.inputs[0]).dims;
-    const bool per_channel = dims.back() == node.type.dims.back() &&
-                             std::all_of(dims.begin(), dims.end() - 1, [](ir::Extent extent) { return extent.is_one(); });
-    return per_channel ? node.inputs[0] : kNoValue;
+    for (size_t d = 0; d < dims.size(); ++d) {
+      if (d == channel ? dims[d] != c : !dims[d].is_one()) return kNoValue;
+    }
+    return node.inputs[0];
   }
 
   // What v is in the convolution's type, or kNoValue.
   Value NarrowOf(Value v, Value convolution) const {
-    const ir::Type& type = graph_.type(convolution);
-    if (graph_.node(v).op == Op::kCast && graph_.type(v) != type) v = graph_.node(v).inputs[0];
-    return graph_.type(v) == type ? v : kNoValue;
+    if (graph_.node(v).op == Op::kCast && !IsLike(v, convolution)) v = graph_.node(v).inputs[0];
+    return IsLike(v, convolution) ? v : kNoValue;
   }
 
   // The value in this type; what it was narrowed from, so that it is rounded once.
@@ -196,21 +228,24 @@ class Folder {
       weight = b.Cast(b.Mul(Widened(b, weight, wide), scales), dtype);
     }
     std::vector<Value> operands{now[call.inputs[0]]};
-    if (chain.sum != kNoValue) operands.push_back(now[chain.sum]);
+    if (chain.sum != kNoValue) operands.push_back(b.Reshape(now[chain.sum], call.type.dims));
     operands.push_back(weight);
+    const auto emit = [&](absl::string_view callee, int64_t inout) {
+      return b.Reshape(b.Call(callee, call.attrs.index, operands, {call.type}, {inout})[0], graph_.type(chain.end).dims);
+    };
     if (!fuses_relu_) {
       if (bias != kNoValue) operands.push_back(bias);
-      return b.Call(kPackedConvolution, call.attrs.index, operands, {call.type}, {chain.sum != kNoValue ? 1 : -1})[0];
+      return emit(kPackedConvolution, chain.sum != kNoValue ? 1 : -1);
     }
     if (!chain.has_relu) {
       moved_biases_[chain.end] = bias;
-      return b.Call(kPackedConvolution, call.attrs.index, operands, {call.type}, {-1})[0];
+      return emit(kPackedConvolution, -1);
     }
     if (const auto moved = moved_biases_.find(chain.sum); moved != moved_biases_.end() && moved->second != kNoValue) {
       bias = bias == kNoValue ? moved->second : b.Add(bias, moved->second);
     }
     operands.push_back(bias == kNoValue ? b.BroadcastTo(b.Const(dtype, 0.0), {c}) : b.Cast(bias, dtype));
-    return b.Call(kPackedConvolutionRelu, call.attrs.index, operands, {call.type}, {-1})[0];
+    return emit(kPackedConvolutionRelu, -1);
   }
 
   const ir::Graph& graph_;

@@ -155,6 +155,7 @@ Forms FindBest(const Folded& folded, const Forms& forms) {
   Forms best;
   for (size_t v = graph.nodes.size(); v-- > 0;) {
     const ir::Node& node = graph.nodes[v];
+    if (node.op == ir::Op::kReshape && is_sum[v]) is_sum[node.inputs[0]] = true;
     if (!IsPacked(node)) continue;
     const size_t images = NumImages(node);
     if (!std::all_of(node.inputs.begin() + images, node.inputs.end(), [&](ir::Value input) { return is_constant[input]; })) continue;

@@ -37,6 +37,18 @@ def collects_small():
     yield from collects(LARGE // 8)
 
 
+def fills_new_memory():
+    """As autocast does with weights."""
+    x = torch.ones(LARGE, device="lazy")
+    held = []
+    for _ in range(STEPS):
+        t = torch.empty(LARGE, device="lazy", dtype=torch.bfloat16)
+        t.copy_(x)
+        held.append(chain(x, t.float()))
+        yield
+    assert all(float(y[-1]) == 1 for y in held)
+
+
 def drops():
     x = torch.ones(LARGE, device="lazy")
     for _ in range(STEPS):
@@ -73,6 +85,7 @@ def _traces(program):
 # The second step tells: what made the inputs and both steps run. Later ones do when the next step's first call comes.
 @pytest.mark.parametrize("program, traces", [
     (collects_large, [0, 3, 3, 4, 5, 6, 7, 8]),
+    (fills_new_memory, [0, 0, 3, 3, 4, 5, 6, 7]),  # the first one learns what a copy between dtypes is
     (collects_small, [0] * STEPS),
     (drops, [0] * STEPS),
     (goes_on_from_the_last, [0] * STEPS),
