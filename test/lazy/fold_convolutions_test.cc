@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// test/golden/convolutions: RUN says which parameters are constants.
+// test/golden/convolutions: RUN says which parameters are constants, and whether ReLU joins.
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -17,13 +17,15 @@ namespace {
 
 absl::StatusOr<std::string> Fold(absl::string_view run, const ir::Graph& graph) {
   std::vector<bool> constant_params(static_cast<size_t>(graph.num_params()), false);
-  if (!absl::ConsumePrefix(&run, "constants ")) return absl::InvalidArgumentError("RUN: constants 1,2,...");
+  const bool fuses_relu = absl::ConsumePrefix(&run, "relu, ");
+  if (!absl::ConsumePrefix(&run, "constants ")) return absl::InvalidArgumentError("RUN: constants 1,2,...; or relu, constants 1,2,...");
   for (const absl::string_view text : absl::StrSplit(run, ',')) {
     size_t param = 0;
     if (!absl::SimpleAtoi(text, &param) || param >= constant_params.size()) return absl::InvalidArgumentError("no such parameter");
     constant_params[param] = true;
   }
-  const ir::Graph folded = ir::EliminateDeadCode(FoldIntoConvolutions(graph, constant_params));
+  const auto fold = fuses_relu ? &FuseReluConvolutions : &FoldIntoConvolutions;
+  const ir::Graph folded = ir::EliminateDeadCode(fold(graph, constant_params));
   if (const absl::Status status = ir::Verify(folded); !status.ok()) return status;
   return ir::Print(folded);
 }

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""On a GPU, and here on what stands in for one: convolutions of weights that stay end with ReLU, batch norm and residuals being theirs."""
+
+import contextlib
+import copy
+import os
+
+os.environ["LAZY_BACKEND"] = "stand_in"
+
+import pytest  # noqa: E402
+import torch  # noqa: E402
+import torch_lazy  # noqa: E402
+from torch import nn  # noqa: E402
+
+from child import in_child  # noqa: E402
+
+RUNS = 8  # equal ones; constants are there after three and a run
+TOLERANCES = {torch.float32: 1e-5, torch.bfloat16: 2e-2, torch.float16: 3e-3}  # of the largest result
+
+
+class Block(nn.Module):
+    """As ResNet's: two convolutions and a shortcut, which is one where images shrink."""
+
+    def __init__(self, inputs, outputs, stride):
+        super().__init__()
+        self.conv1, self.norm1 = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False), nn.BatchNorm2d(outputs)
+        self.conv2, self.norm2 = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False), nn.BatchNorm2d(outputs)
+        self.shortcut = nn.Identity()
+        if stride != 1:
+            self.shortcut = nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride), nn.BatchNorm2d(outputs))
+
+    def forward(self, x):
+        y = torch.relu(self.norm1(self.conv1(x)))
+        return torch.relu(self.norm2(self.conv2(y)) + self.shortcut(x))
+
+
+class Net(nn.Module):
+    """Seven convolutions: six that are, or are added to, one that ends with ReLU, and one that is neither."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.norm, self.pool = nn.Conv2d(3, 8, 5, 2, 2, bias=False), nn.BatchNorm2d(8), nn.MaxPool2d(3, 2, 1)
+        self.blocks = nn.Sequential(Block(8, 16, 2), Block(16, 16, 1))
+        self.last, self.head = nn.Conv2d(16, 16, 3, 1, 1, groups=4), nn.Linear(16, 5)
+
+    def forward(self, x):
+        x = self.blocks(self.pool(torch.relu(self.norm(self.first(x)))))
+        return self.head(torch.tanh(self.last(x)).mean((2, 3)))
+
+
+PACKED = 6
+CALLS = 8  # of libraries: seven convolutions, a product
+
+
+def _net():
+    torch.manual_seed(0)
+    net = Net().eval()
+    for norm in net.modules():
+        if isinstance(norm, nn.BatchNorm2d):
+            norm.running_mean.normal_()
+            norm.running_var.uniform_(0.5, 2)
+            nn.init.normal_(norm.weight)
+            nn.init.normal_(norm.bias)
+    return net
+
+
+def _check(exact, net, x, context=contextlib.nullcontext):
+    """Weights packed in so many equal runs, and what the last of them did. `exact`: the net in float64; `net`, on the device."""
+    dtype = x.dtype if context is contextlib.nullcontext else torch.bfloat16
+    with torch.no_grad():
+        expected = exact(x.double())
+        before = torch_lazy.metrics()
+        for _ in range(RUNS):
+            last = torch_lazy.metrics()
+            with context():
+                got = net(x.to("lazy"))
+            torch_lazy.sync()
+            scale = expected[~expected.isnan()].abs().max()
+            torch.testing.assert_close(got.cpu().double(), expected, rtol=0, atol=float(TOLERANCES[dtype] * scale), equal_nan=True)
+        after = torch_lazy.metrics()
+    return after["weights_packed"] - before["weights_packed"], {name: after[name] - last[name] for name in ("kernel_launches", "library_calls", "graph_replays")}
+
+
+def _evaluates(dtype, batch, memory_format, autocast=False):
+    net, x = _net(), torch.randn(batch, 3, 37, 34).contiguous(memory_format=memory_format)
+    exact = copy.deepcopy(net).double()
+    if not autocast:
+        net, x = net.to(dtype), x.to(dtype)
+        exact = copy.deepcopy(net).double()
+    net = net.to(memory_format=memory_format).to("lazy")
+    return _check(exact, net, x, (lambda: torch.autocast("lazy", dtype=dtype)) if autocast else contextlib.nullcontext)
+
+
+@pytest.mark.parametrize("memory_format", [torch.contiguous_format, torch.channels_last], ids=str)
+@pytest.mark.parametrize("batch", [1, 4])
+@pytest.mark.parametrize("dtype", TOLERANCES, ids=str)
+def test_values(dtype, batch, memory_format):
+    packed, last = in_child(_evaluates, dtype, batch, memory_format, compile="sync")
+    assert packed == PACKED and last["graph_replays"] == 1
+    _, apart = in_child(_evaluates, dtype, batch, memory_format, compile="sync", disable="freeze")
+    assert last["kernel_launches"] < apart["kernel_launches"]
+
+
+def test_autocast_weights_are_constants():
+    packed, last = in_child(_evaluates, torch.bfloat16, 4, torch.channels_last, True, compile="sync")
+    assert packed == PACKED and last["graph_replays"] == 1
+
+
+@pytest.mark.parametrize("mode", ["async", "off"])
+def test_other_modes(mode):
+    packed, _ = in_child(_evaluates, torch.bfloat16, 4, torch.channels_last, compile=mode)
+    assert packed in {"async": (0, PACKED), "off": (0,)}[mode]
+
+
+def test_disabled():
+    assert in_child(_evaluates, torch.bfloat16, 4, torch.channels_last, compile="sync", disable="freeze")[0] == 0
+
+
+def _deterministic():
+    torch.use_deterministic_algorithms(True)
+    return _evaluates(torch.float32, 4, torch.channels_last)[0]
+
+
+def test_deterministic_algorithms_round_as_ever():
+    assert in_child(_deterministic, compile="sync") == 0
+
+
+def _changes(name):
+    net = _net()
+    exact, net, x = copy.deepcopy(net).double(), net.to("lazy"), torch.randn(2, 3, 37, 34)
+    seen = [_check(exact, net, x)[0]]
+    for _ in range(2):
+        for each in (exact, net):
+            with torch.no_grad():
+                each.state_dict()[name].mul_(2)
+        seen.append(_check(exact, net, x)[0])
+    return seen
+
+
+@pytest.mark.parametrize("name", ["first.weight", "blocks.0.shortcut.0.bias", "blocks.0.norm2.running_var", "blocks.1.norm1.bias"])
+def test_a_parameter_changes(name):
+    assert in_child(_changes, name, compile="sync") == [PACKED, PACKED, 0]  # patience: 3, 6 and 12 runs
+
+
+def _not_a_number():
+    net = _net()
+    exact, net, x = copy.deepcopy(net).double(), net.to("lazy"), torch.randn(4, 3, 37, 34)
+    assert _check(exact, net, x)[0] == PACKED
+    x[1, 2, 3, 4] = float("nan")
+    return _check(exact, net, x)[0]
+
+
+def test_relu_lets_nan_through():
+    assert in_child(_not_a_number, compile="sync") == 0
+
+
+class NoRelu(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.norm, self.b = nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.Conv2d(8, 8, 3)
+
+    def forward(self, x):
+        return self.b(nn.functional.silu(self.norm(self.a(x)))).sigmoid()
+
+
+def _without_relu():
+    net = NoRelu().eval()
+    return _check(copy.deepcopy(net).double(), net.to("lazy"), torch.randn(2, 3, 9, 9))[0]
+
+
+def test_nothing_is_packed_where_nothing_ends_with_relu():
+    assert in_child(_without_relu, compile="sync") == 0
+
+
+def _fine_tunes():
+    """Weights that need gradients, batch norm in evaluation: the backward pass reads what ReLU has made, and images as they are."""
+    net = _net()
+    exact, net, x = copy.deepcopy(net).double(), net.to("lazy"), torch.randn(2, 3, 37, 34)
+    optimizers = [torch.optim.SGD([p for name, p in each.named_parameters() if "norm" not in name], 1e-3) for each in (exact, net)]
+    for step in range(12):
+        losses = []
+        for each, optimizer, images in zip((exact, net), optimizers, (x.double(), x.to("lazy"))):
+            loss = each(images).square().mean()
+            loss.backward()
+            if step % 6 == 5:  # gradients are accumulated: weights stay for six steps
+                optimizer.step()
+                optimizer.zero_grad()
+            losses.append(loss.item())
+        assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+
+
+def test_fine_tuning():
+    in_child(_fine_tunes, compile="sync")
