@@ -18,6 +18,7 @@ class CudaWorkload(Workload):
 
 # For SGD: a graph of its step makes the momentum buffers in its own memory, and PyTorch refuses to read them at the next.
 MODEL_GRAPHS = "compile+graphs of the model"
+FROZEN = "compile+graphs, frozen"  # for inference: parameters become constants of the graph
 
 
 # A step is launched when it has been recorded: what waits after every few steps waits for one recording each time. Training loops read
@@ -39,6 +40,7 @@ WORKLOADS = [
     CudaWorkload("GRU by hand", "gru", 3.0, 0.6, limit_s=80, replays=1.1),
     CudaWorkload("GPT-2 small, bf16, 8 x 1024", "gpt2", 1.5, 1.1, block=20, warm_blocks=2, limit_s=150, replays=1.1),
     CudaWorkload("ResNet-50, bf16, 64 images", "resnet50", 1.4, 1.0, block=20, warm_blocks=2, limit_s=150, replays=1.0, graphs=MODEL_GRAPHS),
+    CudaWorkload("ResNet-50, bf16, 64 images, inference", "resnet50_eval", 2.0, 1.1, block=20, warm_blocks=2, limit_s=100, replays=1.1, graphs=FROZEN),
     CudaWorkload("BERT-base, bf16, 16 x 128", "bert", 1.8, 1.05, block=20, warm_blocks=2, limit_s=150, replays=1.05),
 ]
 

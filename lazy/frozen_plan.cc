@@ -6,15 +6,53 @@
 #include <mutex>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "backends/registry.h"
 #include "base/flags.h"
 #include "base/log.h"
+#include "base/metrics.h"
 
 namespace torch_lazy::lazy {
 
+namespace {
+
+using Contents = std::vector<c10::Storage>;
+
+// What such a graph makes of parameters and numbers.
+struct Made {
+  std::shared_ptr<PlannedGraph> by;
+  std::vector<int64_t> sizes;    // of all dims of the parameters
+  std::vector<uint64_t> stamps;  // of these
+  std::vector<double> numbers;
+  std::weak_ptr<const Contents> contents;
+
+  bool operator==(const Made& other) const {
+    return by == other.by && sizes == other.sizes && stamps == other.stamps && numbers == other.numbers;
+  }
+};
+
+// What is there by `make` already, if somebody has it, else what it makes.
+std::shared_ptr<const Contents> FindOrMake(Made made, absl::FunctionRef<Contents()> make) {
+  static std::mutex* const mutex = new std::mutex;
+  static auto* const all = new std::vector<Made>;
+  const std::lock_guard<std::mutex> lock(*mutex);
+  std::erase_if(*all, [](const Made& other) { return other.contents.expired(); });
+  for (const Made& other : *all) {
+    std::shared_ptr<const Contents> contents = other.contents.lock();
+    if (contents != nullptr && other == made) return contents;
+  }
+  auto contents = std::make_shared<const Contents>(make());
+  made.contents = contents;
+  all->push_back(std::move(made));
+  return contents;
+}
+
+}  // namespace
+
 struct FrozenPlan::Constants {
-  Constants(const Entry& entry, LoweredTrace trace, std::shared_ptr<PlannedGraph> graph)
-      : rest(std::move(trace)), planned(std::move(graph)), plan(entry, rest, *planned) {}
+  Constants(const Entry& entry, LoweredTrace trace, std::shared_ptr<PlannedGraph> graph, std::shared_ptr<const Contents> shared)
+      : contents(std::move(shared)), rest(std::move(trace)), planned(std::move(graph)), plan(entry, rest, *planned) {}
+  const std::shared_ptr<const Contents> contents;  // null where they were packed anew
   const LoweredTrace rest;  // its convolutions know their weights
   const std::shared_ptr<PlannedGraph> planned;
   const BoundPlan plan;
@@ -91,7 +129,7 @@ bool FrozenPlan::IsCompiled(const Trace& trace) {
 }
 
 // The constants are the outputs of a run, on a trace that has slots for them behind its own.
-std::shared_ptr<const FrozenPlan::Constants> FrozenPlan::FindConstants(const Trace& trace) {
+std::vector<c10::Storage> FrozenPlan::MakeConstants(const Trace& trace) {
   LoweredTrace& constants = frozen_->constants;
   Trace scratch;
   scratch.numbers = trace.numbers;
@@ -102,21 +140,39 @@ std::shared_ptr<const FrozenPlan::Constants> FrozenPlan::FindConstants(const Tra
     constants.output_slots.push_back(static_cast<int32_t>(slot));
   }
   BoundPlan(entry_, constants, *planned_constants_).Run(&scratch);
-  auto made = scratch.slots.begin() + static_cast<ptrdiff_t>(trace.slots.size());
+  std::vector<c10::Storage> contents;
+  for (const int32_t slot : constants.output_slots) contents.push_back(std::move(scratch.slots[slot].content));
+  const std::vector<PackedConvolution>& convolutions = frozen_->rest.convolutions;
+  for (size_t k = 0; k < convolutions.size(); ++k) base::Count(base::Counter::kWeightsPacked, convolutions[k].same_as == k);
+  return contents;
+}
+
+std::shared_ptr<const FrozenPlan::Constants> FrozenPlan::FindConstants(const Trace& trace) {
+  std::vector<uint64_t> stamps;
+  for (const int32_t slot : frozen_->constants.param_slots) stamps.push_back(trace.slots[slot].stamp);
+  std::vector<int64_t> sizes;
+  for (const ir::Node& node : planned_constants_->graph().nodes) {
+    if (node.op != ir::Op::kParam) continue;
+    for (const ir::Extent extent : node.type.dims) sizes.push_back(extent.Value(frozen_->constants.symbols));
+  }
+  std::shared_ptr<const Contents> contents = FindOrMake({planned_constants_, std::move(sizes), std::move(stamps), numbers_, {}},
+                                                        [&] { return MakeConstants(trace); });
+  auto made = contents->begin();
   LoweredTrace rest = frozen_->rest;
   for (size_t k = 0; k < rest.convolutions.size(); ++k) {
     PackedConvolution& convolution = rest.convolutions[k];
     const PackedConvolution& same = rest.convolutions[convolution.same_as];
     if (&same == &convolution) {
-      const c10::Storage weight = (made++)->content;
-      convolution.Pack(weight, convolution.form.has_bias ? (made++)->content : c10::Storage());
+      const c10::Storage weight = *made++;
+      convolution.Pack(weight, convolution.form.has_bias ? *made++ : c10::Storage());
     } else {
       convolution.packed_weight = same.packed_weight;
       convolution.bias = same.bias;
     }
   }
   LAZY_LOG(1, "parameters have stayed for ", equal_runs_, " runs: ", rest.convolutions.size(), " convolutions are packed");
-  return std::make_shared<Constants>(entry_, std::move(rest), planned_rest_);
+  if (!PacksForCudnn()) contents = nullptr;  // oneDNN's order of a weight is another for each size of images
+  return std::make_shared<Constants>(entry_, std::move(rest), planned_rest_, std::move(contents));
 }
 
 std::shared_ptr<const BoundPlan> FrozenPlan::PlanFor(const Trace& trace) {

@@ -7,7 +7,7 @@
 // Each run asks again whether the contents are those: a storage's stamp tells, and is 0 where somebody else has the address.
 // If they are not, the constants go, the plan that knows of none runs, and it takes twice as many equal runs to come back.
 // Nothing else is taken for constant: an image that is given again and again is not. The constants of eight entries are kept, so
-// that a program which sees many sizes does not hold its weights once for each.
+// that a program which sees many sizes does not hold its weights once for each. On a GPU, entries of equal constants share them.
 #pragma once
 
 #include <memory>
@@ -34,6 +34,7 @@ class FrozenPlan {
   FrozenPlan(const Entry& entry, ConstantSlots slots) : entry_(entry), slots_(std::move(slots)) {}
   bool HaveStayed(const Trace& trace);
   bool IsCompiled(const Trace& trace);
+  std::vector<c10::Storage> MakeConstants(const Trace& trace);
   std::shared_ptr<const Constants> FindConstants(const Trace& trace);
   void Thaw();
 

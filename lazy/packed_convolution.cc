@@ -45,7 +45,6 @@ bool PacksForCudnn() { return backends::Get().target() == codegen::Target::kCuda
 
 void PackedConvolution::Pack(const c10::Storage& weight_content, const c10::Storage& bias_content) {
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
-  base::Count(base::Counter::kWeightsPacked);
   const at::Tensor weight = Alias(weight_content, form.weight);
   packed_weight = PacksForCudnn() ? weight : PackForOneDnn(form, weight);
   const Geometry per_channel{.dtype = form.weight.dtype, .sizes = {form.weight.sizes[0]}, .strides = {1}};

@@ -61,6 +61,7 @@ VARIANTS = {
     "compile": Variant(compile_mode="default"),
     "compile+graphs": Variant(compile_mode="reduce-overhead"),
     "compile+graphs of the model": Variant(compile_mode="reduce-overhead", update_mode="default"),
+    "compile+graphs, frozen": Variant(compile_mode="reduce-overhead", environment={"TORCHINDUCTOR_FREEZING": "1"}),
     "lazy": Variant(device="lazy"),
     "floor": Variant(device="null"),
     "lazy+compile": Variant(device="lazy", backend="lazy"),

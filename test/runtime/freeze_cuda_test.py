@@ -142,6 +142,16 @@ def test_a_parameter_changes(name):
     assert in_child(_changes, name, compile="sync") == [PACKED, PACKED, 0]  # patience: 3, 6 and 12 runs
 
 
+def _sizes():
+    net = _net()
+    exact, net = copy.deepcopy(net).double(), net.to("lazy")
+    return [_check(exact, net, torch.randn(2, 3, 33 + 4 * k, 34))[0] for k in range(12)]
+
+
+def test_sizes_share_weights():
+    assert in_child(_sizes, compile="sync") == [PACKED] + [0] * 11
+
+
 def _not_a_number():
     net = _net()
     exact, net, x = copy.deepcopy(net).double(), net.to("lazy"), torch.randn(4, 3, 37, 34)
