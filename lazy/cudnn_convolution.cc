@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/cudnn_convolution.h"
 
+#include <algorithm>
 #include <cmath>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include <ATen/Context.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/detail/CUDAHooksInterface.h>
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/cudnn_convolution_add_relu.h>
 #include <ATen/ops/cudnn_convolution_relu.h>
@@ -54,28 +57,62 @@ at::Tensor Emulate(const Form& form, const at::Tensor& x, const at::Tensor& weig
   return at::relu(result).to(x.scalar_type());
 }
 
-std::string KeyOf(const CudaProducts& cuda, const Form& form, bool adds) {
+std::string KeyOf(const FusedForm& fused) {
+  const Form& form = fused.form;
   const at::Context& context = at::globalContext();
   const bool is_tf32 = context.float32Precision(at::Float32Backend::CUDA, at::Float32Op::CONV) == at::Float32Precision::TF32;
   const auto word = [](c10::IntArrayRef numbers) { return absl::StrCat("[", absl::StrJoin(numbers, ","), "]"); };
   return absl::StrCat("convolution ", c10::toString(form.x.dtype), form.x.dtype == at::kFloat && is_tf32 ? " tf32 " : " ", word(form.x.sizes),
-                      word(form.weight.sizes), word(form.stride), word(form.padding), word(form.dilation), form.groups, adds ? " sum " : " ",
-                      context.benchmarkCuDNN() ? "benchmark " : "", cuda.machine());
+                      word(form.weight.sizes), word(form.stride), word(form.padding), word(form.dilation), form.groups,
+                      fused.adds ? " sum " : " ", context.benchmarkCuDNN() ? "benchmark " : "", FindCudaProducts()->machine(), " cudnn ",
+                      at::detail::getCUDAHooks().versionRuntimeCuDNN());
 }
 
+// What is known, by key.
+class Choices {
+ public:
+  static Choices& Get() {
+    static Choices* const choices = new Choices;
+    return *choices;
+  }
+
+  // Of this process, else of the disk.
+  std::optional<bool> Find(const std::string& key) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (const auto found = known_.find(key); found != known_.end()) return found->second;
+    if (known_.size() >= kMostKnown) return false;
+    const std::string word = backends::Get().Recall(key);
+    if (word.empty()) return std::nullopt;
+    return known_[key] = word == kFused;
+  }
+
+  void Add(const std::string& key, bool is_faster) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    known_[key] = is_faster;
+    InBackground([key, is_faster] { backends::Get().Keep(key, is_faster ? kFused : kApart); });
+  }
+
+ private:
+  static constexpr size_t kMostKnown = 1 << 12;  // those that come later are not fused
+  std::mutex mutex_;
+  absl::flat_hash_map<std::string, bool> known_;
+};
+
 // True if it is faster fused. False, too, where cuDNN has no such convolution.
-bool Time(const CudaProducts& cuda, const Form& form, bool adds, const std::string& key) {
+bool Time(const FusedForm& fused, const std::string& key) {
+  const CudaProducts& cuda = *FindCudaProducts();
+  const Form& form = fused.form;
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   const auto some = [](const Geometry& geometry) {
     constexpr double kSome = 0.01;
     return at::empty_strided(geometry.sizes, geometry.strides, at::TensorOptions(EagerDevice()).dtype(geometry.dtype)).fill_(kSome);
   };
-  const at::Tensor x = some(form.x), weight = some(form.weight), sum = adds ? some(form.result) : at::Tensor();
+  const at::Tensor x = some(form.x), weight = some(form.weight), sum = fused.adds ? some(form.result) : at::Tensor();
   const at::Tensor bias = some({.dtype = form.x.dtype, .sizes = {form.weight.sizes[0]}, .strides = {1}});
   const auto apart = [&] {
     at::Tensor result = Convolve(form, x, weight);
-    adds ? result.add_(sum) : result.relu_();
+    fused.adds ? result.add_(sum) : result.relu_();
   };
   double fused_seconds = INFINITY, apart_seconds = INFINITY;
   const bool in_graph = !base::IsDisabled("graphs");
@@ -87,12 +124,12 @@ bool Time(const CudaProducts& cuda, const Form& form, bool adds, const std::stri
   return fused_seconds < kWorthIt * apart_seconds;
 }
 
-bool RecallOrTime(const CudaProducts& cuda, const Form& form, bool adds, const std::string& key) {
-  const std::string word = backends::Get().Recall(key);
-  if (!word.empty()) return word == kFused;
-  const bool is_faster = Time(cuda, form, adds, key);
-  InBackground([key, is_faster] { backends::Get().Keep(key, is_faster ? kFused : kApart); });
-  return is_faster;
+// What f16 cannot tell from 0 is in every channel the same number of times what the images are, so the largest channel tells.
+bool KeepsDigits(const at::Tensor& weight, const at::Tensor& bias) {
+  constexpr double kSmallestLargest = 1.0 / 1024;  // its 2^14th part is the least that f16 can tell from 0
+  const double largest = weight.abs().max().item().toDouble();
+  const bool is_small = largest != 0 && largest < kSmallestLargest;
+  return std::isfinite(largest) && !is_small && (!bias.defined() || bias.isfinite().all().item().toBool());
 }
 
 }  // namespace
@@ -103,16 +140,29 @@ bool HasFusedConvolutions() {
   return IsOnHost() || (context.userEnabledCuDNN() && !base::IsDisabled("autotune") && FindCudaProducts() != nullptr);
 }
 
-bool IsFusedFaster(const Form& form, bool adds) {
+bool IsKnown(const FusedForm& fused) { return IsOnHost() || Choices::Get().Find(KeyOf(fused)).has_value(); }
+
+bool IsFusedFaster(const FusedForm& fused) {
   if (IsOnHost()) return true;
-  const CudaProducts& cuda = *FindCudaProducts();
-  const std::string key = KeyOf(cuda, form, adds);
-  static std::mutex* const mutex = new std::mutex;
-  static auto* const known = new absl::flat_hash_map<std::string, bool>;
-  const std::lock_guard<std::mutex> lock(*mutex);
-  const auto [found, is_new] = known->try_emplace(key, false);
-  if (is_new) found->second = RecallOrTime(cuda, form, adds, key);
-  return found->second;
+  const std::string key = KeyOf(fused);
+  if (const std::optional<bool> known = Choices::Get().Find(key)) return *known;
+  bool is_faster = false;
+  try {
+    is_faster = Time(fused, key);
+  } catch (const std::exception& error) {  // no memory for it
+    LAZY_LOG(1, key, ": ", error.what());
+    return false;
+  }
+  Choices::Get().Add(key, is_faster);
+  return is_faster;
+}
+
+bool KeepDigits(const std::vector<PackedConvolution>& convolutions) {
+  const at::AutoDispatchBelowADInplaceOrView below_autograd;
+  const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+  return std::ranges::all_of(convolutions, [](const PackedConvolution& convolution) {
+    return convolution.form.weight.dtype != at::kHalf || KeepsDigits(convolution.packed_weight, convolution.bias);
+  });
 }
 
 c10::Storage RunCudnn(const PackedConvolution& convolution, const c10::Storage& x_content, const c10::Storage& sum_content) {

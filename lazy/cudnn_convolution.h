@@ -12,8 +12,21 @@ namespace torch_lazy::lazy {
 // True if cuDNN is there and wanted, and nobody asks for deterministic algorithms: both ways round differently.
 bool HasFusedConvolutions();
 
-// True if cuDNN's relu(conv(x) + sum? + bias) is faster than its convolution and a kernel for the rest. Always on a stand-in.
-bool IsFusedFaster(const PackedConvolution::Form& form, bool adds);
+// relu(conv(x) + sum? + bias).
+struct FusedForm {
+  PackedConvolution::Form form;
+  bool adds;
+};
+
+// True if cuDNN does it faster so than by a convolution and a kernel for the rest. Times it if that is not known yet. Always on a
+// stand-in.
+bool IsFusedFaster(const FusedForm& fused);
+
+// True if that is known, here or on the disk.
+bool IsKnown(const FusedForm& fused);
+
+// False if a weight or bias of f16 is too large for it, or all of a convolution's are so small that digits are lost. Waits for the GPU.
+bool KeepDigits(const std::vector<PackedConvolution>& convolutions);
 
 // As PackedConvolution::Run. On a stand-in by ATen's calls, of f32.
 c10::Storage RunCudnn(const PackedConvolution& convolution, const c10::Storage& x_content, const c10::Storage& sum);

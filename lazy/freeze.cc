@@ -160,7 +160,7 @@ Forms FindBest(const Folded& folded, const Forms& forms) {
     const size_t images = NumImages(node);
     if (!std::all_of(node.inputs.begin() + images, node.inputs.end(), [&](ir::Value input) { return is_constant[input]; })) continue;
     const PackedConvolution::Form& form = forms.at(node.attrs.index);
-    if (PacksForCudnn() && (HasRelu(node) ? !IsFusedFaster(form, images == 2) : !is_sum[v])) continue;
+    if (PacksForCudnn() && (HasRelu(node) ? !IsFusedFaster({form, images == 2}) : !is_sum[v])) continue;
     best[node.attrs.index] = form;
     if (images == 2) is_sum[node.inputs[1]] = true;
   }
@@ -191,6 +191,21 @@ ConstantSlots FindConstantSlots(const Entry& entry, const Trace& trace) {
   Sort(&constants.params);
   Sort(&constants.copies);
   return any_convolution ? constants : ConstantSlots();
+}
+
+std::vector<FusedForm> FindFusedForms(const Entry& entry, const Trace& trace, const ConstantSlots& constants) {
+  std::vector<FusedForm> found;
+  if (!PacksForCudnn()) return found;
+  const Forms forms = FindForms(entry, trace, constants);
+  const std::optional<Folded> folded = Fold(entry, trace, constants, forms);
+  if (!folded) return found;
+  for (const ir::Node& node : folded->graph.nodes) {
+    if (!HasRelu(node)) continue;
+    const FusedForm fused{forms.at(node.attrs.index), NumImages(node) == 2};
+    const bool is_new = std::ranges::none_of(found, [&](const FusedForm& other) { return other.form == fused.form && other.adds == fused.adds; });
+    if (is_new) found.push_back(fused);
+  }
+  return found;
 }
 
 std::unique_ptr<FrozenTrace> Freeze(const Entry& entry, const Trace& trace, const ConstantSlots& constant_slots) {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "lazy/cudnn_convolution.h"
 #include "lazy/lower.h"
 #include "lazy/packed_convolution.h"
 
@@ -30,6 +31,9 @@ struct ConstantSlots {
 
 // Empty if there is no such convolution.
 ConstantSlots FindConstantSlots(const Entry& entry, const Trace& trace);
+
+// The convolutions that cuDNN could end with ReLU, each form once: to be timed before it is asked to. None for the host.
+std::vector<FusedForm> FindFusedForms(const Entry& entry, const Trace& trace, const ConstantSlots& constants);
 
 // Null if some value has a dtype that graphs do not know, or nothing would be gained.
 std::unique_ptr<FrozenTrace> Freeze(const Entry& entry, const Trace& trace, const ConstantSlots& constants);

@@ -6,53 +6,19 @@
 #include <mutex>
 #include <utility>
 
-#include "absl/functional/function_ref.h"
 #include "backends/registry.h"
 #include "base/flags.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "lazy/cudnn_convolution.h"
+#include "lazy/shared_constants.h"
 
 namespace torch_lazy::lazy {
 
-namespace {
-
-using Contents = std::vector<c10::Storage>;
-
-// What such a graph makes of parameters and numbers.
-struct Made {
-  std::shared_ptr<PlannedGraph> by;
-  std::vector<int64_t> sizes;    // of all dims of the parameters
-  std::vector<uint64_t> stamps;  // of these
-  std::vector<double> numbers;
-  std::weak_ptr<const Contents> contents;
-
-  bool operator==(const Made& other) const {
-    return by == other.by && sizes == other.sizes && stamps == other.stamps && numbers == other.numbers;
-  }
-};
-
-// What is there by `make` already, if somebody has it, else what it makes.
-std::shared_ptr<const Contents> FindOrMake(Made made, absl::FunctionRef<Contents()> make) {
-  static std::mutex* const mutex = new std::mutex;
-  static auto* const all = new std::vector<Made>;
-  const std::lock_guard<std::mutex> lock(*mutex);
-  std::erase_if(*all, [](const Made& other) { return other.contents.expired(); });
-  for (const Made& other : *all) {
-    std::shared_ptr<const Contents> contents = other.contents.lock();
-    if (contents != nullptr && other == made) return contents;
-  }
-  auto contents = std::make_shared<const Contents>(make());
-  made.contents = contents;
-  all->push_back(std::move(made));
-  return contents;
-}
-
-}  // namespace
-
 struct FrozenPlan::Constants {
-  Constants(const Entry& entry, LoweredTrace trace, std::shared_ptr<PlannedGraph> graph, std::shared_ptr<const Contents> shared)
+  Constants(const Entry& entry, LoweredTrace trace, std::shared_ptr<PlannedGraph> graph, std::shared_ptr<const ConstantContents> shared)
       : contents(std::move(shared)), rest(std::move(trace)), planned(std::move(graph)), plan(entry, rest, *planned) {}
-  const std::shared_ptr<const Contents> contents;  // null where they were packed anew
+  const std::shared_ptr<const ConstantContents> contents;  // null where they were packed anew
   const LoweredTrace rest;  // its convolutions know their weights
   const std::shared_ptr<PlannedGraph> planned;
   const BoundPlan plan;
@@ -113,8 +79,21 @@ void FrozenPlan::Thaw() {
   if (const std::shared_ptr<const Constants> constants = std::exchange(constants_, {}).lock()) Newest::Get().Remove(constants);
 }
 
+// A form takes some 20 ms, as its first use would: one in each run, unless somebody waits for kernels anyway.
+bool FrozenPlan::AreTimed(const Trace& trace) {
+  if (!forms_) forms_ = FindFusedForms(entry_, trace, slots_);
+  while (!forms_->empty()) {
+    const bool was_known = IsKnown(forms_->back());
+    IsFusedFaster(forms_->back());
+    forms_->pop_back();
+    if (!was_known && base::Compilation() != base::CompileMode::kSync) break;
+  }
+  return forms_->empty();
+}
+
 bool FrozenPlan::IsCompiled(const Trace& trace) {
   if (!tried_) {
+    if (!AreTimed(trace)) return false;
     tried_ = true;
     frozen_ = Freeze(entry_, trace, slots_);
     if (frozen_ == nullptr) return false;
@@ -139,11 +118,9 @@ std::vector<c10::Storage> FrozenPlan::MakeConstants(const Trace& trace) {
   for (size_t slot = trace.slots.size(); slot < scratch.slots.size(); ++slot) {
     constants.output_slots.push_back(static_cast<int32_t>(slot));
   }
-  BoundPlan(entry_, constants, *planned_constants_).Run(&scratch);
+  TORCH_CHECK(BoundPlan(entry_, constants, *planned_constants_).Run(&scratch), "no constants");
   std::vector<c10::Storage> contents;
   for (const int32_t slot : constants.output_slots) contents.push_back(std::move(scratch.slots[slot].content));
-  const std::vector<PackedConvolution>& convolutions = frozen_->rest.convolutions;
-  for (size_t k = 0; k < convolutions.size(); ++k) base::Count(base::Counter::kWeightsPacked, convolutions[k].same_as == k);
   return contents;
 }
 
@@ -155,9 +132,14 @@ std::shared_ptr<const FrozenPlan::Constants> FrozenPlan::FindConstants(const Tra
     if (node.op != ir::Op::kParam) continue;
     for (const ir::Extent extent : node.type.dims) sizes.push_back(extent.Value(frozen_->constants.symbols));
   }
-  std::shared_ptr<const Contents> contents = FindOrMake({planned_constants_, std::move(sizes), std::move(stamps), numbers_, {}},
-                                                        [&] { return MakeConstants(trace); });
+  bool are_new = false;
+  std::shared_ptr<const ConstantContents> contents = FindOrMakeConstants(
+      {planned_constants_, std::move(sizes), std::move(stamps), numbers_}, [&] {
+        are_new = true;
+        return MakeConstants(trace);
+      });
   auto made = contents->begin();
+  int64_t packed = 0;
   LoweredTrace rest = frozen_->rest;
   for (size_t k = 0; k < rest.convolutions.size(); ++k) {
     PackedConvolution& convolution = rest.convolutions[k];
@@ -165,14 +147,27 @@ std::shared_ptr<const FrozenPlan::Constants> FrozenPlan::FindConstants(const Tra
     if (&same == &convolution) {
       const c10::Storage weight = *made++;
       convolution.Pack(weight, convolution.form.has_bias ? *made++ : c10::Storage());
+      ++packed;
     } else {
       convolution.packed_weight = same.packed_weight;
       convolution.bias = same.bias;
     }
   }
+  TORCH_CHECK(!PacksForCudnn() || KeepDigits(rest.convolutions), "weights would be too large or too small for f16");
+  if (are_new) base::Count(base::Counter::kWeightsPacked, packed);
   LAZY_LOG(1, "parameters have stayed for ", equal_runs_, " runs: ", rest.convolutions.size(), " convolutions are packed");
   if (!PacksForCudnn()) contents = nullptr;  // oneDNN's order of a weight is another for each size of images
   return std::make_shared<Constants>(entry_, std::move(rest), planned_rest_, std::move(contents));
+}
+
+std::shared_ptr<const FrozenPlan::Constants> FrozenPlan::TryFindConstants(const Trace& trace) {
+  try {
+    return FindConstants(trace);
+  } catch (const std::exception& error) {  // or there is no memory
+    LAZY_LOG(1, "parameters are not frozen: ", error.what());
+  }
+  frozen_ = nullptr;
+  return nullptr;
 }
 
 std::shared_ptr<const BoundPlan> FrozenPlan::PlanFor(const Trace& trace) {
@@ -184,7 +179,8 @@ std::shared_ptr<const BoundPlan> FrozenPlan::PlanFor(const Trace& trace) {
     Thaw();
     return nullptr;
   }
-  if (constants == nullptr) constants_ = constants = FindConstants(trace);
+  if (constants == nullptr) constants_ = constants = TryFindConstants(trace);
+  if (constants == nullptr) return nullptr;
   has_constants_ = true;
   Newest::Get().Put(constants);
   return {constants, &constants->plan};

@@ -7,13 +7,16 @@
 // Each run asks again whether the contents are those: a storage's stamp tells, and is 0 where somebody else has the address.
 // If they are not, the constants go, the plan that knows of none runs, and it takes twice as many equal runs to come back.
 // Nothing else is taken for constant: an image that is given again and again is not. The constants of eight entries are kept, so
-// that a program which sees many sizes does not hold its weights once for each. On a GPU, entries of equal constants share them.
+// that a program which sees many sizes does not hold its weights once for each. On a GPU, entries of equal constants share them
+// (lazy/shared_constants).
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "lazy/bound_plan.h"
+#include "lazy/cudnn_convolution.h"
 #include "lazy/freeze.h"
 
 namespace torch_lazy::lazy {
@@ -33,9 +36,11 @@ class FrozenPlan {
 
   FrozenPlan(const Entry& entry, ConstantSlots slots) : entry_(entry), slots_(std::move(slots)) {}
   bool HaveStayed(const Trace& trace);
+  bool AreTimed(const Trace& trace);
   bool IsCompiled(const Trace& trace);
   std::vector<c10::Storage> MakeConstants(const Trace& trace);
   std::shared_ptr<const Constants> FindConstants(const Trace& trace);
+  std::shared_ptr<const Constants> TryFindConstants(const Trace& trace);
   void Thaw();
 
   const Entry& entry_;
@@ -43,6 +48,7 @@ class FrozenPlan {
   std::vector<uint64_t> stamps_;      // of these parameters, in the last run
   int equal_runs_ = 0;
   int patience_ = 3;                  // equal runs before it is worth it
+  std::optional<std::vector<FusedForm>> forms_;  // still to be timed; nothing: not asked for
   bool tried_ = false;
   std::unique_ptr<FrozenTrace> frozen_;  // null: not tried, or not worth it
   std::shared_ptr<PlannedGraph> planned_constants_, planned_rest_;

@@ -25,7 +25,7 @@ inline bool IsPacked(const ir::Node& node) {
   return HasRelu(node) || (node.op == ir::Op::kCall && node.attrs.callee == kPackedConvolution);
 }
 
-// Its operands before the weight: images, and what it adds to.
+// Its operands before the weight, while it has one: images, and what it adds to.
 inline size_t NumImages(const ir::Node& packed) {
   if (HasRelu(packed)) return packed.inputs.size() - 2;
   return packed.attrs.inout[0] >= 0 ? 2 : 1;

@@ -164,6 +164,20 @@ def test_relu_lets_nan_through():
     assert in_child(_not_a_number, compile="sync") == 0
 
 
+def _scaled(images, variance, weight):
+    net = nn.Sequential(nn.Conv2d(3, 8, 3, bias=False), nn.BatchNorm2d(8, eps=1e-12), nn.ReLU(), nn.AdaptiveAvgPool2d(1))
+    net, x = net.eval().half(), torch.randn(2, 3, 9, 9)
+    net[1].running_var.fill_(variance)
+    net[1].weight.data.fill_(weight)
+    return _check(copy.deepcopy(net).double(), net.to("lazy"), (x * images).half())[0]
+
+
+# As they are; too small; too large.
+@pytest.mark.parametrize("images, variance, weight, packed", [(1, 1, 1, 1), (1, 6e4, 1, 0), (1e-2, 1e-6, 1e3, 0)])
+def test_weights_that_f16_cannot_hold_are_not_folded(images, variance, weight, packed):
+    assert in_child(_scaled, images, variance, weight, compile="sync") == packed
+
+
 class NoRelu(nn.Module):
     def __init__(self):
         super().__init__()
