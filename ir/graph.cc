@@ -62,6 +62,16 @@ int Graph::num_symbols() const {
   return symbols;
 }
 
+std::vector<int64_t> ExtentsOf(const Graph& graph, absl::Span<const int64_t> symbols) {
+  std::vector<int64_t> numbers;
+  for (const Node& node : graph.nodes) {
+    for (const Extent extent : node.type.dims) numbers.push_back(extent.Value(symbols));
+    for (const Extent extent : node.attrs.starts) numbers.push_back(extent.Value(symbols));
+    numbers.push_back(node.attrs.extent.Value(symbols));
+  }
+  return numbers;
+}
+
 bool operator==(const Node& a, const Node& b) {
   return a.op == b.op && a.inputs == b.inputs && a.type == b.type && a.attrs == b.attrs;
 }

@@ -110,4 +110,7 @@ struct Graph {
   friend bool operator!=(const Graph& a, const Graph& b) { return !(a == b); }
 };
 
+// What all extents of the graph's nodes stand for, one after the other; symbols[k] is the number of symbol k.
+std::vector<int64_t> ExtentsOf(const Graph& graph, absl::Span<const int64_t> symbols);
+
 }  // namespace torch_lazy::ir

@@ -22,6 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "backends/registry.h"
+#include "base/check.h"
 #include "base/flags.h"
 #include "base/log.h"
 #include "lazy/background.h"
@@ -39,7 +40,7 @@ constexpr const char* kFused = "fused";
 constexpr const char* kApart = "apart";
 
 at::Tensor Convolve(const Form& form, const at::Tensor& x, const at::Tensor& weight) {
-  return at::convolution(x, weight, {}, form.stride, form.padding, form.dilation, /*transposed=*/false, {0, 0}, form.groups);
+  return at::convolution(x, weight, /*bias=*/{}, form.stride, form.padding, form.dilation, /*transposed=*/false, {0, 0}, form.groups);
 }
 
 at::Tensor ConvolveWithRelu(const Form& form, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& sum, const at::Tensor& bias) {
@@ -86,9 +87,10 @@ class Choices {
     return known_[key] = word == kFused;
   }
 
-  void Add(const std::string& key, bool is_faster) {
+  void Add(const std::string& key, bool is_faster, bool for_ever) {
     const std::lock_guard<std::mutex> lock(mutex_);
     known_[key] = is_faster;
+    if (!for_ever) return;
     InBackground([key, is_faster] { backends::Get().Keep(key, is_faster ? kFused : kApart); });
   }
 
@@ -98,8 +100,12 @@ class Choices {
   absl::flat_hash_map<std::string, bool> known_;
 };
 
-// True if it is faster fused. False, too, where cuDNN has no such convolution.
-bool Time(const FusedForm& fused, const std::string& key) {
+// Seconds of a run.
+struct Times {
+  double fused = INFINITY, apart = INFINITY;  // INFINITY: cuDNN has no such convolution, or it lacked memory
+};
+
+Times Time(const FusedForm& fused, const std::string& key) {
   const CudaProducts& cuda = *FindCudaProducts();
   const Form& form = fused.form;
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
@@ -114,14 +120,14 @@ bool Time(const FusedForm& fused, const std::string& key) {
     at::Tensor result = Convolve(form, x, weight);
     fused.adds ? result.add_(sum) : result.relu_();
   };
-  double fused_seconds = INFINITY, apart_seconds = INFINITY;
+  Times times;
   const bool in_graph = !base::IsDisabled("graphs");
   for (int round = 0; round < kRounds; ++round) {
-    apart_seconds = std::min(apart_seconds, cuda.seconds(apart, in_graph));
-    fused_seconds = std::min(fused_seconds, cuda.seconds([&] { ConvolveWithRelu(form, x, weight, sum, bias); }, in_graph));
+    times.apart = std::min(times.apart, cuda.seconds(apart, in_graph));
+    times.fused = std::min(times.fused, cuda.seconds([&] { ConvolveWithRelu(form, x, weight, sum, bias); }, in_graph));
   }
-  LAZY_LOG(1, key, ": apart ", 1e6 * apart_seconds, ", fused ", 1e6 * fused_seconds, " us");
-  return fused_seconds < kWorthIt * apart_seconds;
+  LAZY_LOG(1, key, ": apart ", 1e6 * times.apart, ", fused ", 1e6 * times.fused, " us");
+  return times;
 }
 
 // What f16 cannot tell from 0 is in every channel the same number of times what the images are, so the largest channel tells.
@@ -146,14 +152,14 @@ bool IsFusedFaster(const FusedForm& fused) {
   if (IsOnHost()) return true;
   const std::string key = KeyOf(fused);
   if (const std::optional<bool> known = Choices::Get().Find(key)) return *known;
-  bool is_faster = false;
+  Times times;
   try {
-    is_faster = Time(fused, key);
+    times = Time(fused, key);
   } catch (const std::exception& error) {  // no memory for it
     LAZY_LOG(1, key, ": ", error.what());
-    return false;
   }
-  Choices::Get().Add(key, is_faster);
+  const bool is_faster = times.fused < kWorthIt * times.apart;
+  Choices::Get().Add(key, is_faster, /*for_ever=*/std::isfinite(times.fused) && std::isfinite(times.apart));
   return is_faster;
 }
 
@@ -168,6 +174,7 @@ bool KeepDigits(const std::vector<PackedConvolution>& convolutions) {
 c10::Storage RunCudnn(const PackedConvolution& convolution, const c10::Storage& x_content, const c10::Storage& sum_content) {
   const Form& form = convolution.form;
   const at::Tensor x = Alias(x_content, form.x), sum = sum_content ? Alias(sum_content, form.result) : at::Tensor();
+  LAZY_CHECK(convolution.has_relu || !(sum.defined() || convolution.bias.defined()), "a summand has neither bias nor sum");
   if (!convolution.has_relu) return ContentOf(Convolve(form, x, convolution.packed_weight), form.result);
   const auto run = IsOnHost() ? &Emulate : &ConvolveWithRelu;
   return ContentOf(run(form, x, convolution.packed_weight, sum, convolution.bias), form.result);

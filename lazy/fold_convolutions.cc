@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "ir/builder.h"
 #include "lazy/packed_convolution.h"
 
@@ -84,8 +83,8 @@ class Folder {
     while (Extend(&longest)) {
       if (IsLike(longest.end, convolution)) chain = longest;
     }
-    if (fuses_relu_ && !chain.has_relu && !IsSummand(chain)) return;
-    if (chain.sum != kNoValue) is_sum_.insert(chain.sum);
+    if (fuses_relu_ && !chain.has_relu && !CanBeSummand(chain)) return;
+    if (chain.sum != kNoValue) taker_[chain.sum] = convolution;
     for (const Value node : chain.nodes) chain_of_[node] = static_cast<int32_t>(chains_.size());
     chains_.push_back(std::move(chain));
   }
@@ -168,9 +167,11 @@ class Folder {
     return node.op == Op::kConst && ir::IsFloat(node.type.dtype) && node.attrs.f == 0 && !std::signbit(node.attrs.f);
   }
 
-  // True if the chain does something, and all that reads it is a sum that another one takes.
-  bool IsSummand(const Chain& chain) const {
-    if (chain.sum != kNoValue || !is_sum_.contains(chain.end) || readers_[chain.end].size() != 1) return false;
+  // True if the chain does something, and all that reads it is the sum of a convolution of like results.
+  bool CanBeSummand(const Chain& chain) const {
+    const auto taker = taker_.find(chain.end);
+    if (chain.sum != kNoValue || taker == taker_.end() || readers_[chain.end].size() != 1) return false;
+    if (graph_.type(chain.convolution).dims != graph_.type(taker->second).dims) return false;  // other channels
     const Value reader = readers_[chain.end][0];
     if (chain_of_[reader] < 0 && readers_[reader].size() != 1) return false;  // a cast
     return !chain.steps.empty() || graph_.node(chain.convolution).inputs.size() > 2;
@@ -239,7 +240,7 @@ class Folder {
     }
     if (!chain.has_relu) {
       moved_biases_[chain.end] = bias;
-      return emit(kPackedConvolution, -1);
+      return emit(kPackedSummand, -1);
     }
     if (const auto moved = moved_biases_.find(chain.sum); moved != moved_biases_.end() && moved->second != kNoValue) {
       bias = bias == kNoValue ? moved->second : b.Add(bias, moved->second);
@@ -254,7 +255,7 @@ class Folder {
   std::vector<std::vector<Value>> readers_;   // per node; kNoValue: an output
   std::vector<int32_t> chain_of_;             // per node, -1: none
   std::vector<Chain> chains_;
-  absl::flat_hash_set<Value> is_sum_;                 // of a chain
+  absl::flat_hash_map<Value, Value> taker_;          // of a sum: the convolution that adds it
   absl::flat_hash_map<Value, Value> moved_biases_;   // of summands, by their end; kNoValue: it has none
 };
 

@@ -146,8 +146,7 @@ Forms FindForms(const Entry& entry, const Trace& trace, const ConstantSlots& con
   return forms;
 }
 
-// Of the calls that are packed, those of constant weights; for cuDNN, of these those that are faster with ReLU, and those whose
-// results such a one adds.
+// Of the calls that are packed, those of constant weights; for cuDNN, of these those that are faster with ReLU, and their summands.
 Forms FindBest(const Folded& folded, const Forms& forms) {
   const ir::Graph& graph = folded.graph;
   const std::vector<bool> is_constant = FollowFromConstants(graph, folded.constant_params);
@@ -160,7 +159,7 @@ Forms FindBest(const Folded& folded, const Forms& forms) {
     const size_t images = NumImages(node);
     if (!std::all_of(node.inputs.begin() + images, node.inputs.end(), [&](ir::Value input) { return is_constant[input]; })) continue;
     const PackedConvolution::Form& form = forms.at(node.attrs.index);
-    if (PacksForCudnn() && (HasRelu(node) ? !IsFusedFaster({form, images == 2}) : !is_sum[v])) continue;
+    if (PacksForCudnn() && (HasRelu(node) ? !IsFusedFaster({form, images == 2}) : !IsSummand(node) || !is_sum[v])) continue;
     best[node.attrs.index] = form;
     if (images == 2) is_sum[node.inputs[1]] = true;
   }

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "lazy/cudnn_convolution.h"
-#include "lazy/shared_constants.h"
+#include "lazy/eager_device.h"
 
 namespace torch_lazy::lazy {
 
@@ -41,6 +41,7 @@ class FrozenPlan::Newest {
     if (list_.size() <= kMost) return;
     oldest = std::move(list_.back());
     list_.pop_back();
+    WaitForEagerDevice();  // another stream may still read them
   }
 
   void Remove(const std::shared_ptr<const Constants>& constants) {
@@ -66,16 +67,22 @@ bool FrozenPlan::HaveStayed(const Trace& trace) {
   const bool known = std::find(stamps.begin(), stamps.end(), uint64_t{0}) == stamps.end();
   if (known && stamps == stamps_) return ++equal_runs_ >= patience_;
   stamps_ = std::move(stamps);
+  if (has_constants_) WaitForEagerDevice();  // another stream may still read them
   Thaw();
   return false;
 }
 
-void FrozenPlan::Thaw() {
+void FrozenPlan::WaitLonger() {
   constexpr int kMostPatience = 1 << 16;
+  equal_runs_ = 0;
+  patience_ = std::min(2 * patience_, kMostPatience);
+}
+
+void FrozenPlan::Thaw() {
   equal_runs_ = 0;
   if (!has_constants_) return;
   has_constants_ = false;
-  patience_ = std::min(2 * patience_, kMostPatience);
+  WaitLonger();
   if (const std::shared_ptr<const Constants> constants = std::exchange(constants_, {}).lock()) Newest::Get().Remove(constants);
 }
 
@@ -108,7 +115,7 @@ bool FrozenPlan::IsCompiled(const Trace& trace) {
 }
 
 // The constants are the outputs of a run, on a trace that has slots for them behind its own.
-std::vector<c10::Storage> FrozenPlan::MakeConstants(const Trace& trace) {
+ConstantContents FrozenPlan::MakeConstants(const Trace& trace) {
   LoweredTrace& constants = frozen_->constants;
   Trace scratch;
   scratch.numbers = trace.numbers;
@@ -119,44 +126,46 @@ std::vector<c10::Storage> FrozenPlan::MakeConstants(const Trace& trace) {
     constants.output_slots.push_back(static_cast<int32_t>(slot));
   }
   TORCH_CHECK(BoundPlan(entry_, constants, *planned_constants_).Run(&scratch), "no constants");
-  std::vector<c10::Storage> contents;
+  ConstantContents contents;
   for (const int32_t slot : constants.output_slots) contents.push_back(std::move(scratch.slots[slot].content));
   return contents;
 }
 
-std::shared_ptr<const FrozenPlan::Constants> FrozenPlan::FindConstants(const Trace& trace) {
-  std::vector<uint64_t> stamps;
-  for (const int32_t slot : frozen_->constants.param_slots) stamps.push_back(trace.slots[slot].stamp);
-  std::vector<int64_t> sizes;
-  for (const ir::Node& node : planned_constants_->graph().nodes) {
-    if (node.op != ir::Op::kParam) continue;
-    for (const ir::Extent extent : node.type.dims) sizes.push_back(extent.Value(frozen_->constants.symbols));
-  }
-  bool are_new = false;
-  std::shared_ptr<const ConstantContents> contents = FindOrMakeConstants(
-      {planned_constants_, std::move(sizes), std::move(stamps), numbers_}, [&] {
-        are_new = true;
-        return MakeConstants(trace);
-      });
-  auto made = contents->begin();
-  int64_t packed = 0;
-  LoweredTrace rest = frozen_->rest;
-  for (size_t k = 0; k < rest.convolutions.size(); ++k) {
-    PackedConvolution& convolution = rest.convolutions[k];
-    const PackedConvolution& same = rest.convolutions[convolution.same_as];
+std::vector<PackedConvolution> FrozenPlan::Pack(const ConstantContents& contents) const {
+  std::vector<PackedConvolution> convolutions = frozen_->rest.convolutions;
+  auto made = contents.begin();
+  for (size_t k = 0; k < convolutions.size(); ++k) {
+    PackedConvolution& convolution = convolutions[k];
+    const PackedConvolution& same = convolutions[convolution.same_as];
     if (&same == &convolution) {
       const c10::Storage weight = *made++;
       convolution.Pack(weight, convolution.form.has_bias ? *made++ : c10::Storage());
-      ++packed;
     } else {
       convolution.packed_weight = same.packed_weight;
       convolution.bias = same.bias;
     }
   }
-  TORCH_CHECK(!PacksForCudnn() || KeepDigits(rest.convolutions), "weights would be too large or too small for f16");
-  if (are_new) base::Count(base::Counter::kWeightsPacked, packed);
+  return convolutions;
+}
+
+std::shared_ptr<const FrozenPlan::Constants> FrozenPlan::FindConstants(const Trace& trace) {
+  ConstantsKey key{planned_constants_, ir::ExtentsOf(planned_constants_->graph(), frozen_->constants.symbols), {}, numbers_};
+  for (const int32_t slot : frozen_->constants.param_slots) key.stamps.push_back(trace.slots[slot].stamp);
+  LoweredTrace rest = frozen_->rest;
+  std::shared_ptr<const ConstantContents> contents = FindOrMakeConstants(std::move(key), [&] {
+    ConstantContents made = MakeConstants(trace);
+    rest.convolutions = Pack(made);
+    TORCH_CHECK(!PacksForCudnn() || KeepDigits(rest.convolutions), "weights would be too large or too small for f16");
+    for (size_t k = 0; k < rest.convolutions.size(); ++k) base::Count(base::Counter::kWeightsPacked, rest.convolutions[k].same_as == k);
+    WaitForEagerDevice();  // another stream may be the next to read them
+    return made;
+  });
   LAZY_LOG(1, "parameters have stayed for ", equal_runs_, " runs: ", rest.convolutions.size(), " convolutions are packed");
-  if (!PacksForCudnn()) contents = nullptr;  // oneDNN's order of a weight is another for each size of images
+  if (PacksForCudnn()) {
+    rest.convolutions = Pack(*contents);
+  } else {
+    contents = nullptr;  // oneDNN's order of a weight is another for each size of images
+  }
   return std::make_shared<Constants>(entry_, std::move(rest), planned_rest_, std::move(contents));
 }
 
@@ -166,7 +175,7 @@ std::shared_ptr<const FrozenPlan::Constants> FrozenPlan::TryFindConstants(const 
   } catch (const std::exception& error) {  // or there is no memory
     LAZY_LOG(1, "parameters are not frozen: ", error.what());
   }
-  frozen_ = nullptr;
+  WaitLonger();
   return nullptr;
 }
 

@@ -18,6 +18,7 @@
 #include "lazy/bound_plan.h"
 #include "lazy/cudnn_convolution.h"
 #include "lazy/freeze.h"
+#include "lazy/shared_constants.h"
 
 namespace torch_lazy::lazy {
 
@@ -38,10 +39,12 @@ class FrozenPlan {
   bool HaveStayed(const Trace& trace);
   bool AreTimed(const Trace& trace);
   bool IsCompiled(const Trace& trace);
-  std::vector<c10::Storage> MakeConstants(const Trace& trace);
+  ConstantContents MakeConstants(const Trace& trace);
+  std::vector<PackedConvolution> Pack(const ConstantContents& contents) const;
   std::shared_ptr<const Constants> FindConstants(const Trace& trace);
   std::shared_ptr<const Constants> TryFindConstants(const Trace& trace);
   void Thaw();
+  void WaitLonger();
 
   const Entry& entry_;
   const ConstantSlots slots_;

@@ -3,8 +3,8 @@
 // convolution with what follows it.
 //
 // They stand in graphs as calls of these names: (x, weight, bias?) or, where they add to what is there, (x, sum, weight, bias?);
-// with ReLU, relu(conv(x) + sum + bias): (x, weight, bias) or (x, sum, weight, bias). x, sum and result are [n, h, w, c]. What
-// lazy/freeze makes of such a graph has no weights and biases any more.
+// with ReLU, relu(conv(x) + sum + bias): (x, weight, bias) or (x, sum, weight, bias); as a summand, whose bias such a one has taken:
+// (x, weight). x, sum and result are [n, h, w, c]. What lazy/freeze makes of such a graph has no weights and biases any more.
 #pragma once
 
 #include <optional>
@@ -20,10 +20,11 @@ class GraphWriter;
 
 inline constexpr char kPackedConvolution[] = "packed_convolution";
 inline constexpr char kPackedConvolutionRelu[] = "packed_convolution_relu";
-inline bool HasRelu(const ir::Node& node) { return node.op == ir::Op::kCall && node.attrs.callee == kPackedConvolutionRelu; }
-inline bool IsPacked(const ir::Node& node) {
-  return HasRelu(node) || (node.op == ir::Op::kCall && node.attrs.callee == kPackedConvolution);
-}
+inline constexpr char kPackedSummand[] = "packed_summand";
+inline bool Calls(const ir::Node& node, absl::string_view callee) { return node.op == ir::Op::kCall && node.attrs.callee == callee; }
+inline bool HasRelu(const ir::Node& node) { return Calls(node, kPackedConvolutionRelu); }
+inline bool IsSummand(const ir::Node& node) { return Calls(node, kPackedSummand); }
+inline bool IsPacked(const ir::Node& node) { return Calls(node, kPackedConvolution) || HasRelu(node) || IsSummand(node); }
 
 // Its operands before the weight, while it has one: images, and what it adds to.
 inline size_t NumImages(const ir::Node& packed) {

@@ -17,8 +17,8 @@ using ConstantContents = std::vector<c10::Storage>;
 // All that they follow from.
 struct ConstantsKey {
   std::shared_ptr<PlannedGraph> graph;
-  std::vector<int64_t> sizes;    // of all dims of its parameters
-  std::vector<uint64_t> stamps;  // of these, none 0
+  std::vector<int64_t> extents;  // all that are in it
+  std::vector<uint64_t> stamps;  // of its parameters, none 0
   std::vector<double> numbers;
   friend bool operator==(const ConstantsKey&, const ConstantsKey&) = default;
 };

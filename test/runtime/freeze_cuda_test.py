@@ -152,6 +152,70 @@ def test_sizes_share_weights():
     assert in_child(_sizes, compile="sync") == [PACKED] + [0] * 11
 
 
+def _parts_of_one_weight():
+    weight, blur = torch.randn(40, 4, 3, 3).to("lazy"), torch.randn(1, 1, 3, 3).to("lazy")
+    exact = {weight: weight.cpu().double(), blur: blur.cpu().double()}
+    x = torch.randn(2, 4, 9, 9)
+    seen = []
+    for begin in (10, 20, 30):
+        def net(x, w=weight, begin=begin):
+            return torch.relu(torch.conv2d(x, w[begin : begin + 7])).mean((2, 3))
+
+        seen.append(_check(lambda x, net=net: net(x, exact[weight]), net, x)[0])
+    for channels in (4, 2):
+        def net(x, w=blur, c=channels):
+            return torch.relu(torch.conv2d(x[:, :c], w.expand(c, 1, 3, 3), groups=c)).mean((2, 3))
+
+        seen.append(_check(lambda x, net=net: net(x, exact[blur]), net, x)[0])
+    return seen
+
+
+def test_other_parts_of_a_weight_are_other_constants():
+    assert in_child(_parts_of_one_weight, compile="sync") == [1] * 5
+
+
+class BiasedResidual(nn.Module):
+    """Without batch norm: what is added has a bias, and is read by others."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = nn.Conv2d(3, 8, 3, padding=1), nn.Conv2d(8, 8, 3, padding=1), nn.Conv2d(8, 8, 3, padding=1)
+
+    def forward(self, x):
+        x = self.a(x)
+        return torch.relu(self.c(torch.relu(self.b(x))) + x).mean((2, 3))
+
+
+def _biased_residual():
+    net = BiasedResidual().eval().to(memory_format=torch.channels_last)
+    x = torch.randn(2, 3, 9, 9).contiguous(memory_format=torch.channels_last)
+    return _check(copy.deepcopy(net).double(), net.to("lazy"), x)[0]
+
+
+def test_a_sum_that_others_read_keeps_its_bias():
+    assert in_child(_biased_residual, compile="sync") == 2
+
+
+class OtherChannels(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.eight = nn.Conv2d(3, 1, 1), nn.Conv2d(3, 8, 1)
+
+    def forward(self, x):
+        column = self.eight(x[:, :, :, :1]).permute(0, 2, 3, 1).reshape(x.shape[0], 1, x.shape[2], 8)
+        return torch.relu(self.one(x[:, :, :, :8]) + column).mean((2, 3))
+
+
+def _other_channels():
+    net = OtherChannels().eval().to(memory_format=torch.channels_last)
+    x = torch.randn(2, 3, 5, 9).contiguous(memory_format=torch.channels_last)
+    return _check(copy.deepcopy(net).double(), net.to("lazy"), x)[0]
+
+
+def test_a_bias_stays_with_its_channels():
+    in_child(_other_channels, compile="sync")
+
+
 def _not_a_number():
     net = _net()
     exact, net, x = copy.deepcopy(net).double(), net.to("lazy"), torch.randn(4, 3, 37, 34)
