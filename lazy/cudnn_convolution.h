@@ -16,6 +16,7 @@ bool HasFusedConvolutions();
 struct FusedForm {
   PackedConvolution::Form form;
   bool adds;
+  friend bool operator==(const FusedForm&, const FusedForm&) = default;
 };
 
 // True if cuDNN does it faster so than by a convolution and a kernel for the rest. Times it if that is not known yet. Always on a

@@ -10,9 +10,8 @@
 #include <memory>
 #include <vector>
 
-#include "lazy/cudnn_convolution.h"
+#include "lazy/choose_convolutions.h"
 #include "lazy/lower.h"
-#include "lazy/packed_convolution.h"
 
 namespace torch_lazy::lazy {
 
@@ -21,19 +20,6 @@ struct FrozenTrace {
                            // the numbers of the trace alone
   LoweredTrace rest;
 };
-
-// Slots whose contents stay while a model is in evaluation.
-struct ConstantSlots {
-  std::vector<int32_t> params;   // what weights and biases of convolutions that can be packed are, or are copied from (by autocast),
-                                 // and what batch norm takes, unless the trace writes them; in order
-  std::vector<int32_t> copies;   // of these; in order
-};
-
-// Empty if there is no such convolution.
-ConstantSlots FindConstantSlots(const Entry& entry, const Trace& trace);
-
-// The convolutions that cuDNN could end with ReLU, each form once: to be timed before it is asked to. None for the host.
-std::vector<FusedForm> FindFusedForms(const Entry& entry, const Trace& trace, const ConstantSlots& constants);
 
 // Null if some value has a dtype that graphs do not know, or nothing would be gained.
 std::unique_ptr<FrozenTrace> Freeze(const Entry& entry, const Trace& trace, const ConstantSlots& constants);
