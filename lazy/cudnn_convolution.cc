@@ -131,7 +131,7 @@ Times Time(const FusedForm& fused, const std::string& key) {
 }
 
 // What f16 cannot tell from 0 is in every channel the same number of times what the images are, so the largest channel tells.
-bool KeepsDigits(const at::Tensor& weight, const at::Tensor& bias) {
+bool FitsF16(const at::Tensor& weight, const at::Tensor& bias) {
   constexpr double kSmallestLargest = 1.0 / 1024;  // its 2^14th part is the least that f16 can tell from 0
   const double largest = weight.abs().max().item().toDouble();
   const bool is_small = largest != 0 && largest < kSmallestLargest;
@@ -167,7 +167,7 @@ bool KeepDigits(const std::vector<PackedConvolution>& convolutions) {
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   return std::ranges::all_of(convolutions, [](const PackedConvolution& convolution) {
-    return convolution.form.weight.dtype != at::kHalf || KeepsDigits(convolution.packed_weight, convolution.bias);
+    return convolution.form.weight.dtype != at::kHalf || FitsF16(convolution.packed_weight, convolution.bias);
   });
 }
 

@@ -34,13 +34,15 @@ class FrozenPlan::Newest {
 
   // They are in use.
   void Put(const std::shared_ptr<const Constants>& constants) {
-    std::shared_ptr<const Constants> oldest;  // ends outside the lock
-    std::lock_guard<std::mutex> lock(lock_);
-    list_.remove(constants);
-    list_.push_front(constants);
-    if (list_.size() <= kMost) return;
-    oldest = std::move(list_.back());
-    list_.pop_back();
+    std::shared_ptr<const Constants> oldest;
+    {
+      std::lock_guard<std::mutex> lock(lock_);
+      list_.remove(constants);
+      list_.push_front(constants);
+      if (list_.size() <= kMost) return;
+      oldest = std::move(list_.back());
+      list_.pop_back();
+    }
     WaitForEagerDevice();  // another stream may still read them
   }
 
@@ -67,7 +69,6 @@ bool FrozenPlan::HaveStayed(const Trace& trace) {
   const bool known = std::find(stamps.begin(), stamps.end(), uint64_t{0}) == stamps.end();
   if (known && stamps == stamps_) return ++equal_runs_ >= patience_;
   stamps_ = std::move(stamps);
-  if (has_constants_) WaitForEagerDevice();  // another stream may still read them
   Thaw();
   return false;
 }
@@ -78,11 +79,15 @@ void FrozenPlan::WaitLonger() {
   patience_ = std::min(2 * patience_, kMostPatience);
 }
 
+FrozenPlan::~FrozenPlan() {
+  if (const std::shared_ptr<const Constants> constants = constants_.lock()) Newest::Get().Remove(constants);
+}
+
 void FrozenPlan::Thaw() {
   equal_runs_ = 0;
-  if (!has_constants_) return;
-  has_constants_ = false;
+  if (!std::exchange(has_constants_, false)) return;
   WaitLonger();
+  WaitForEagerDevice();  // another stream may still read them
   if (const std::shared_ptr<const Constants> constants = std::exchange(constants_, {}).lock()) Newest::Get().Remove(constants);
 }
 
@@ -90,10 +95,11 @@ void FrozenPlan::Thaw() {
 bool FrozenPlan::AreTimed(const Trace& trace) {
   if (!forms_) forms_ = FindFusedForms(entry_, trace, slots_);
   while (!forms_->empty()) {
-    const bool was_known = IsKnown(forms_->back());
-    IsFusedFaster(forms_->back());
+    const FusedForm fused = std::move(forms_->back());
     forms_->pop_back();
-    if (!was_known && base::Compilation() != base::CompileMode::kSync) break;
+    if (IsKnown(fused)) continue;
+    IsFusedFaster(fused);
+    if (base::Compilation() != base::CompileMode::kSync) break;
   }
   return forms_->empty();
 }
@@ -125,7 +131,7 @@ ConstantContents FrozenPlan::MakeConstants(const Trace& trace) {
   for (size_t slot = trace.slots.size(); slot < scratch.slots.size(); ++slot) {
     constants.output_slots.push_back(static_cast<int32_t>(slot));
   }
-  TORCH_CHECK(BoundPlan(entry_, constants, *planned_constants_).Run(&scratch), "no constants");
+  TORCH_CHECK(BoundPlan(entry_, constants, *planned_constants_).Run(&scratch), "what follows from them could not be computed");
   ConstantContents contents;
   for (const int32_t slot : constants.output_slots) contents.push_back(std::move(scratch.slots[slot].content));
   return contents;
@@ -151,21 +157,20 @@ std::vector<PackedConvolution> FrozenPlan::Pack(const ConstantContents& contents
 std::shared_ptr<const FrozenPlan::Constants> FrozenPlan::FindConstants(const Trace& trace) {
   ConstantsKey key{planned_constants_, ir::ExtentsOf(planned_constants_->graph(), frozen_->constants.symbols), {}, numbers_};
   for (const int32_t slot : frozen_->constants.param_slots) key.stamps.push_back(trace.slots[slot].stamp);
-  LoweredTrace rest = frozen_->rest;
+  std::vector<PackedConvolution> convolutions;
   std::shared_ptr<const ConstantContents> contents = FindOrMakeConstants(std::move(key), [&] {
     ConstantContents made = MakeConstants(trace);
-    rest.convolutions = Pack(made);
-    TORCH_CHECK(!PacksForCudnn() || KeepDigits(rest.convolutions), "weights would be too large or too small for f16");
-    for (size_t k = 0; k < rest.convolutions.size(); ++k) base::Count(base::Counter::kWeightsPacked, rest.convolutions[k].same_as == k);
+    convolutions = Pack(made);
+    TORCH_CHECK(!PacksForCudnn() || KeepDigits(convolutions), "weights would be too large or too small for f16");
+    for (size_t k = 0; k < convolutions.size(); ++k) base::Count(base::Counter::kWeightsPacked, convolutions[k].same_as == k);
     WaitForEagerDevice();  // another stream may be the next to read them
     return made;
   });
-  LAZY_LOG(1, "parameters have stayed for ", equal_runs_, " runs: ", rest.convolutions.size(), " convolutions are packed");
-  if (PacksForCudnn()) {
-    rest.convolutions = Pack(*contents);
-  } else {
-    contents = nullptr;  // oneDNN's order of a weight is another for each size of images
-  }
+  if (convolutions.empty()) convolutions = Pack(*contents);  // somebody else has made them
+  LAZY_LOG(1, "parameters have stayed for ", equal_runs_, " runs: ", convolutions.size(), " convolutions are packed");
+  if (!PacksForCudnn()) contents = nullptr;  // oneDNN's order of a weight is another for each size of images
+  LoweredTrace rest = frozen_->rest;
+  rest.convolutions = std::move(convolutions);
   return std::make_shared<Constants>(entry_, std::move(rest), planned_rest_, std::move(contents));
 }
 

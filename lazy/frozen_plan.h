@@ -26,7 +26,7 @@ class FrozenPlan {
  public:
   // Null if the entry has nothing to freeze.
   static std::unique_ptr<FrozenPlan> For(const Entry& entry, const Trace& trace);
-  ~FrozenPlan() { Thaw(); }
+  ~FrozenPlan();
 
   // The plan to run on the trace if its parameters are, and have been, those of former runs; null if not, or not yet.
   std::shared_ptr<const BoundPlan> PlanFor(const Trace& trace);

@@ -65,8 +65,8 @@ def _results(device, make, dtype, batch, memory_format, spoil=False):
     net, x = _net(make).to(dtype), torch.randn(batch, 3, SIDE, SIDE, generator=torch.Generator().manual_seed(1)).to(dtype)
     if spoil:
         x[0, 1, 5, 7] = float("nan")
-    exact = net.double()(x.double()).detach().numpy() if device == EAGER else None
-    net = copy.deepcopy(net).to(dtype).to(memory_format=memory_format).to(device)
+    exact = copy.deepcopy(net).double()(x.double()).detach().numpy() if device == EAGER else None
+    net = net.to(memory_format=memory_format).to(device)
     x = x.to(memory_format=memory_format).to(device)
     packed = torch_lazy.metrics()["weights_packed"]
     with torch.no_grad():
