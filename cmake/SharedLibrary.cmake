@@ -41,6 +41,8 @@ set_target_properties(torch_lazy PROPERTIES INSTALL_RPATH "$ORIGIN:$ORIGIN/../..
 install(TARGETS torch_lazy
   RUNTIME_DEPENDENCIES PRE_EXCLUDE_REGEXES "." PRE_INCLUDE_REGEXES "libabsl_"
   LIBRARY DESTINATION lib)
+install(TARGETS torch_lazy_compile RUNTIME DESTINATION lib)
+add_dependencies(torch_lazy torch_lazy_compile)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/device/include/torch_lazy DESTINATION include)
 install(FILES cmake/TorchLazyConfig.cmake cmake/FindLibTorch.cmake DESTINATION lib/cmake/TorchLazy)
 include(CMakePackageConfigHelpers)

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/at_work.h"
 #include "base/pace.h"
 
 namespace torch_lazy::lazy {
@@ -37,6 +38,7 @@ class Worker {
       const std::function<void()> work = std::move(queue_.front());
       queue_.pop_front();
       lock.unlock();
+      const base::AtWork at_work;
       work();
     }
   }

@@ -4,12 +4,15 @@
 #include <cstring>
 #include <mutex>
 
+#include <pthread.h>
+
 #include <c10/core/CPUAllocator.h>
 
 #include "absl/container/flat_hash_map.h"
 #include "backends/registry.h"
 #include "lazy/current_device.h"
 #include "lazy/eager_device.h"
+#include "lazy/fork.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -22,6 +25,7 @@ struct Block {
 
 void FreeBlock(void* context) {
   Block* block = static_cast<Block*>(context);
+  if (IsForked()) return;
   backends::Get().Free(block->memory, block->size_bytes);
   delete block;
 }
@@ -60,6 +64,9 @@ class ResultAllocator final : public c10::Allocator {
     return installed;
   }
 
+  static void Lock() { Installed()->lock_.lock(); }
+  static void Unlock() { Installed()->lock_.unlock(); }
+
  private:
   static void Free(void* memory) { Installed()->FreeEither(memory); }
 
@@ -73,8 +80,8 @@ class ResultAllocator final : public c10::Allocator {
         sizes_.erase(found);
       }
     }
-    if (size_bytes > 0) backends::Get().Free(memory, size_bytes);
-    else former_->raw_deallocate(memory);
+    if (size_bytes == 0) former_->raw_deallocate(memory);
+    else if (!IsForked()) backends::Get().Free(memory, size_bytes);
   }
 
   c10::Allocator* const former_;
@@ -87,6 +94,8 @@ class ResultAllocator final : public c10::Allocator {
 void InstallPooledResults() {
   ResultAllocator::Installed() = new ResultAllocator(c10::GetCPUAllocator());
   c10::SetCPUAllocator(ResultAllocator::Installed());
+  // A child frees tensors of the CPU, too, whoever had the lock when it was forked.
+  pthread_atfork(&ResultAllocator::Lock, &ResultAllocator::Unlock, &ResultAllocator::Unlock);
 }
 
 PooledResults::PooledResults() { ++num_scopes; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/plans.h"
 
+#include <chrono>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -9,10 +10,12 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/pace.h"
+#include "base/wait.h"
 #include "codegen/compile.h"
 #include "ir/fingerprint.h"
 #include "ir/unify.h"
 #include "lazy/background.h"
+#include "lazy/interrupt.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -38,6 +41,7 @@ bool PlannedGraph::Want(const std::vector<int64_t>& numbers, int num_cuts) {
   const base::CompileMode mode = base::Compilation();
   if (mode == base::CompileMode::kOff) return false;
   const bool wait = mode == base::CompileMode::kSync;
+  const base::Interruptible interruptible(&IsInterrupted);
   {
     std::unique_lock<std::mutex> lock(lock_);
     if (state_ != State::kNew) return IsReady(&lock, wait);
@@ -77,17 +81,32 @@ bool PlannedGraph::IsPending() {
 }
 
 bool PlannedGraph::IsReady(std::unique_lock<std::mutex>* lock, bool wait) {
-  if (wait) {
-    const base::Hurry hurry;
-    planned_.wait(*lock, [this] { return state_ != State::kAsked; });
-  }
+  if (wait) Await(lock);
   if (state_ != State::kPlanned) return false;
-  if (wait) module_->Wait();
   if (!module_->ready()) return false;
   if (module_->status().ok()) return true;
   LAZY_LOG(1, "kernels could not be compiled, so their traces run op by op: ", module_->status().ToString());
   state_ = State::kFailed;
   return false;
+}
+
+// Not with the lock: a wait that looks for Ctrl-C takes Python's, and whoever has that may want ours.
+void PlannedGraph::Await(std::unique_lock<std::mutex>* lock) {
+  {
+    const base::Hurry hurry;
+    constexpr auto kTurn = std::chrono::milliseconds(50);
+    while (!planned_.wait_for(*lock, kTurn, [this] { return state_ != State::kAsked; })) {
+      lock->unlock();
+      const bool stops = base::MustStopWaiting();
+      lock->lock();
+      if (stops) return;
+    }
+  }
+  if (state_ != State::kPlanned) return;
+  const std::shared_ptr<backends::Module> module = module_;
+  lock->unlock();
+  module->Wait();
+  lock->lock();
 }
 
 void PlannedGraph::Compile(const std::vector<int64_t>& numbers, bool wait) {

@@ -37,6 +37,8 @@ class PlannedGraph : public std::enable_shared_from_this<PlannedGraph> {
 
   // Plans the graph and asks for its kernels, without the lock; then the state is kPlanned or kFailed.
   void Compile(const std::vector<int64_t>& numbers, bool wait);
+  // Until it is planned and its kernels are ready, or the program is interrupted.
+  void Await(std::unique_lock<std::mutex>* lock);
   bool IsReady(std::unique_lock<std::mutex>* lock, bool wait);
 
   const ir::Graph graph_;

@@ -3,15 +3,14 @@
 
 #include <signal.h>
 
-#include <cstdlib>
 #include <utility>
 
 #include <ATen/Parallel.h>
-#include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
 
 #include "backends/registry.h"
+#include "base/at_work.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -37,6 +36,7 @@ bool RunThread::Acquire() {
     uint64_t ticket;
     {
       std::lock_guard<std::mutex> lock(lock_);
+      if (num_closed_ > 0) return false;
       const bool busy = done_.load() != ticket_;
       if (busy && user_ != std::this_thread::get_id()) return false;
       if (!busy && error_ == nullptr && leftovers_.empty()) {
@@ -58,9 +58,10 @@ void RunThread::Post(std::function<void()> run, std::shared_ptr<void> keep) {
     std::lock_guard<std::mutex> lock(lock_);
     if (!has_thread_) {
       std::thread([this] { Serve(); }).detach();
-      std::atexit([] { Get().Drain(); });  // it does not run into the ends of other libraries
-      // A child of fork has its parent's locks, as they are then, and not this thread.
-      pthread_atfork([] { Get().Drain(); }, nullptr, nullptr);
+      base::CallAtExit([] {
+        Get().Close();
+        Get().lock_.unlock();
+      });
       has_thread_ = true;
     }
     run_ = std::move(run);
@@ -96,6 +97,20 @@ void RunThread::Drain() {
     ticket = ticket_;
   }
   HelpUntilDone(ticket);
+}
+
+void RunThread::Close() {
+  {
+    std::lock_guard<std::mutex> lock(lock_);
+    ++num_closed_;
+  }
+  Drain();
+  lock_.lock();
+}
+
+void RunThread::Open() {
+  --num_closed_;
+  lock_.unlock();
 }
 
 void RunThread::HelpUntilDone(uint64_t ticket) {
@@ -147,6 +162,7 @@ void RunThread::Serve() {
     }
     events_.fetch_add(1);
     events_.notify_all();
+    base::WatchForExit();
   }
 }
 

@@ -41,6 +41,11 @@ class RunThread {
   // The same, but leaves what there is to raise.
   void Drain();
 
+  // Drains, and nobody acquires the thread until it is opened again. The lock is held meanwhile: a
+  // child of a fork has it as it was then, and not the thread.
+  void Close();
+  void Open();
+
  private:
   RunThread() = default;
   void Serve();
@@ -55,6 +60,7 @@ class RunThread {
   std::atomic<uint64_t> done_{0};   // the last ticket that is
   std::mutex lock_;                 // over what follows
   bool has_thread_ = false;
+  int num_closed_ = 0;
   std::thread::id user_;
   uint64_t ticket_ = 0;  // the last that was acquired; the thread is free if it is done
   std::function<void()> run_;

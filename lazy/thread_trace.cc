@@ -2,6 +2,7 @@
 // Each thread's trace, and the list of all.
 #include <c10/core/AutogradState.h>
 
+#include "base/at_work.h"
 #include "base/flags.h"
 #include "base/log.h"
 #include "lazy/background.h"
@@ -44,6 +45,7 @@ std::shared_ptr<Trace>& CurrentTrace() {
 void PrepareThread() {
   thread_local const bool prepared = [] {
     c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
+    base::WatchForExit();
     return true;
   }();
   (void)prepared;

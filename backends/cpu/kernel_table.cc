@@ -6,9 +6,13 @@
 #include <thread>
 
 #include "absl/time/clock.h"
+#include "backends/cpu/compiler.h"
+#include "backends/cpu/load_kernels.h"
+#include "base/at_work.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/status.h"
+#include "base/wait.h"
 
 namespace torch_lazy::backends {
 
@@ -30,11 +34,13 @@ class KernelModule final : public Module {
     return absl::OkStatus();
   }
   void Wait() override {
-    absl::MutexLock lock(&table_->mutex_);
-    for (const KernelTable::Entry* entry : entries_) {
-      if (entry->job != nullptr) entry->job->Hurry();
+    {
+      absl::MutexLock lock(&table_->mutex_);
+      for (const KernelTable::Entry* entry : entries_) {
+        if (entry->job != nullptr) entry->job->Hurry();
+      }
     }
-    table_->mutex_.Await(absl::Condition(this, &KernelModule::Ready));
+    while (!IsReadyWithin(base::kWaitTurn) && !base::MustStopWaiting()) continue;
   }
   void* Function(int kernel) const override {
     absl::MutexLock lock(&table_->mutex_);
@@ -42,6 +48,10 @@ class KernelModule final : public Module {
   }
 
  private:
+  bool IsReadyWithin(absl::Duration limit) const {
+    absl::MutexLock lock(&table_->mutex_);
+    return table_->mutex_.AwaitWithTimeout(absl::Condition(this, &KernelModule::Ready), limit);
+  }
   bool Ready() const ABSL_NO_THREAD_SAFETY_ANALYSIS {
     for (const KernelTable::Entry* entry : entries_) {
       if (entry->job != nullptr) return false;
@@ -72,13 +82,23 @@ std::shared_ptr<Module> KernelTable::Compile(absl::Span<const codegen::Kernel> k
     if (!wait && !jobs.empty()) queue_.push_back(jobs);
     if (!queue_.empty() && !has_thread_) {
       has_thread_ = true;
-      std::thread([this] { ServeQueue(); }).detach();
+      StartThread([this] { ServeQueue(); });
     }
   }
-  if (wait) Run(jobs, /*idle=*/false);
   auto module = std::make_shared<KernelModule>(this, std::move(wanted));
-  if (wait) module->Wait();  // for kernels that another Compile had begun
+  if (!wait) return module;
+  if (!jobs.empty()) StartThread([this, jobs] { Run(jobs, /*idle=*/false); });
+  module->Wait();
   return module;
+}
+
+void KernelTable::StartThread(std::function<void()> run) {
+  std::thread([run = std::move(run)] {
+    sigset_t signals;  // they are for the program's own threads
+    sigfillset(&signals);
+    pthread_sigmask(SIG_SETMASK, &signals, nullptr);
+    run();
+  }).detach();
 }
 
 DiskCache* KernelTable::Cache() {
@@ -102,21 +122,21 @@ std::string KernelTable::Recall(absl::string_view key) {
   return cache == nullptr ? "" : cache->Recall(key);
 }
 
-absl::StatusOr<void*> KernelTable::LoadFromDisk(const codegen::Kernel& kernel) {
+absl::StatusOr<void*> KernelTable::FindOnDisk(const codegen::Kernel& kernel) {
   DiskCache* cache = Cache();
   const std::string library = cache == nullptr ? "" : cache->Find(kernel);
   if (library.empty()) return absl::NotFoundError(kernel.name);
   LAZY_ASSIGN_OR_RETURN(const std::vector<void*> function,
                         LoadKernels(library, absl::MakeConstSpan(&kernel, 1)));
-  base::Count(base::Counter::kKernelsFromDisk);
   return function[0];
 }
 
 void KernelTable::LoadFromDisk(absl::Span<const codegen::Kernel> kernels) {
   for (const codegen::Kernel& kernel : kernels) {
     if (entries_.contains(kernel.name)) continue;
-    const absl::StatusOr<void*> function = LoadFromDisk(kernel);
+    const absl::StatusOr<void*> function = FindOnDisk(kernel);
     if (!function.ok()) continue;  // it is compiled
+    base::Count(base::Counter::kKernelsFromDisk);
     auto entry = std::make_unique<Entry>();
     entry->function = *function;
     entries_[kernel.name] = std::move(entry);
@@ -127,7 +147,7 @@ absl::StatusOr<std::vector<void*>> KernelTable::FindOnDisk(const CompileJob& job
   absl::MutexLock lock(&mutex_);
   std::vector<void*> functions;
   for (const codegen::Kernel& kernel : job.kernels()) {
-    LAZY_ASSIGN_OR_RETURN(functions.emplace_back(), LoadFromDisk(kernel));
+    LAZY_ASSIGN_OR_RETURN(functions.emplace_back(), FindOnDisk(kernel));
   }
   return functions;
 }
@@ -178,9 +198,12 @@ void KernelTable::Run(const Jobs& jobs, bool idle) {
   std::vector<std::optional<FileLock>> claims(jobs.size());
   std::vector<absl::StatusOr<std::vector<void*>>> results(jobs.size());
   const auto start = [&](size_t k) {
+    const base::AtWork work;
     results[k] = FindOnDisk(*jobs[k]);  // another process may have stored them meanwhile
-    if (!results[k].ok()) return jobs[k]->Start(idle);
-    base::Count(base::Counter::kKernelsCompiled, -static_cast<int64_t>(jobs[k]->kernels().size()));
+    if (!results[k].ok()) return jobs[k]->Start(OrderOf(*claims[k]), idle, claims[k]->file());
+    const auto number = static_cast<int64_t>(jobs[k]->kernels().size());
+    base::Count(base::Counter::kKernelsFromDisk, number);
+    base::Count(base::Counter::kKernelsCompiled, -number);
   };
   for (size_t k = 0; k < jobs.size(); ++k) {
     claims[k].emplace(Claim(*jobs[k]));
@@ -191,17 +214,34 @@ void KernelTable::Run(const Jobs& jobs, bool idle) {
       claims[k].emplace(AwaitClaim(*jobs[k]));
       start(k);
     }
-    if (!results[k].ok()) {
-      results[k] = jobs[k]->Finish([&](const std::string& library) { Store(*jobs[k], library); });
-    }
+    absl::StatusOr<std::string> code;
+    if (!results[k].ok()) code = jobs[k]->Finish();
+    const base::AtWork work;
+    if (!results[k].ok()) results[k] = code.ok() ? Load(*jobs[k], *code) : code.status();
     Enter(*jobs[k], results[k]);
     claims[k].reset();
   }
 }
 
-void KernelTable::Store(const CompileJob& job, const std::string& library) {
+absl::StatusOr<Order> KernelTable::OrderOf(const FileLock& claim) {
+  LAZY_ASSIGN_OR_RETURN(const Compiler compiler, FindCompiler());
   absl::MutexLock lock(&mutex_);
-  if (DiskCache* cache = Cache()) cache->Store(job.kernels(), ReadFile(library));
+  DiskCache* const cache = Cache();
+  Order order;
+  order.command = compiler.command;
+  order.cache_root = cache == nullptr ? "" : cache->root();
+  order.cache_key = compiler.key;
+  order.lock_path = claim.path();
+  return order;
+}
+
+absl::StatusOr<std::vector<void*>> KernelTable::Load(const CompileJob& job,
+                                                     const std::string& code) {
+  absl::StatusOr<std::vector<void*>> functions = FindOnDisk(job);
+  if (!functions.ok()) functions = LoadCode(code, job.kernels());
+  absl::MutexLock lock(&mutex_);
+  if (DiskCache* const cache = functions.ok() ? nullptr : Cache()) cache->Forget(job.kernels());
+  return functions;
 }
 
 void KernelTable::Enter(const CompileJob& job,
@@ -221,9 +261,6 @@ void KernelTable::Enter(const CompileJob& job,
 }
 
 void KernelTable::ServeQueue() {
-  sigset_t signals;  // they are for the program's own threads
-  sigfillset(&signals);
-  pthread_sigmask(SIG_SETMASK, &signals, nullptr);
   for (;;) {
     Jobs jobs;
     {

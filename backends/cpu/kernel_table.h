@@ -3,10 +3,12 @@
 //
 // A kernel is looked for in memory, then on disk, then compiled. Its name is the fingerprint of its
 // text, so the first to ask for it compiles it for everybody: other processes that ask for the same
-// kernels wait for it. One thread of ours does nothing but wait for compilers.
+// kernels wait for it. Threads of ours do nothing but wait for compilers: one for what nobody waits
+// for, and one for each batch that somebody does.
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,7 +19,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "backends/backend.h"
-#include "backends/cpu/compile_job.h"
+#include "backends/compile/job.h"
 #include "backends/disk/disk_cache.h"
 #include "backends/disk/files.h"
 
@@ -39,7 +41,7 @@ class KernelTable {
   };
   using Jobs = std::vector<std::shared_ptr<CompileJob>>;
 
-  absl::StatusOr<void*> LoadFromDisk(const codegen::Kernel& kernel)
+  absl::StatusOr<void*> FindOnDisk(const codegen::Kernel& kernel)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LoadFromDisk(absl::Span<const codegen::Kernel> kernels)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -54,7 +56,11 @@ class KernelTable {
   absl::StatusOr<std::vector<void*>> FindOnDisk(const CompileJob& job) ABSL_LOCKS_EXCLUDED(mutex_);
   void Enter(const CompileJob& job, const absl::StatusOr<std::vector<void*>>& functions)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  void Store(const CompileJob& job, const std::string& library) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<Order> OrderOf(const FileLock& claim) ABSL_LOCKS_EXCLUDED(mutex_);
+  // What the job has made.
+  absl::StatusOr<std::vector<void*>> Load(const CompileJob& job, const std::string& code)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void StartThread(std::function<void()> run);
   DiskCache* Cache() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ServeQueue();
 

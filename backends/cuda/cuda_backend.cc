@@ -8,7 +8,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
-#include "backends/cuda/at_work.h"
+#include "base/at_work.h"
 #include "base/check.h"
 #include "base/faults.h"
 #include "base/metrics.h"
@@ -105,7 +105,7 @@ absl::StatusOr<Description> DescriptionOf(const cuda::Driver& driver, int index)
 }  // namespace
 
 absl::StatusOr<CudaBackend*> CudaBackend::Make(const CudaHost& host) {
-  cuda::WaitForWorkAtExit();
+  base::WatchForExit();  // before what CUDA has registered by then
   LAZY_ASSIGN_OR_RETURN(const cuda::Driver* const driver, cuda::FindDriver());
   LAZY_ASSIGN_OR_RETURN(const Description first, DescriptionOf(*driver, 0));
   auto backend = absl::WrapUnique(

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/nvrtc.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <iterator>
 #include <vector>
@@ -8,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
-#include "backends/cuda/at_work.h"
 #include "backends/cuda/library.h"
 #include "base/flags.h"
 #include "base/status.h"
@@ -56,7 +57,16 @@ absl::Status Nvrtc::Load(void* library) {
   if (const NvrtcResult result = Version_(&major, &minor); result != 0)
     return absl::InternalError(absl::StrCat("nvrtcVersion: error ", result));
   version_ = absl::StrCat(major, ".", minor);
+  Dl_info info = {};
+  if (dladdr(reinterpret_cast<void*>(Version_), &info) != 0) file_ = info.dli_fname;
   return absl::OkStatus();
+}
+
+absl::StatusOr<Nvrtc> Nvrtc::Open(const std::string& file) {
+  LAZY_ASSIGN_OR_RETURN(void* const library, OpenLibrary({file}, "NVRTC"));
+  Nvrtc nvrtc;
+  LAZY_RETURN_IF_ERROR(nvrtc.Load(library));
+  return nvrtc;
 }
 
 absl::StatusOr<const Nvrtc*> Nvrtc::Find() {
@@ -81,7 +91,6 @@ absl::StatusOr<std::string> Nvrtc::Compile(const std::string& text, const std::s
       result == 0 ? CompileProgramOf(program, arch)
                   : absl::InternalError(absl::StrCat("nvrtcCreateProgram: error ", result));
   if (program != nullptr) DestroyProgram_(&program);
-  WaitForWorkAtExit();
   return cubin;
 }
 

@@ -29,8 +29,11 @@ class Nvrtc {
   // the one PyTorch's packages bring, or the system's. Searched for until it has been found.
   static absl::StatusOr<const Nvrtc*> Find();
   static absl::StatusOr<void*> FindLibrary();  // the search alone
+  // The one in this file, and no other.
+  static absl::StatusOr<Nvrtc> Open(const std::string& file);
 
   const std::string& version() const { return version_; }  // "13.0"
+  const std::string& file() const { return file_; }        // where it was found
   // What is the same for all texts and changes the code made from them.
   static std::string Options();
   // A cubin for an architecture such as "sm_90". The error holds the compiler's log. From any
@@ -43,6 +46,7 @@ class Nvrtc {
   std::string LogOf(NvrtcProgram program) const;
 
   std::string version_;
+  std::string file_;
 #define X(Name, parameters) NvrtcResult(*Name##_) parameters = nullptr;
   TORCH_LAZY_NVRTC_LIST(X)
 #undef X

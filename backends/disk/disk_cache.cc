@@ -106,6 +106,13 @@ std::string DiskCache::Find(const codegen::Kernel& kernel) {
   return "";
 }
 
+void DiskCache::Forget(absl::Span<const codegen::Kernel> kernels) {
+  for (const codegen::Kernel& kernel : kernels) {
+    const std::string file = Find(kernel);
+    if (!file.empty()) Drop(std::string(absl::StripSuffix(file, files_.ending)));
+  }
+}
+
 std::string DiskCache::LockPath(absl::Span<const codegen::Kernel> kernels) const {
   if (folder_.empty()) return "";
   std::string names;

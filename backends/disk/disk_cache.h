@@ -43,6 +43,8 @@ class DiskCache {
 
   // The whole file of code that holds the kernel; empty if there is none.
   std::string Find(const codegen::Kernel& kernel);
+  // Removes the files that hold these: they cannot be loaded.
+  void Forget(absl::Span<const codegen::Kernel> kernels);
   // The file to lock while these kernels are compiled; empty if nothing is kept.
   std::string LockPath(absl::Span<const codegen::Kernel> kernels) const;
   // Failing costs speed only; the first failure is a warning.

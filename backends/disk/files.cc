@@ -118,17 +118,4 @@ FileLock::~FileLock() {
   close(file_);
 }
 
-absl::StatusOr<TemporaryFolder> TemporaryFolder::Make() {
-  const std::string chosen = base::Environment("TMPDIR");
-  std::string path = absl::StrCat(chosen.empty() ? "/tmp" : chosen, "/torch_lazy-XXXXXX");
-  if (mkdtemp(path.data()) == nullptr) return ErrorOf(path);
-  return TemporaryFolder(path);
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  if (path_.empty()) return;
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 }  // namespace torch_lazy::backends

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 
 namespace torch_lazy::backends {
 
@@ -41,6 +40,8 @@ class FileLock {
   FileLock& operator=(FileLock&&) = delete;
   ~FileLock();
   bool held() const { return held_; }
+  int file() const { return file_; }  // whoever has it open holds the lock, too; -1: there is none
+  const std::string& path() const { return path_; }
 
  private:
   FileLock(std::string path, int file, bool held)
@@ -48,22 +49,6 @@ class FileLock {
   std::string path_;
   int file_;
   bool held_;
-};
-
-// A new private folder in $TMPDIR or /tmp, removed with its files at the end.
-class TemporaryFolder {
- public:
-  static absl::StatusOr<TemporaryFolder> Make();
-  TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::move(other.path_)) {
-    other.path_.clear();
-  }
-  TemporaryFolder& operator=(TemporaryFolder&&) = delete;
-  ~TemporaryFolder();
-  const std::string& path() const { return path_; }
-
- private:
-  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
-  std::string path_;
 };
 
 }  // namespace torch_lazy::backends

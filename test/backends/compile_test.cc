@@ -9,6 +9,7 @@
 
 #include "backends/cpu/kernel_table.h"
 #include "backends/cpu/launch.h"
+#include "backends/disk/files.h"
 #include "base/flags.h"
 #include "base/metrics.h"
 #include "test/backends/kernel.h"
@@ -62,6 +63,12 @@ class Compile : public testing::Test {
       if (entry.path().extension() == ending) files.push_back(entry.path());
     }
     return files;
+  }
+
+  // In the file's place, as the file itself may be loaded here.
+  static void Truncate(const std::string& path) {
+    const std::string bytes = ReadFile(path).substr(0, 100);
+    ASSERT_TRUE(WriteFileWhole(path, bytes).ok());
   }
 
   std::string folder_;
@@ -121,7 +128,7 @@ TEST_F(Compile, KeptFilesAreOursAlone) {
 
 TEST_F(Compile, ABrokenLibraryIsRebuilt) {
   CheckWorks(5);
-  std::filesystem::resize_file(Files(".so")[0], 100);
+  Truncate(Files(".so")[0]);
   CheckWorks(5);
   EXPECT_EQ(FromDisk(), 0);
   EXPECT_EQ(Compiled(), 2);
@@ -195,6 +202,13 @@ TEST_F(Compile, AnErrorInTheSourceIsAStatus) {
               testing::HasSubstr("the C++ compiler failed"));
   const codegen::Kernel good = CountFrom(12);  // others are not touched by it
   CheckRuns(*table->Compile(absl::MakeConstSpan(&good, 1), /*wait=*/true), 12);
+}
+
+TEST_F(Compile, WhatCannotBeLoadedIsAStatusAndNotKept) {
+  const codegen::Kernel misnamed = {"misnamed", "extern \"C\" void other() {}\n"};
+  const auto module = NewTable()->Compile(absl::MakeConstSpan(&misnamed, 1), /*wait=*/true);
+  EXPECT_THAT(std::string(module->status().message()), testing::HasSubstr("no symbol misnamed"));
+  EXPECT_TRUE(Files(".so").empty());
 }
 
 TEST_F(Compile, WithoutACompilerTheStatusSaysSo) {

@@ -76,3 +76,28 @@ def test_autoload_is_off_by_default_and_on_when_asked(site):
 def test_cpp_program_builds_against_the_python_package(site, tmp_path):
     prefix = run(sys.executable, "-c", "import torch_lazy; print(torch_lazy.cmake_prefix_path)", PYTHONPATH=str(site))
     build_outside(tmp_path, prefix.strip(), torch.utils.cmake_prefix_path)
+
+
+COMPILE = """
+import sys, torch
+torch.ops.load_library(sys.argv[1])
+x = torch.ones(2, 3, device='lazy')
+assert (x * 2 + x).sum().item() == 18
+metrics = torch.ops.torch_lazy.metrics()
+assert '"kernels_compiled": 1,' in metrics and '"kernel_launches": 1,' in metrics, metrics
+"""
+
+
+@pytest.mark.parametrize("backend", ["cpu", "stand_in"])
+def test_compiles_without_the_process_beside_the_library(site, tmp_path, backend):
+    library = shutil.copytree(site / "torch_lazy/lib", tmp_path / "lib")
+    process = library / "torch_lazy_compile"
+    assert os.access(process, os.X_OK)
+
+    def compile(cache):
+        return run(sys.executable, "-c", COMPILE, library / "libtorch_lazy.so", LAZY_COMPILE="sync", LAZY_BACKEND=backend,
+                   LAZY_CACHE_DIR=str(tmp_path / cache))
+
+    assert compile("with") == ""
+    process.unlink()
+    assert "torch_lazy_compile is not in" in compile("without")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cpu/child.h"
+#include "backends/compile/child.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -23,10 +24,11 @@ namespace torch_lazy::backends {
 namespace {
 
 // What a compiler needs of our environment. LD_PRELOAD and the like stay behind.
-std::vector<std::string> ChildEnvironment() {
+std::vector<std::string> ChildEnvironment(const std::string& temporary_folder) {
   std::vector<std::string> environment = {"LC_ALL=C"};
-  for (const char* name : {"PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH"}) {
-    const std::string value = base::Environment(name);
+  for (const absl::string_view name : {"PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH"}) {
+    const bool chosen = name == "TMPDIR" && !temporary_folder.empty();
+    const std::string value = chosen ? temporary_folder : base::Environment(name.data());
     if (!value.empty()) environment.push_back(absl::StrCat(name, "=", value));
   }
   return environment;
@@ -42,30 +44,53 @@ std::vector<char*> Pointers(const std::vector<std::string>& strings) {
 // The attributes and file actions of posix_spawn, destroyed together.
 class SpawnSettings {
  public:
-  explicit SpawnSettings(const std::string& output_file) {
+  explicit SpawnSettings(const ChildOptions& options) {
     posix_spawnattr_init(&attributes);
     posix_spawn_file_actions_init(&actions);
-    const short flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK;
+    const short flags = (options.own_group ? POSIX_SPAWN_SETPGROUP : 0) | POSIX_SPAWN_SETSIGDEF |
+                        POSIX_SPAWN_SETSIGMASK;
     sigset_t signals;
     sigemptyset(&signals);
     posix_spawnattr_setsigmask(&attributes, &signals);
     sigfillset(&signals);
     posix_spawnattr_setsigdefault(&attributes, &signals);
     posix_spawnattr_setflags(&attributes, flags);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, 1, output_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC,
-                                     0600);
-    posix_spawn_file_actions_adddup2(&actions, 1, 2);
+    const int files = options.files.empty() ? OpenOutput(options.output_file) : Pass(options.files);
 #if __GLIBC_PREREQ(2, 34)
-    posix_spawn_file_actions_addclosefrom_np(&actions, 3);
+    posix_spawn_file_actions_addclosefrom_np(&actions, files);
 #endif
   }
   ~SpawnSettings() {
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
+    for (const int file : copies_) close(file);
   }
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_t actions;
+
+ private:
+  // These return how many files the child has, or may have.
+  int OpenOutput(const std::string& file) {
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, 1, file.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    posix_spawn_file_actions_adddup2(&actions, 1, 2);
+    return 3;
+  }
+  int Pass(const std::vector<int>& files) {
+    constexpr int kAbove = 16;  // so that none is overwritten before it has been passed
+    int number = 0;
+    for (const int file : files) {
+      if (number == 2) ++number;
+      const int copy =
+          file < 0 ? open("/dev/null", O_RDWR | O_CLOEXEC) : fcntl(file, F_DUPFD_CLOEXEC, kAbove);
+      posix_spawn_file_actions_adddup2(&actions, copy, number++);
+      copies_.push_back(copy);
+    }
+    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+    return std::max(number, 3);
+  }
+
+  std::vector<int> copies_;
 };
 
 std::vector<pid_t> ChildrenOf(pid_t parent) {
@@ -110,10 +135,10 @@ bool EndsWithin(pid_t child, absl::Duration limit) {
 }
 
 absl::StatusOr<pid_t> StartChild(const ChildOptions& options) {
-  const std::vector<std::string> environment = ChildEnvironment();
+  const std::vector<std::string> environment = ChildEnvironment(options.temporary_folder);
   const std::vector<char*> arguments = Pointers(options.arguments);
   const std::vector<char*> variables = Pointers(environment);
-  const SpawnSettings settings(options.output_file);
+  const SpawnSettings settings(options);
   pid_t child = 0;
   const int error = posix_spawnp(&child, arguments[0], &settings.actions, &settings.attributes,
                                  arguments.data(), variables.data());
@@ -123,9 +148,9 @@ absl::StatusOr<pid_t> StartChild(const ChildOptions& options) {
   return absl::UnavailableError(absl::StrCat(options.arguments[0], ": ", strerror(error)));
 }
 
-absl::Status EndChild(pid_t child) {
+absl::Status EndChild(pid_t child, bool own_group) {
   const bool ended = EndsWithin(child, absl::ZeroDuration());
-  if (!ended) kill(-child, SIGKILL);
+  if (!ended) kill(own_group ? -child : child, SIGKILL);
   int state = 0;
   pid_t waited = 0;
   do {
@@ -137,6 +162,31 @@ absl::Status EndChild(pid_t child) {
   if (WIFSIGNALED(state))
     return absl::InternalError(absl::StrCat("ended by signal ", WTERMSIG(state)));
   return absl::InternalError(absl::StrCat("exit status ", WEXITSTATUS(state)));
+}
+
+absl::Status AskChildToEnd(pid_t child, bool own_group) {
+  kill(own_group ? -child : 0, SIGTERM);
+  EndsWithin(child, absl::Seconds(1));
+  return EndChild(child, own_group);
+}
+
+void LimitResources() {
+  constexpr rlim_t kGigabyte = rlim_t{1} << 30;
+  const std::pair<int, rlim_t> limits[] = {
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // these reserve terabytes
+    {RLIMIT_AS, 4 * kGigabyte},
+#endif
+    {RLIMIT_CPU, 300},  // seconds
+    {RLIMIT_FSIZE, kGigabyte},
+    {RLIMIT_CORE, 0}
+  };
+  for (const auto& [resource, most] : limits) {
+    rlimit limit = {};
+    if (getrlimit(resource, &limit) != 0) continue;
+    limit.rlim_cur = std::min(limit.rlim_cur, most);  // RLIM_INFINITY is the largest number
+    limit.rlim_max = std::min(limit.rlim_max, most);
+    setrlimit(resource, &limit);
+  }
 }
 
 bool SetPriority(pid_t child, Priority priority) {

@@ -24,16 +24,28 @@ struct ChildOptions {
   std::vector<std::string> arguments;  // the first is the program, looked up in PATH
   std::string output_file;             // receives stdout and stderr
   Priority priority = Priority::kNormal;
+  // Instead of that file: ours that become its files 0, 1, 3, 4 and so on; -1: /dev/null.
+  std::vector<int> files = {};
+  bool own_group = true;              // of processes, which are ended together
+  std::string temporary_folder = "";  // its TMPDIR; empty: ours
 };
 
-// A process group of its own, with a small environment and none of our files.
+// With a small environment and none of our files.
 absl::StatusOr<pid_t> StartChild(const ChildOptions& options);
 
 // True if it ends within the limit. EndChild is still to be called.
 bool EndsWithin(pid_t child, absl::Duration limit);
 
-// Ok if it has ended with exit status 0. Its group is killed if it has not ended.
-absl::Status EndChild(pid_t child);
+// Ok if it has ended with exit status 0. Its group is killed if it has not ended; where that is
+// ours, the child alone.
+absl::Status EndChild(pid_t child, bool own_group = true);
+// The same, but it may end by itself: its group gets SIGTERM before, and a second. Where that is
+// ours, we get it, too.
+absl::Status AskChildToEnd(pid_t child, bool own_group = true);
+
+// For the calling process and all that it starts. What a kernel's compilation takes is a tenth of
+// it at most: 2 million characters in one function take g++ 0.4 GB.
+void LimitResources();
 
 // Of the child and of what it has started. False where the system forbids it: Linux lets ordinary
 // users lower a priority, not raise it again.
