@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/metrics.h"
+#include "base/of_thread.h"
 
 namespace torch_lazy::backends {
 namespace {
@@ -39,11 +40,10 @@ class Scratch {
 };
 
 void RunRange(const BoundInstance& instance, int64_t begin, int64_t end) {
-  static thread_local Scratch scratch;
   if (begin >= end) return;
   const auto function = reinterpret_cast<Function>(instance.function);
   function(instance.buffers.data(), instance.extents.data(), instance.scalars.data(), begin, end,
-           scratch.Get(instance.scratch_bytes));
+           base::OfThread<Scratch>().Get(instance.scratch_bytes));
 }
 
 double Cost(const BoundInstance& instance) {

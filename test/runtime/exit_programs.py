@@ -55,7 +55,7 @@ def step(tensors, sync):
 
 
 def print_ending():
-    os.write(1, f"ending {time.monotonic_ns()}\n".encode())
+    os.write(1, f"ending {time.monotonic_ns()} {time.process_time_ns()}\n".encode())
 
 
 def fork(tensors, end):
@@ -124,28 +124,36 @@ def run_here(device, size, steps, sync, way):
 class Outcome:
     status: int      # as a shell would say it: 128 and more for signals
     delay_s: float   # from "ending" to the process's end; negative: it did not say so
+    cpu_s: float     # of processor time meanwhile
     errors: str      # what it wrote to standard error
 
 
-def _outcome(status, output, ended_at, errors):
-    said = [line.split() for line in output.splitlines() if line.startswith("ending ")]
-    delay = (ended_at - int(said[-1][1])) * 1e-9 if said else -1.0
-    return Outcome(status if status >= 0 else 128 - status, delay, errors)
+def _wait(pid, limit_s, readers):
+    """The outcome of a child that writes to two readers."""
+    deadline, ended, status, usage = time.monotonic() + limit_s, 0, 0, None
+    while ended == 0 and time.monotonic() < deadline:
+        ended, status, usage = os.wait4(pid, os.WNOHANG)
+        if ended == 0:
+            time.sleep(0.0005)
+    ended_at = time.monotonic_ns()
+    if ended == 0:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        return Outcome(-1, limit_s, limit_s, "did not end")
+    code = os.waitstatus_to_exitcode(status)
+    said = [line.split() for line in readers[0].text().splitlines() if line.startswith("ending ")]
+    delay, cpu = -1.0, -1.0
+    if said:
+        delay = (ended_at - int(said[-1][1])) * 1e-9
+        cpu = usage.ru_utime + usage.ru_stime - int(said[-1][2]) * 1e-9
+    return Outcome(code if code >= 0 else 128 - code, delay, cpu, readers[1].text())
 
 
 def run_alone(program, environment, device, work, way, limit_s=60):
     """`program`: the words that begin its command."""
     command = [*program, device, str(work.size), str(work.steps), str(int(work.sync)), way]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    reader = _Reader(process.stdout), _Reader(process.stderr)
-    try:
-        process.wait(limit_s)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-        return Outcome(-1, limit_s, "did not end")
-    ended_at = time.monotonic_ns()
-    return _outcome(process.returncode, reader[0].text(), ended_at, reader[1].text())
+    return _wait(process.pid, limit_s, (_Reader(process.stdout), _Reader(process.stderr)))
 
 
 class _Reader:
@@ -184,18 +192,7 @@ class PythonServer:
         for reads, writes in ours:
             os.close(writes)
             readers.append(_Reader(os.fdopen(reads)))
-        deadline = time.monotonic() + limit_s
-        pid, status = 0, 0
-        while pid == 0 and time.monotonic() < deadline:
-            pid, status = os.waitpid(child, os.WNOHANG)
-            if pid == 0:
-                time.sleep(0.0005)
-        ended_at = time.monotonic_ns()
-        if pid == 0:
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            return Outcome(-1, limit_s, "did not end")
-        return _outcome(os.waitstatus_to_exitcode(status), readers[0].text(), ended_at, readers[1].text())
+        return _wait(child, limit_s, readers)
 
 
 class _RunInChild(BaseException):
