@@ -160,7 +160,7 @@ def check_all(arguments, runs):
         failed = failed or bool(different)
     time.sleep(SECONDS_LEFT)
     processes, left = processes_left(runs.temporary), list(runs.temporary.iterdir())
-    unfinished = [path for path in runs.folder.rglob("*.tmp")] + [path for path in runs.folder.rglob("locks/*")]
+    unfinished = list(runs.folder.rglob("*.tmp"))
     kept = len([path for path in runs.folder.glob("cold-*/*/*") if path.suffix in (".so", ".cubin")])
     print(f"left {SECONDS_LEFT} s later: {len(processes)} processes, {len(left)} folders, {len(unfinished)} unfinished files; "
           f"{kept} batches of kernels were kept")
