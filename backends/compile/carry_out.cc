@@ -60,7 +60,7 @@ absl::StatusOr<std::string> CompileCuda(const Order& order) {
 absl::StatusOr<std::string> CarryOut(const Order& order, const CarryOutOptions& options) {
   const bool is_cpp = order.language == Order::Language::kCpp;
   absl::StatusOr<std::string> code = is_cpp ? CompileCpp(order, options) : CompileCuda(order);
-  if (code.ok() && !order.cache_root.empty())
+  if (code.ok() && !order.cache_root.empty() && !order.kernels.empty())
     DiskCache(order.cache_root, is_cpp ? kLibraries : kCubins, order.cache_key)
         .Store(order.kernels, *code);
   return code;

@@ -117,14 +117,20 @@ absl::Status CompileJob::AwaitProcess() {
   return EndChild(TakeChild());
 }
 
+// NVRTC's own data end at exit, and what does that is registered while it first compiles.
+absl::StatusOr<std::string> CompileJob::CarryOutHere() {
+  if (order_.language == Order::Language::kCpp) {
+    return CarryOut(order_, {.own_group = true, .must_stop = &base::IsExiting});
+  }
+  const base::MustEnd must_end;
+  absl::StatusOr<std::string> code = CarryOut(order_, {});
+  base::WatchForExit();
+  return code;
+}
+
 absl::StatusOr<std::string> CompileJob::Result() {
   LAZY_RETURN_IF_ERROR(start_status_);
-  if (here_) {
-    const base::MustEnd must_end;  // NVRTC's own data end at exit
-    absl::StatusOr<std::string> code = CarryOut(order_, {});
-    base::WatchForExit();  // and it registers that while it first compiles
-    return code;
-  }
+  if (here_) return CarryOutHere();
   const absl::Status ended = AwaitProcess();
   const absl::StatusOr<std::string> text = result_file_.Read();
   if (text.ok() && !text->empty()) return ResultFrom(*text);

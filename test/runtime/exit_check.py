@@ -66,7 +66,8 @@ class Runs:
 
     def lazy_environment(self, number, backend, work):
         if not work.cold:
-            return self.environment(LAZY_BACKEND=backend, LAZY_CACHE_DIR=str(self.folder / "warm"))
+            mode = "sync" if number % 3 == 0 else "async"
+            return self.environment(LAZY_BACKEND=backend, LAZY_CACHE_DIR=str(self.folder / "warm"), LAZY_COMPILE=mode)
         more = {} if number % REAL_COMPILER_EVERY == 0 else {"LAZY_COMPILER": str(self.folder / "compiler")}
         return self.environment(LAZY_BACKEND=backend, LAZY_CACHE_DIR=str(self.folder / f"cold-{number}"), **more)
 
