@@ -21,8 +21,9 @@ constexpr size_t kMostOutput = 2000;  // of what a failing compiler says
 absl::Status Await(pid_t compiler, const CarryOutOptions& options) {
   const absl::Time deadline = absl::Now() + kTimeLimit;
   while (!EndsWithin(compiler, kTurn)) {
-    if (absl::Now() > deadline || options.must_stop())
-      return AskChildToEnd(compiler, options.own_group);
+    if (absl::Now() <= deadline && !options.must_stop()) continue;
+    AskChildToEnd(compiler, options.own_group).IgnoreError();
+    return absl::DeadlineExceededError("the C++ compiler was ended, since it took too long");
   }
   return EndChild(compiler, options.own_group);
 }
@@ -39,6 +40,7 @@ absl::StatusOr<std::string> CompileCpp(const Order& order, const CarryOutOptions
   compiler.temporary_folder = folder.path();
   LAZY_ASSIGN_OR_RETURN(const pid_t child, StartChild(compiler));
   const absl::Status ended = Await(child, options);
+  if (absl::IsDeadlineExceeded(ended)) return ended;
   if (!ended.ok()) {
     const std::string output = ReadFile(compiler.output_file).substr(0, kMostOutput);
     return absl::InvalidArgumentError(
@@ -57,13 +59,14 @@ absl::StatusOr<std::string> CompileCuda(const Order& order) {
 
 }  // namespace
 
-absl::StatusOr<std::string> CarryOut(const Order& order, const CarryOutOptions& options) {
+Compiled CarryOut(const Order& order, const CarryOutOptions& options) {
   const bool is_cpp = order.language == Order::Language::kCpp;
-  absl::StatusOr<std::string> code = is_cpp ? CompileCpp(order, options) : CompileCuda(order);
-  if (code.ok() && !order.cache_root.empty() && !order.kernels.empty())
-    DiskCache(order.cache_root, is_cpp ? kLibraries : kCubins, order.cache_key)
-        .Store(order.kernels, *code);
-  return code;
+  Compiled compiled;
+  compiled.code = is_cpp ? CompileCpp(order, options) : CompileCuda(order);
+  if (!compiled.code.ok() || order.cache_root.empty() || order.kernels.empty()) return compiled;
+  DiskCache cache(order.cache_root, is_cpp ? kLibraries : kCubins, order.cache_key);
+  compiled.kept = cache.Store(order.kernels, *compiled.code);
+  return compiled;
 }
 
 }  // namespace torch_lazy::backends

@@ -3,9 +3,7 @@
 #pragma once
 
 #include <functional>
-#include <string>
 
-#include "absl/status/statusor.h"
 #include "backends/compile/order.h"
 
 namespace torch_lazy::backends {
@@ -15,9 +13,9 @@ struct CarryOutOptions {
   std::function<bool()> must_stop = [] { return false; };  // asked every 0.1 s: it is ended if so
 };
 
-// The code, which is also kept in the order's cache. Files on the way lie in a folder that is gone
+// Compiles, and keeps the code in the order's cache. Files on the way lie in a folder that is gone
 // in the end. The C++ compiler is a child that is ended after five minutes; NVRTC runs on the
-// calling thread. kInvalidArgument: a kernel does not compile.
-absl::StatusOr<std::string> CarryOut(const Order& order, const CarryOutOptions& options);
+// calling thread.
+Compiled CarryOut(const Order& order, const CarryOutOptions& options);
 
 }  // namespace torch_lazy::backends

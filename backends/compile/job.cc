@@ -118,30 +118,35 @@ absl::Status CompileJob::AwaitProcess() {
 }
 
 // NVRTC's own data end at exit, and what does that is registered while it first compiles.
-absl::StatusOr<std::string> CompileJob::CarryOutHere() {
+Compiled CompileJob::CarryOutHere() {
   if (order_.language == Order::Language::kCpp) {
     return CarryOut(order_, {.own_group = true, .must_stop = &base::IsExiting});
   }
   const base::MustEnd must_end;
-  absl::StatusOr<std::string> code = CarryOut(order_, {});
+  Compiled compiled = CarryOut(order_, {});
   base::WatchForExit();
-  return code;
+  return compiled;
 }
 
-absl::StatusOr<std::string> CompileJob::Result() {
+absl::StatusOr<Compiled> CompileJob::Result() {
   LAZY_RETURN_IF_ERROR(start_status_);
   if (here_) return CarryOutHere();
   const absl::Status ended = AwaitProcess();
   const absl::StatusOr<std::string> text = result_file_.Read();
-  if (text.ok() && !text->empty()) return ResultFrom(*text);
+  if (text.ok() && !text->empty()) return CompiledFrom(*text);
   return absl::InternalError(absl::StrCat("the process that compiles: ", ended.message()));
 }
 
 absl::StatusOr<std::string> CompileJob::Finish() {
-  absl::StatusOr<std::string> code = Result();
+  const absl::StatusOr<Compiled> compiled = Result();
+  const absl::StatusOr<std::string> code = compiled.ok() ? compiled->code : compiled.status();
   const absl::Duration took = absl::Now() - started_at_;
   base::Count(base::Counter::kCompileSeconds, absl::ToInt64Nanoseconds(took));
   LAZY_LOG(2, "compiled ", kernels_.size(), " kernels in ", absl::FormatDuration(took));
+  if (code.ok() && !compiled->kept.ok()) {
+    base::WarnOnce("disk cache", absl::StrCat("compiled kernels are not kept on disk: ",
+                                              compiled->kept.message()));
+  }
   if (base::MustFail()) return absl::InternalError("a fault that was asked for");
   if (!code.ok() && start_status_.ok()) {
     const bool is_cpp = order_.language == Order::Language::kCpp;

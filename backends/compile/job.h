@@ -43,8 +43,8 @@ class CompileJob {
   absl::Status Prepare(absl::StatusOr<Order> order);
   absl::Status StartProcess(Priority priority);
   absl::Status AwaitProcess();
-  absl::StatusOr<std::string> CarryOutHere();
-  absl::StatusOr<std::string> Result();
+  Compiled CarryOutHere();
+  absl::StatusOr<Compiled> Result();
   bool Raise() ABSL_LOCKS_EXCLUDED(mutex_);
   pid_t child() ABSL_LOCKS_EXCLUDED(mutex_);
   pid_t TakeChild() ABSL_LOCKS_EXCLUDED(mutex_);

@@ -70,7 +70,7 @@ int Main() {
   LimitResources();
   const absl::StatusOr<Order> order = OrderFrom(ReadOrder());
   if (!order.ok()) {
-    WriteResult(TextOf(absl::StatusOr<std::string>(order.status())));
+    WriteResult(TextOf(Compiled{order.status(), {}}));
     return 1;
   }
   Limit limit(order->process);

@@ -90,20 +90,23 @@ absl::StatusOr<Order> OrderFrom(std::string_view text) {
   return order;
 }
 
-std::string TextOf(const absl::StatusOr<std::string>& result) {
+std::string TextOf(const Compiled& compiled) {
   std::string text;
-  Append(&text, absl::StrCat(static_cast<int>(result.status().code())));
-  Append(&text, result.ok() ? *result : std::string(result.status().message()));
+  const absl::Status status = compiled.code.status();
+  Append(&text, absl::StrCat(static_cast<int>(status.code())));
+  Append(&text, compiled.code.ok() ? *compiled.code : std::string(status.message()));
+  Append(&text, std::string(compiled.kept.message()));
   return text;
 }
 
-absl::StatusOr<std::string> ResultFrom(std::string_view text) {
+Compiled CompiledFrom(std::string_view text) {
   Reader reader(text);
   const auto code = static_cast<absl::StatusCode>(reader.Number());
-  std::string word = reader.Word();
-  if (!reader.ok()) return absl::InternalError("the compiler's process has left no result");
-  if (code != absl::StatusCode::kOk) return absl::Status(code, word);
-  return word;
+  const std::string word = reader.Word();
+  const std::string not_kept = reader.Word();
+  if (!reader.ok()) return {absl::InternalError("the compiler's process has left no result"), {}};
+  if (code != absl::StatusCode::kOk) return {absl::Status(code, word), {}};
+  return {word, not_kept.empty() ? absl::OkStatus() : absl::UnavailableError(not_kept)};
 }
 
 }  // namespace torch_lazy::backends

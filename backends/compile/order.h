@@ -33,8 +33,12 @@ std::string SourceOf(Order::Language language, absl::Span<const codegen::Kernel>
 std::string TextOf(const Order& order);
 absl::StatusOr<Order> OrderFrom(std::string_view text);
 
-// The code, or why there is none.
-std::string TextOf(const absl::StatusOr<std::string>& result);
-absl::StatusOr<std::string> ResultFrom(std::string_view text);
+// What has become of it.
+struct Compiled {
+  absl::StatusOr<std::string> code;  // kInvalidArgument: a kernel does not compile
+  absl::Status kept;                 // why the code is not in the cache, if it should be
+};
+std::string TextOf(const Compiled& compiled);
+Compiled CompiledFrom(std::string_view text);
 
 }  // namespace torch_lazy::backends

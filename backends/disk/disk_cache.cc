@@ -162,13 +162,8 @@ void DiskCache::Drop(const std::string& batch) {
   absl::erase_if(places_, [&](const auto& entry) { return entry.second.batch == batch; });
 }
 
-void DiskCache::Store(absl::Span<const codegen::Kernel> kernels, const std::string& code) {
-  if (folder_.empty()) return;
-  const absl::Status written = Write(kernels, code);
-  if (!written.ok()) {
-    base::WarnOnce("disk cache",
-                   absl::StrCat("compiled kernels are not kept on disk: ", written.message()));
-  }
+absl::Status DiskCache::Store(absl::Span<const codegen::Kernel> kernels, const std::string& code) {
+  return folder_.empty() ? absl::OkStatus() : Write(kernels, code);
 }
 
 std::string DiskCache::WordPath(absl::string_view key) const {

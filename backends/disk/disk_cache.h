@@ -47,8 +47,8 @@ class DiskCache {
   void Forget(absl::Span<const codegen::Kernel> kernels);
   // The file to lock while these kernels are compiled; empty if nothing is kept.
   std::string LockPath(absl::Span<const codegen::Kernel> kernels) const;
-  // Failing costs speed only; the first failure is a warning.
-  void Store(absl::Span<const codegen::Kernel> kernels, const std::string& code);
+  // Failing costs speed only.
+  absl::Status Store(absl::Span<const codegen::Kernel> kernels, const std::string& code);
   // A word of one line, and the word that was kept last; empty if there is none.
   void Keep(absl::string_view key, absl::string_view word);
   // Of those that were there when the first was asked for: one that is not there costs no look.

@@ -212,10 +212,14 @@ TEST(CompileOrder, ADamagedOneIsRefused) {
 }
 
 TEST(CompileOrder, ResultsAreTheSameAfterwards) {
-  EXPECT_EQ(*ResultFrom(TextOf(absl::StatusOr<std::string>("code"))), "code");
+  const Compiled good = CompiledFrom(TextOf({"code", absl::UnavailableError("full")}));
+  ASSERT_TRUE(good.code.ok()) << good.code.status();
+  EXPECT_EQ(*good.code, "code");
+  EXPECT_EQ(good.kept.message(), "full");
+  EXPECT_TRUE(CompiledFrom(TextOf({"code", absl::OkStatus()})).kept.ok());
   const absl::Status error = absl::InvalidArgumentError("why");
-  EXPECT_EQ(ResultFrom(TextOf(absl::StatusOr<std::string>(error))).status(), error);
-  EXPECT_FALSE(ResultFrom("").ok());
+  EXPECT_EQ(CompiledFrom(TextOf({error, absl::OkStatus()})).code.status(), error);
+  EXPECT_FALSE(CompiledFrom("").code.ok());
 }
 
 }  // namespace
