@@ -79,24 +79,24 @@ def test_cpp_program_builds_against_the_python_package(site, tmp_path):
 
 
 COMPILE = """
-import sys, torch
-torch.ops.load_library(sys.argv[1])
+import torch, torch_lazy
 x = torch.ones(2, 3, device='lazy')
 for _ in range(2):  # the first time shapes are learned
     assert (x * 2 + x).sum().item() == 18
-metrics = torch.ops.torch_lazy.metrics()
-assert '"kernels_compiled": 0,' not in metrics and '"kernel_launches": 0,' not in metrics, metrics
+metrics = torch_lazy.metrics()
+assert metrics["kernels_compiled"] > 0 and metrics["kernel_launches"] > 0, metrics
 """
 
 
 @pytest.mark.parametrize("backend", ["cpu", "stand_in"])
 def test_compiles_without_the_process_beside_the_library(site, tmp_path, backend):
-    library = shutil.copytree(site / "torch_lazy/lib", tmp_path / "lib")
-    process = library / "torch_lazy_compile"
+    copy = tmp_path / "site"
+    shutil.copytree(site / "torch_lazy", copy / "torch_lazy")
+    process = copy / "torch_lazy/lib/torch_lazy_compile"
     assert os.access(process, os.X_OK)
 
     def compile(cache):
-        return run(sys.executable, "-c", COMPILE, library / "libtorch_lazy.so", LAZY_COMPILE="sync", LAZY_BACKEND=backend,
+        return run(sys.executable, "-c", COMPILE, PYTHONPATH=str(copy), LAZY_COMPILE="sync", LAZY_BACKEND=backend,
                    LAZY_CACHE_DIR=str(tmp_path / cache))
 
     assert compile("with") == ""
