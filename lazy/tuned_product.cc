@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "backends/registry.h"
+#include "base/at_work.h"
 #include "base/flags.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -110,6 +111,8 @@ void TunedProduct::AddRun(Library library, double seconds) {
 
 void TunedProduct::Run(const at::Tensor& x, const at::Tensor& y, at::Tensor* result) {
   using Clock = std::chrono::steady_clock;
+  // What oneDNN keeps for the first thread has ended by the time that handlers of exit() run there.
+  if (base::IsExiting()) return Multiply(kMkl, x, y, result);
   const Library winner = winner_.load(std::memory_order_relaxed);
   if (winner != kUnknown) return Multiply(winner, x, y, result);
   const int run = begun_.fetch_add(1, std::memory_order_relaxed);
