@@ -57,7 +57,7 @@ absl::Status CompileJob::WriteSource() {
   folder_.emplace(std::move(folder));
   source_ = absl::StrCat(folder_->path(), "/kernels.cc");
   library_ = absl::StrCat(folder_->path(), "/kernels.so");
-  return WriteFileWhole(source_, SourceOf(kernels_));
+  return WriteFile(source_, SourceOf(kernels_));
 }
 
 absl::Status CompileJob::StartCompiler(Priority priority) {

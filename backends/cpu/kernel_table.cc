@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "absl/time/clock.h"
+#include "backends/disk/places.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/status.h"
@@ -104,10 +105,10 @@ std::string KernelTable::Recall(absl::string_view key) {
 
 absl::StatusOr<void*> KernelTable::LoadFromDisk(const codegen::Kernel& kernel) {
   DiskCache* cache = Cache();
-  const std::string library = cache == nullptr ? "" : cache->Find(kernel);
-  if (library.empty()) return absl::NotFoundError(kernel.name);
+  if (cache == nullptr) return absl::NotFoundError(kernel.name);
+  LAZY_ASSIGN_OR_RETURN(const DiskCache::Code library, cache->Find(kernel));
   LAZY_ASSIGN_OR_RETURN(const std::vector<void*> function,
-                        LoadKernels(library, absl::MakeConstSpan(&kernel, 1)));
+                        LoadKernels(library.file.LoadPath(), absl::MakeConstSpan(&kernel, 1)));
   base::Count(base::Counter::kKernelsFromDisk);
   return function[0];
 }
@@ -162,7 +163,7 @@ KernelTable::Jobs KernelTable::NewJobs(absl::Span<const codegen::Kernel> kernels
 FileLock KernelTable::Claim(const CompileJob& job) {
   absl::MutexLock lock(&mutex_);
   DiskCache* cache = Cache();
-  return FileLock::Try(cache == nullptr ? "" : cache->LockPath(job.kernels()));
+  return cache == nullptr ? FileLock::Try(nullptr, "") : cache->Lock(job.kernels());
 }
 
 FileLock KernelTable::AwaitClaim(const CompileJob& job) {

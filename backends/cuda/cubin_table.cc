@@ -14,7 +14,7 @@
 #include "absl/time/clock.h"
 #include "backends/cuda/at_work.h"
 #include "backends/cuda/nvrtc.h"
-#include "backends/disk/files.h"
+#include "backends/disk/places.h"
 #include "base/faults.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -123,18 +123,25 @@ std::string CubinTable::Recall(absl::string_view key) {
 void CubinTable::LoadFromDisk(absl::Span<const codegen::Kernel> kernels) {
   DiskCache* const cache = Cache();
   if (cache == nullptr) return;
-  std::map<std::string, std::vector<std::unique_ptr<Entry>>> found;  // by file
+  struct Found {
+    std::string cubin;
+    std::vector<std::unique_ptr<Entry>> entries;
+  };
+  std::map<std::string, Found> found;  // by batch
   for (const codegen::Kernel& kernel : kernels) {
     if (entries_.contains(kernel.name)) continue;
-    const std::string file = cache->Find(kernel);
-    if (file.empty()) continue;
-    found[file].push_back(std::make_unique<Entry>(BlockKernelOf(kernel)));
+    const absl::StatusOr<DiskCache::Code> code = cache->Find(kernel);
+    if (!code.ok()) continue;
+    Found& batch = found[code->batch];
+    if (batch.entries.empty()) batch.cubin = code->file.Read();
+    batch.entries.push_back(std::make_unique<Entry>(BlockKernelOf(kernel)));
   }
-  for (auto& [file, entries] : found) {
+  for (auto& [batch, code] : found) {
+    std::vector<std::unique_ptr<Entry>>& entries = code.entries;
     std::vector<BlockKernel*> loaded;
     for (const std::unique_ptr<Entry>& entry : entries) loaded.push_back(&entry->kernel);
-    const absl::Status status = load_(ReadFile(file), loaded);
-    LAZY_LOG(2, file, ": ", status.ok() ? "loaded" : status.message());
+    const absl::Status status = load_(code.cubin, loaded);
+    LAZY_LOG(2, batch, ": ", status.ok() ? "loaded" : status.message());
     if (!status.ok()) continue;  // they are compiled
     base::Count(base::Counter::kKernelsFromDisk, static_cast<int64_t>(entries.size()));
     for (std::unique_ptr<Entry>& entry : entries) {

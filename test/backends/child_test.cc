@@ -128,7 +128,7 @@ int CompileSlowly() {
   // Asked at the end of its sleep: a child that has just started may not have got its niceness yet.
   const std::string text =
       absl::StrCat("#!/bin/sh\nsleep 1.3\nnice >> ", starts, "\nexec g++ \"$@\"\n");
-  if (!WriteFileWhole(script, text).ok() || chmod(script.c_str(), 0700) != 0) return 2;
+  if (!WriteFile(script, text).ok() || chmod(script.c_str(), 0700) != 0) return 2;
   if (!base::SetOption("compiler", script).ok()) return 3;
   CompileJob job({CountFrom(1)});
   job.Start(/*idle=*/true);

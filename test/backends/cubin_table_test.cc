@@ -33,7 +33,7 @@ class CubinTableTest : public testing::Test {
   void SetUp() override {
     LAZY_ASSERT_NVRTC();
     folder_ = NewFolder();
-    ASSERT_TRUE(base::SetOption("cache_dir", folder_).ok());
+    SetOptionAnew("cache_dir", folder_);
     base::ResetMetrics();
     loads = 0;
   }

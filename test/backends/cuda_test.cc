@@ -41,7 +41,7 @@ class Cuda : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     OpenTorch();
-    ASSERT_TRUE(base::SetOption("cache_dir", NewFolder()).ok());
+    SetOptionAnew("cache_dir", NewFolder());
     const absl::StatusOr<CudaBackend*> made = CudaBackend::Make(kHost);
     ASSERT_TRUE(made.ok()) << made.status();
     backend_ = *made;

@@ -16,7 +16,7 @@ namespace {
 class StandIn : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    ASSERT_TRUE(base::SetOption("cache_dir", NewFolder()).ok());
+    SetOptionAnew("cache_dir", NewFolder());
     GTEST_FLAG_SET(death_test_style, "fast");
   }
   static BlockMemory Memory() {
