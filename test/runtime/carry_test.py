@@ -10,6 +10,7 @@ import os
 
 os.environ["LAZY_BACKEND"] = "stand_in"
 
+import faults  # noqa: E402  (before torch_lazy)
 import pytest  # noqa: E402
 import torch  # noqa: E402
 import torch_lazy  # noqa: E402
@@ -185,13 +186,13 @@ def _fails_as_it_begins():
         loop = Loop()
         for _ in range(FIRST):
             loop.step()
-        torch.ops.torch_lazy._fail_after(place)
+        faults.fail_after(place)
         try:
             loop.step()
         except RuntimeError:
             raised += 1
-        is_done = torch.ops.torch_lazy._fault_pending()
-        torch.ops.torch_lazy._fail_after(-1)
+        is_done = faults.fault_pending()
+        faults.fail_after(-1)
         if len(loop.losses) > FIRST:
             loop.step()
         assert loop.losses == pytest.approx(expected[: len(loop.losses)], rel=1e-4)  # interpreted where a call fails
