@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch.ops.torch_lazy: what every language can call, also after a bare dlopen.
+// torch.ops.torch_lazy: what every language can call, also after a bare dlopen; and every model file.
 #include <string>
-#include <tuple>
 
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/library.h>
 
-#include "base/faults.h"
-#include "base/flags.h"
 #include "base/metrics.h"
 #include "device/fork.h"
 #include "device/recorder.h"
 #include "lazy/current_device.h"
-#include "lazy/draw.h"
 #include "lazy/eager_device.h"
 #include "lazy/explain.h"
 #include "lazy/history.h"
-#include "lazy/python_line.h"
 #include "lazy/run_thread.h"
 #include "lazy/storage.h"
 
@@ -32,11 +27,6 @@ void Sync() {
 void Synchronize(int64_t device) {
   CheckFork();
   c10::impl::VirtualGuardImpl(c10::kPrivateUse1).synchronizeDevice(static_cast<c10::DeviceIndex>(device));
-}
-
-void SetOption(std::string name, std::string value) {
-  const absl::Status status = base::SetOption(name, value);
-  TORCH_CHECK_VALUE(status.ok(), "set_option: ", std::string(status.message()));
 }
 
 // Contents on a GPU are PyTorch's allocator's, which counts.
@@ -89,14 +79,6 @@ TORCH_LIBRARY(torch_lazy, m) {
   // kernels/dropout.cc
   m.def("dropout(Tensor input, float p, float scale, Scalar threshold, Scalar seed, Scalar offset, Scalar threads, int width, "
         "int[] order) -> (Tensor, Tensor)");
-  m.def("set_option(str name, str value) -> ()", &SetOption);
-  m.def("_name_python_lines(str[] others) -> ()", [](std::vector<std::string> others) { lazy::NamePythonLines(std::move(others)); });
-  m.def("_fail_after(int places) -> ()", [](int64_t places) { base::FailAfter(places); });
-  m.def("_take_draw(int per_thread) -> (int, int)", [](int64_t per_thread) {
-    const lazy::PhiloxDraw draw = lazy::TakeDraw(static_cast<uint64_t>(per_thread));
-    return std::tuple(draw.seed, draw.offset);
-  });
-  m.def("_fault_pending() -> bool", &base::FaultPending);
   m.def("is_in_bad_fork() -> bool", [] { return fork_state.load() == ForkState::kForkedAfterUse; });
 }
 

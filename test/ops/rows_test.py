@@ -16,7 +16,7 @@ import types
 import pytest
 import torch
 
-import torch_lazy  # noqa: F401
+import torch_lazy
 
 aten = torch.ops.aten
 SOURCES = pathlib.Path(__file__).parents[2] / "device" / "aten"
@@ -353,7 +353,7 @@ def leaves(result):
 
 def run(cases, dtype):
     """The results of the cases from a compiled trace, and how many of its calls had no lowering."""
-    torch.ops.torch_lazy.set_option("compile", "sync")
+    torch_lazy.set_option("compile", "sync")
     t = tensors(dtype, "lazy")
     for _ in range(5):
         torch.ops.torch_lazy.sync()
@@ -417,7 +417,7 @@ def test_each_row_has_a_case():
 
 def test_a_target_that_is_no_class():
     """The CPU's raises, as eager's; on a GPU, where eager's ends the program, the loss is NaN."""
-    torch.ops.torch_lazy.set_option("compile", "sync")
+    torch_lazy.set_option("compile", "sync")
     scores = torch.randn(6, 9, device="lazy").log_softmax(1)
     for _ in range(3):
         classes = torch.tensor([0, 8, -100, 3, 9, 1]).to("lazy")
@@ -437,7 +437,7 @@ def test_each_row_names_an_operator():
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
 def test_quotients_of_halves_next_to_an_integer(dtype):
-    torch.ops.torch_lazy.set_option("compile", "sync")
+    torch_lazy.set_option("compile", "sync")
     x, y = torch.randn(2, 4096, generator=torch.Generator().manual_seed(0)).mul(8).to(dtype)
     for divide in (lambda a, b: a // b, lambda a, b: a.div(b, rounding_mode="floor"), lambda a, b: a // 0.3):
         for _ in range(3):
@@ -458,7 +458,7 @@ FOREACH = {"mul": lambda a, b: torch._foreach_mul_(a, [2.0, 3.0][:len(a)]), "add
 @pytest.mark.parametrize("lists", LISTS.values(), ids=LISTS)
 @pytest.mark.parametrize("call", FOREACH.values(), ids=FOREACH)
 def test_items_are_taken_in_turn(call, lists):
-    torch.ops.torch_lazy.set_option("compile", "sync")
+    torch_lazy.set_option("compile", "sync")
     host = torch.arange(16.0).view(4, 4)
     starts = [host.to("lazy") for _ in range(3)]
     call(*lists(host))
@@ -468,7 +468,7 @@ def test_items_are_taken_in_turn(call, lists):
 
 
 def test_what_is_read_while_it_is_written():
-    torch.ops.torch_lazy.set_option("compile", "sync")
+    torch_lazy.set_option("compile", "sync")
     host = torch.tensor([[1.0, -2, 3], [0, 5, -6]]).t()
     starts = [host.to("lazy") for _ in range(3)]
     host += host[0]  # each element in its turn, the first row before the others
