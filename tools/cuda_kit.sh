@@ -13,8 +13,8 @@ mkdir -p "$kit/lib" "$kit/bin" "$kit/python" "$kit/site"
 staged=$(mktemp -d)
 trap 'rm -rf "$staged"' EXIT
 
-cmake --install "$build" --prefix "$staged" --strip >/dev/null
-cp -L "$staged"/lib/libtorch_lazy*.so "$kit/lib/"
+cmake --install "$build" --prefix "$staged" >/dev/null
+cp -L "$staged"/lib/libtorch_lazy* "$kit/lib/"
 cp -L "$build/lib/libnull_device.so" "$kit/lib/" && strip "$kit/lib/libnull_device.so"  # what recording costs at least
 echo 'file(RPATH_REMOVE FILE "${FILE}")' >"$staged/remove_rpath.cmake"
 for program in "${programs[@]}"; do
