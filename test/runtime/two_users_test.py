@@ -6,6 +6,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import pytest
 import torch
@@ -50,12 +51,11 @@ def give(path, user=ATTACKER, mode=None):
 
 
 @pytest.fixture
-def place(tmp_path):
-    """A folder that all can reach, with the results of a cache that is right."""
-    for folder in [tmp_path, *tmp_path.parents]:
-        if folder != pathlib.Path("/tmp") and folder.is_relative_to("/tmp"):
-            folder.chmod(0o755)
-    return tmp_path
+def place():
+    """A folder that all can reach; pytest's own are closed to others."""
+    with tempfile.TemporaryDirectory(prefix="lazy_two_users.") as folder:
+        pathlib.Path(folder).chmod(0o755)
+        yield pathlib.Path(folder)
 
 
 def files(cache, ending=".so"):
@@ -86,15 +86,17 @@ def test_a_folder_that_is_swapped_while_the_program_runs(place):
     go, sends_go = CONTEXT.Pipe(duplex=False)
     child = Child(_swapped, sends_ready, go, compile="sync", cache_dir=str(shared / "cache"))
     assert ready.recv()
-    as_attacker("mv", shared / "cache", shared / "before")
-    as_attacker("cp", "-r", prepared / "cache", shared / "cache")
-    sends_go.send(True)
+    try:
+        as_attacker("mv", shared / "cache", shared / "before")
+        as_attacker("cp", "-r", prepared / "cache", shared / "cache")
+    finally:
+        sends_go.send(True)
     (_, _, found_before), (result, compiled, found) = child.result()
     assert found_before == 0  # who can swap it could have done so before
     assert (compiled > 0, found) == (True, 0)
 
 
-def test_a_relative_folder_and_another_current_one(place, monkeypatch):
+def test_a_relative_folder_and_another_current_one(place):
     """S2: the same, by chdir."""
     program = "import torch, torch_lazy\ntorch_lazy.set_option('compile', 'sync')\n" + ADD
     for name, default in (("LAZY_CACHE_DIR", "home/.cache/torch_lazy"), ("XDG_CACHE_HOME", "home/.cache/torch_lazy"), ("HOME", None)):
