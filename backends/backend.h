@@ -35,14 +35,19 @@ struct Multiprocessors {
 };
 
 // Kernels being compiled, or ready. Thread-safe.
+//
+// A kernel that is at fault itself (its text does not compile, or cannot be loaded, or its blocks
+// do not fit the machine) has the status kInvalidArgument, and costs no other its function. Any
+// other error is the machine's.
 class Module {
  public:
   virtual ~Module() = default;
   virtual bool ready() const = 0;           // compiled and loaded, or failed
-  virtual absl::Status status() const = 0;  // of a ready module; an error means: interpret
+  virtual absl::Status status() const = 0;  // of a ready module: ok if all its kernels are
   virtual void Wait() = 0;
   virtual void* Function(
-      int kernel) const = 0;  // in the order given to Compile; only when ready and ok
+      int kernel) const = 0;  // in the order given to Compile; only when ready and ok itself
+  virtual absl::Status StatusOf(int kernel) const = 0;  // of a ready module's kernel
 };
 
 // Where the arguments of launches lie that were captured, to be replayed.

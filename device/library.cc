@@ -92,6 +92,7 @@ TORCH_LIBRARY(torch_lazy, m) {
   m.def("set_option(str name, str value) -> ()", &SetOption);
   m.def("_name_python_lines(str[] others) -> ()", [](std::vector<std::string> others) { lazy::NamePythonLines(std::move(others)); });
   m.def("_fail_after(int places) -> ()", [](int64_t places) { base::FailAfter(places); });
+  m.def("_spoil_kernels(int number, int after) -> ()", [](int64_t number, int64_t after) { base::SpoilKernels(number, after); });
   m.def("_take_draw(int per_thread) -> (int, int)", [](int64_t per_thread) {
     const lazy::PhiloxDraw draw = lazy::TakeDraw(static_cast<uint64_t>(per_thread));
     return std::tuple(draw.seed, draw.offset);

@@ -5,8 +5,11 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
+#include "backends/compiler_log.h"
 #include "backends/cpu/child.h"
 #include "base/faults.h"
 #include "base/log.h"
@@ -20,7 +23,6 @@ namespace {
 constexpr absl::Duration kPatience = absl::Seconds(1);
 constexpr absl::Duration kTurn = absl::Milliseconds(50);
 constexpr absl::Duration kTimeLimit = absl::Minutes(5);
-constexpr size_t kMostOutput = 2000;  // of what a failing compiler says
 
 std::string SourceOf(absl::Span<const codegen::Kernel> kernels) {
   std::string source;
@@ -33,12 +35,16 @@ std::string SourceOf(absl::Span<const codegen::Kernel> kernels) {
 absl::StatusOr<std::vector<void*>> LoadKernels(const std::string& library,
                                                absl::Span<const codegen::Kernel> kernels) {
   void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) return absl::InternalError(dlerror());
+  if (handle == nullptr) {
+    const std::string error = dlerror();
+    return absl::StrContains(error, "undefined symbol") ? absl::InvalidArgumentError(error)
+                                                        : absl::InternalError(error);
+  }
   std::vector<void*> functions;
   for (const codegen::Kernel& kernel : kernels) {
     functions.push_back(dlsym(handle, kernel.name.c_str()));
     if (functions.back() == nullptr)
-      return absl::InternalError(absl::StrCat(library, ": no symbol ", kernel.name));
+      return absl::InvalidArgumentError(absl::StrCat(library, ": no symbol ", kernel.name));
   }
   return functions;
 }
@@ -108,10 +114,11 @@ absl::StatusOr<std::vector<void*>> CompileJob::FinishAndLoad() {
   if (base::MustFail()) return absl::InternalError("a fault that was asked for");
   if (!ended.ok()) {
     const std::string output =
-        ReadFile(absl::StrCat(folder_->path(), "/output.txt")).substr(0, kMostOutput);
+        absl::StrReplaceAll(ReadFile(absl::StrCat(folder_->path(), "/output.txt")),
+                            {{absl::StrCat(folder_->path(), "/"), ""}});
     base::WriteDump(base::MakeDumpFolder("failed-compile"), "kernels.cc", SourceOf(kernels_));
-    return absl::InternalError(
-        absl::StrCat("the C++ compiler failed: ", ended.message(), "\n", output));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the C++ compiler failed: ", ended.message(), "\n", FirstErrors(output)));
   }
   return LoadKernels(library_, kernels_);
 }

@@ -19,7 +19,8 @@
 
 namespace torch_lazy::backends {
 
-// Opens a library for good and looks the kernels up in it, in order.
+// Opens a library for good and looks the kernels up in it, in order. kInvalidArgument: a kernel is
+// at fault.
 absl::StatusOr<std::vector<void*>> LoadKernels(const std::string& library,
                                                absl::Span<const codegen::Kernel> kernels);
 
@@ -31,7 +32,8 @@ class CompileJob {
 
   // Starts the compiler; with `idle`, only on time that nobody else wants.
   void Start(bool idle);
-  // Waits for it and loads the library. `keep` sees the library's file before it is removed.
+  // Waits for it and loads the library. kInvalidArgument: a kernel is at fault. `keep` sees the
+  // library's file before it is removed.
   template <typename Keep>
   absl::StatusOr<std::vector<void*>> Finish(Keep keep) {
     absl::StatusOr<std::vector<void*>> functions = FinishAndLoad();

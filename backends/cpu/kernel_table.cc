@@ -6,7 +6,8 @@
 #include <thread>
 
 #include "absl/time/clock.h"
-#include "base/log.h"
+#include "backends/compiler_log.h"
+#include "base/faults.h"
 #include "base/metrics.h"
 #include "base/status.h"
 
@@ -28,6 +29,10 @@ class KernelModule final : public Module {
       if (!entry->status.ok()) return entry->status;
     }
     return absl::OkStatus();
+  }
+  absl::Status StatusOf(int kernel) const override {
+    absl::MutexLock lock(&table_->mutex_);
+    return entries_[kernel]->status;
   }
   void Wait() override {
     absl::MutexLock lock(&table_->mutex_);
@@ -56,6 +61,13 @@ class KernelModule final : public Module {
 namespace {
 
 constexpr size_t kSplitFrom = 8;  // with so many kernels a second process halves the wait
+// False if it cannot compile an empty text either: no kernel is to blame then.
+bool CompilerWorks(bool idle) {
+  CompileJob empty({});
+  empty.Start(idle);
+  return empty.Finish([](const std::string&) {}).ok();
+}
+
 // How long another process's compiler is waited for: it may be stopped, or have no time at all.
 constexpr absl::Duration kPatience = absl::Seconds(20);
 
@@ -140,13 +152,23 @@ KernelTable::Jobs KernelTable::NewJobs(absl::Span<const codegen::Kernel> kernels
     Entry& entry = *it->second;
     const bool failed_before =
         entry.job == nullptr && entry.function == nullptr && !entry.status.ok();
-    if (is_new || (failed_before && absl::IsNotFound(entry.status))) missing.push_back(kernel);
+    if (!is_new && !(failed_before && absl::IsNotFound(entry.status))) continue;
+    missing.push_back(kernel);
+    if (base::MustSpoilKernel()) missing.back().source += base::kSpoiltText;
   }
   const size_t batches = missing.empty() ? 0 : wait && missing.size() >= kSplitFrom ? 2 : 1;
+  Jobs jobs = InBatches(missing, batches);
+  base::Count(base::Counter::kKernelsCompiled, static_cast<int64_t>(missing.size()));
+  base::Count(base::Counter::kCompilesPending, static_cast<int64_t>(missing.size()));
+  return jobs;
+}
+
+KernelTable::Jobs KernelTable::InBatches(absl::Span<const codegen::Kernel> kernels,
+                                         size_t batches) {
   Jobs jobs;
   for (size_t b = 0; b < batches; ++b) {
-    std::vector<codegen::Kernel> batch(missing.begin() + missing.size() * b / batches,
-                                       missing.begin() + missing.size() * (b + 1) / batches);
+    std::vector<codegen::Kernel> batch(kernels.begin() + kernels.size() * b / batches,
+                                       kernels.begin() + kernels.size() * (b + 1) / batches);
     auto job = std::make_shared<CompileJob>(std::move(batch));
     for (const codegen::Kernel& kernel : job->kernels()) {
       entries_[kernel.name]->job = job;
@@ -154,9 +176,12 @@ KernelTable::Jobs KernelTable::NewJobs(absl::Span<const codegen::Kernel> kernels
     }
     jobs.push_back(std::move(job));
   }
-  base::Count(base::Counter::kKernelsCompiled, static_cast<int64_t>(missing.size()));
-  base::Count(base::Counter::kCompilesPending, static_cast<int64_t>(missing.size()));
   return jobs;
+}
+
+KernelTable::Jobs KernelTable::Halves(const CompileJob& job) {
+  absl::MutexLock lock(&mutex_);
+  return InBatches(job.kernels(), 2);
 }
 
 FileLock KernelTable::Claim(const CompileJob& job) {
@@ -194,7 +219,16 @@ void KernelTable::Run(const Jobs& jobs, bool idle) {
     if (!results[k].ok()) {
       results[k] = jobs[k]->Finish([&](const std::string& library) { Store(*jobs[k], library); });
     }
-    Enter(*jobs[k], results[k]);
+    bool is_kernels_fault = absl::IsInvalidArgument(results[k].status());
+    if (is_kernels_fault && !CompilerWorks(idle)) {
+      is_kernels_fault = false;
+      results[k] = absl::InternalError(results[k].status().message());
+    }
+    if (is_kernels_fault && jobs[k]->kernels().size() > 1) {
+      Run(Halves(*jobs[k]), idle);  // until the one at fault is alone
+    } else {
+      Enter(*jobs[k], results[k]);
+    }
     claims[k].reset();
   }
 }
@@ -206,9 +240,11 @@ void KernelTable::Store(const CompileJob& job, const std::string& library) {
 
 void KernelTable::Enter(const CompileJob& job,
                         const absl::StatusOr<std::vector<void*>>& functions) {
+  const auto number = static_cast<int64_t>(job.kernels().size());
   if (!functions.ok()) {
-    base::WarnOnce("compiler", absl::StrCat("kernels are not compiled, so ops run one by one: ",
-                                            functions.status().message()));
+    base::Count(base::Counter::kKernelsFailed, number);
+    base::Count(base::Counter::kKernelsCompiled, -number);
+    if (!absl::IsInvalidArgument(functions.status())) WarnOfCompiler(functions.status());
   }
   absl::MutexLock lock(&mutex_);
   for (size_t k = 0; k < job.kernels().size(); ++k) {
@@ -217,7 +253,7 @@ void KernelTable::Enter(const CompileJob& job,
     entry.status = functions.status();
     entry.job = nullptr;
   }
-  base::Count(base::Counter::kCompilesPending, -static_cast<int64_t>(job.kernels().size()));
+  base::Count(base::Counter::kCompilesPending, -number);
 }
 
 void KernelTable::ServeQueue() {

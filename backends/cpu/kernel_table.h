@@ -45,6 +45,10 @@ class KernelTable {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Jobs NewJobs(absl::Span<const codegen::Kernel> kernels, bool wait)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // So many jobs for these kernels, whose entries wait for them.
+  Jobs InBatches(absl::Span<const codegen::Kernel> kernels, size_t batches)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Jobs Halves(const CompileJob& job) ABSL_LOCKS_EXCLUDED(mutex_);
   void Run(const Jobs& jobs, bool idle) ABSL_LOCKS_EXCLUDED(mutex_);
   // Held, unless another process compiles the same kernels now.
   FileLock Claim(const CompileJob& job) ABSL_LOCKS_EXCLUDED(mutex_);

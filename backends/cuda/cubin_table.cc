@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "backends/compiler_log.h"
 #include "backends/cuda/at_work.h"
 #include "backends/cuda/nvrtc.h"
 #include "backends/disk/files.h"
@@ -56,6 +57,10 @@ class CubinModule final : public Module {
       if (!entry->status.ok()) return entry->status;
     }
     return absl::OkStatus();
+  }
+  absl::Status StatusOf(int kernel) const override {
+    absl::MutexLock lock(&table_->mutex_);
+    return entries_[kernel]->status;
   }
   void Wait() override {
     while (const std::shared_ptr<CubinTable::Program> program = table_->Take(entries_))
@@ -154,11 +159,19 @@ CubinTable::Programs CubinTable::NewPrograms(absl::Span<const codegen::Kernel> k
     entry->pending = true;
     entry->status = absl::OkStatus();
     all.kernels.push_back(kernel);
+    if (base::MustSpoilKernel()) all.kernels.back().source += base::kSpoiltText;
     all.entries.push_back(entry.get());
   }
   const size_t number = all.kernels.size();
-  const size_t parts =
-      std::max(std::min(number, MostThreads()), (number + kMostTogether - 1) / kMostTogether);
+  Programs programs = InParts(
+      all, std::max(std::min(number, MostThreads()), (number + kMostTogether - 1) / kMostTogether));
+  base::Count(base::Counter::kKernelsCompiled, static_cast<int64_t>(number));
+  base::Count(base::Counter::kCompilesPending, static_cast<int64_t>(number));
+  return programs;
+}
+
+CubinTable::Programs CubinTable::InParts(const Program& all, size_t parts) {
+  const size_t number = all.kernels.size();
   Programs programs;
   for (size_t k = 0; k < parts; ++k) {
     const size_t begin = number * k / parts, end = number * (k + 1) / parts;
@@ -166,8 +179,6 @@ CubinTable::Programs CubinTable::NewPrograms(absl::Span<const codegen::Kernel> k
         Program{{all.kernels.begin() + begin, all.kernels.begin() + end},
                 {all.entries.begin() + begin, all.entries.begin() + end}}));
   }
-  base::Count(base::Counter::kKernelsCompiled, static_cast<int64_t>(number));
-  base::Count(base::Counter::kCompilesPending, static_cast<int64_t>(number));
   return programs;
 }
 
@@ -194,18 +205,25 @@ void CubinTable::Run(const Program& program) {
   const absl::Duration took = absl::Now() - start;
   base::Count(base::Counter::kCompileSeconds, absl::ToInt64Nanoseconds(took));
   LAZY_LOG(2, "compiled ", program.kernels.size(), " kernels in ", absl::FormatDuration(took));
+  const bool is_kernels_fault = absl::IsInvalidArgument(status);
+  if (is_kernels_fault && program.kernels.size() > 1) {  // until the one at fault is alone
+    for (const std::shared_ptr<Program>& half : InParts(program, 2)) Run(*half);
+    return;
+  }
+  const auto number = static_cast<int64_t>(program.kernels.size());
   if (!status.ok() && !absl::IsCancelled(status)) {
     base::WriteDump(base::MakeDumpFolder("failed-compile"), "kernels.cu",
                     SourceOf(program.kernels));
-    base::WarnOnce("compiler", absl::StrCat("kernels are not compiled, so ops run one by one: ",
-                                            status.message()));
+    base::Count(base::Counter::kKernelsFailed, number);
+    base::Count(base::Counter::kKernelsCompiled, -number);
+    if (!is_kernels_fault) WarnOfCompiler(status);
   }
   absl::MutexLock lock(&mutex_);
   for (Entry* const entry : program.entries) {
     entry->status = status;
     entry->pending = false;
   }
-  base::Count(base::Counter::kCompilesPending, -static_cast<int64_t>(program.kernels.size()));
+  base::Count(base::Counter::kCompilesPending, -number);
 }
 
 absl::Status CubinTable::CompileAndLoad(const Program& program) {

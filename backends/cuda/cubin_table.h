@@ -26,7 +26,8 @@ namespace torch_lazy::backends {
 
 class CubinTable {
  public:
-  // Loads a program's code and sets its kernels' entries. From any thread.
+  // Loads a program's code and sets its kernels' entries. kInvalidArgument: a kernel is at fault.
+  // From any thread.
   using Load =
       std::function<absl::Status(const std::string& cubin, absl::Span<BlockKernel* const> kernels)>;
 
@@ -58,6 +59,7 @@ class CubinTable {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Programs NewPrograms(absl::Span<const codegen::Kernel> kernels)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static Programs InParts(const Program& all, size_t parts);
   void StartThreads() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RunAll(const Programs& programs) ABSL_LOCKS_EXCLUDED(mutex_);
   void Run(const Program& program) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -145,31 +145,45 @@ absl::Status CudaBackend::Open(int device) {
   return absl::OkStatus();
 }
 
-// A library's kernels are all devices'. One that is damaged shows when a device loads it.
+// A library's kernels are all devices'. One that is damaged shows when a device loads it, and so
+// does one whose blocks need more registers than there are, which would be refused at its launch.
 absl::Status CudaBackend::Load(const std::string& cubin,
                                absl::Span<BlockKernel* const> kernels) const {
   const cuda::CurrentContext current(driver_, devices_[0].load()->context);
   cuda::Library library = nullptr;  // stays: its kernels may be launched at any time
-  LAZY_RETURN_IF_ERROR(StatusOf(
-      driver_,
+  const auto check = [this](cuda::Result result, absl::string_view call, const std::string& name) {
+    const absl::Status status = StatusOf(driver_, result, absl::StrCat(call, " of ", name));
+    return status.ok() || result == cuda::kOutOfMemory
+               ? status
+               : absl::InvalidArgumentError(status.message());
+  };
+  const std::string& first = kernels[0]->name;
+  LAZY_RETURN_IF_ERROR(check(
       driver_.LibraryLoadData(&library, cubin.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
-      "cuLibraryLoadData"));
-  const auto find = [&](const std::string& name, void** entry) {
-    cuda::Kernel kernel = nullptr;
-    LAZY_RETURN_IF_ERROR(StatusOf(driver_,
-                                  driver_.LibraryGetKernel(&kernel, library, name.c_str()),
-                                  absl::StrCat("cuLibraryGetKernel of ", name)));
-    *entry = kernel;
+      "cuLibraryLoadData", first));
+  const auto find = [&](const BlockKernel& kernel, absl::string_view ending, void** entry) {
+    const std::string name = absl::StrCat(kernel.name, ending);
+    cuda::Kernel found = nullptr;
+    LAZY_RETURN_IF_ERROR(
+        check(driver_.LibraryGetKernel(&found, library, name.c_str()), "cuLibraryGetKernel", name));
+    *entry = found;
     cuda::Function function = nullptr;
-    return StatusOf(driver_, driver_.KernelGetFunction(&function, kernel),
-                    absl::StrCat("cuKernelGetFunction of ", name));
+    LAZY_RETURN_IF_ERROR(
+        check(driver_.KernelGetFunction(&function, found), "cuKernelGetFunction", name));
+    int threads = 0;
+    LAZY_RETURN_IF_ERROR(
+        check(driver_.FuncGetAttribute(&threads, cuda::kMostThreadsOfBlock, function),
+              "cuFuncGetAttribute", name));
+    if (kernel.threads <= threads) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, ": blocks of ", kernel.threads, " threads, and its registers suffice for ", threads));
   };
   for (BlockKernel* const kernel : kernels) {
-    LAZY_RETURN_IF_ERROR(find(kernel->name, &kernel->one));
-    LAZY_RETURN_IF_ERROR(find(absl::StrCat(kernel->name, "_many"), &kernel->many));
-    if (kernel->takes_few) LAZY_RETURN_IF_ERROR(find(absl::StrCat(kernel->name, "_few"), &kernel->few));
+    LAZY_RETURN_IF_ERROR(find(*kernel, "", &kernel->one));
+    LAZY_RETURN_IF_ERROR(find(*kernel, "_many", &kernel->many));
+    if (kernel->takes_few) LAZY_RETURN_IF_ERROR(find(*kernel, "_few", &kernel->few));
     if (kernel->exact_rows.extent >= 0)
-      LAZY_RETURN_IF_ERROR(find(absl::StrCat(kernel->name, "_exact"), &kernel->exact));
+      LAZY_RETURN_IF_ERROR(find(*kernel, "_exact", &kernel->exact));
   }
   return absl::OkStatus();
 }

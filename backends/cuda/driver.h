@@ -27,6 +27,8 @@ inline constexpr int kMultiprocessors = 16;            // CU_DEVICE_ATTRIBUTE_MU
 inline constexpr int kThreadsOfMultiprocessor = 39;    // .._MAX_THREADS_PER_MULTIPROCESSOR
 inline constexpr int kCapabilityMajor = 75;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
 inline constexpr int kCapabilityMinor = 76;
+inline constexpr int kMostThreadsOfBlock = 0;  // CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
+inline constexpr Result kOutOfMemory = 2;      // CUDA_ERROR_OUT_OF_MEMORY
 inline constexpr unsigned kEventDisableTiming = 2;  // CU_EVENT_DISABLE_TIMING
 inline constexpr Result kNotReady = 600;            // CUDA_ERROR_NOT_READY
 
@@ -46,6 +48,7 @@ inline constexpr Result kNotReady = 600;            // CUDA_ERROR_NOT_READY
   X(LibraryGetKernel, "cuLibraryGetKernel",                                                 \
     (Kernel * kernel, Library library, const char* name))                                   \
   X(KernelGetFunction, "cuKernelGetFunction", (Function * function, Kernel kernel))         \
+  X(FuncGetAttribute, "cuFuncGetAttribute", (int* value, int attribute, Function function)) \
   X(LaunchKernel, "cuLaunchKernel",                                                         \
     (Function function, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z,            \
      unsigned threads_x, unsigned threads_y, unsigned threads_z, unsigned shared_bytes,     \

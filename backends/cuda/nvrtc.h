@@ -33,8 +33,8 @@ class Nvrtc {
   const std::string& version() const { return version_; }  // "13.0"
   // What is the same for all texts and changes the code made from them.
   static std::string Options();
-  // A cubin for an architecture such as "sm_90". The error holds the compiler's log. From any
-  // thread; texts compile side by side.
+  // A cubin for an architecture such as "sm_90". kInvalidArgument: the text is at fault; the first
+  // errors of the compiler's log are in the message. From any thread; texts compile side by side.
   absl::StatusOr<std::string> Compile(const std::string& text, const std::string& arch) const;
 
  private:

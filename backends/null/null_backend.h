@@ -22,6 +22,7 @@ class NullBackend final : public Backend {
    public:
     bool ready() const override { return true; }
     absl::Status status() const override { return absl::OkStatus(); }
+    absl::Status StatusOf(int) const override { return absl::OkStatus(); }
     void Wait() override {}
     void* Function(int) const override { return nullptr; }
   };

@@ -18,6 +18,7 @@ class StandInModule final : public Module {
       : backend_(backend), wrapped_(std::move(wrapped)), kernels_(std::move(kernels)) {}
   bool ready() const override { return wrapped_->ready(); }
   absl::Status status() const override { return wrapped_->status(); }
+  absl::Status StatusOf(int kernel) const override { return wrapped_->StatusOf(kernel); }
   void Wait() override { wrapped_->Wait(); }
   void* Function(int kernel) const override {
     absl::MutexLock lock(&backend_->mutex_);

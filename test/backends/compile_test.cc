@@ -197,6 +197,53 @@ TEST_F(Compile, AnErrorInTheSourceIsAStatus) {
   CheckRuns(*table->Compile(absl::MakeConstSpan(&good, 1), /*wait=*/true), 12);
 }
 
+// As text, or when it is loaded.
+TEST_F(Compile, AKernelAtFaultCostsNoOther) {
+  KernelTable* const table = NewTable();
+  std::vector<codegen::Kernel> kernels;
+  for (int k = 200; k < 220; ++k) kernels.push_back(CountFrom(k));
+  kernels[5] = {"wrong", "int unused() { int i; return 0; }\n#error no such luck\n"};
+  kernels[17] = {
+      "alone",
+      "extern \"C\" void nobody_has_this();\nextern \"C\" void alone() { nobody_has_this(); }\n"};
+  for (const bool again : {false, true}) {  // they stay at fault
+    const std::shared_ptr<Module> module = table->Compile(kernels, /*wait=*/!again);
+    ASSERT_TRUE(module->ready());
+    EXPECT_TRUE(absl::IsInvalidArgument(module->status()));
+    for (int k = 0; k < 20; ++k) {
+      const bool is_good = k != 5 && k != 17;
+      EXPECT_EQ(module->StatusOf(k).ok(), is_good) << module->StatusOf(k);
+      EXPECT_EQ(module->Function(k) != nullptr, is_good);
+    }
+    EXPECT_THAT(std::string(module->StatusOf(5).message()), testing::HasSubstr("no such luck"));
+    EXPECT_THAT(std::string(module->StatusOf(17).message()), testing::HasSubstr("nobody_has_this"));
+  }
+  EXPECT_EQ(base::Get(base::Counter::kKernelsFailed), 2);
+  EXPECT_EQ(Compiled(), 18);
+  EXPECT_EQ(base::Get(base::Counter::kCompilesPending), 0);
+}
+
+TEST_F(Compile, InTheBackgroundAKernelAtFaultCostsNoOther) {
+  const std::vector<codegen::Kernel> kernels = {
+      CountFrom(220), {"wrong", "#error no such luck\n"}, CountFrom(222)};
+  const std::shared_ptr<Module> module = NewTable()->Compile(kernels, /*wait=*/false);
+  module->Wait();
+  EXPECT_FALSE(module->StatusOf(1).ok());
+  EXPECT_TRUE(module->StatusOf(0).ok() && module->StatusOf(2).ok());
+  CheckRuns(*NewTable()->Compile(absl::MakeConstSpan(kernels.data() + 2, 1), /*wait=*/true), 222);
+  EXPECT_EQ(FromDisk(), 1);
+}
+
+TEST_F(Compile, ACompilerThatFailsAlwaysIsNoKernelsFault) {
+  SetCompiler("/bin/false");
+  const std::vector<codegen::Kernel> kernels = {CountFrom(230), CountFrom(231)};
+  const std::shared_ptr<Module> module = NewTable()->Compile(kernels, /*wait=*/true);
+  EXPECT_FALSE(module->status().ok());
+  EXPECT_FALSE(absl::IsInvalidArgument(module->status()));
+  EXPECT_EQ(base::Get(base::Counter::kKernelsFailed), 2);
+  EXPECT_EQ(Compiled(), 0);
+}
+
 TEST_F(Compile, WithoutACompilerTheStatusSaysSo) {
   SetCompiler("/no/such/compiler");
   KernelTable* const table = NewTable();

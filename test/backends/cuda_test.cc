@@ -282,6 +282,23 @@ TEST_F(Cuda, ANewProcessFindsKernelsOnDisk) {
   EXPECT_EQ(base::Get(base::Counter::kKernelsFromDisk), 1);
 }
 
+// Before it is launched, so that something else can be done in its place.
+TEST_F(Cuda, AKernelWhoseLaunchWouldBeRefusedCostsNoOther) {
+  codegen::Kernel large = BlockKernelText("too_large_a_block", 32, 32, "void* buffers[1];",
+                                          "((int*)a.buffers[0])[threadIdx.x] = 1;");
+  large.threads = 1024;  // its text promises the compiler 32
+  codegen::Kernel lacking = BlockKernelText("lacks_an_entry", 32, 32, "void* buffers[1];",
+                                            "((int*)a.buffers[0])[threadIdx.x] = 2;");
+  lacking.takes_few = true;
+  const auto module = backend_->Compile({large, StepKernel(), lacking}, /*wait=*/true);
+  EXPECT_THAT(std::string(module->StatusOf(0).message()),
+              testing::HasSubstr("blocks of 1024 threads, and its registers suffice for 32"));
+  EXPECT_TRUE(module->StatusOf(1).ok()) << module->StatusOf(1);
+  EXPECT_THAT(std::string(module->StatusOf(2).message()), testing::HasSubstr("lacks_an_entry_few"));
+  EXPECT_TRUE(absl::IsInvalidArgument(module->StatusOf(0)) &&
+              absl::IsInvalidArgument(module->StatusOf(2)));
+}
+
 TEST_F(Cuda, MemoryIsCounted) {
   const int64_t before = base::Get(base::Counter::kBytesLive);
   void* const memory = backend_->Allocate(1000);
