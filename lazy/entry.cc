@@ -12,6 +12,7 @@
 #include "lazy/bound_plan.h"
 #include "lazy/carried_plan.h"
 #include "lazy/compare.h"
+#include "lazy/failed_kernels.h"
 #include "lazy/frozen_plan.h"
 #include "lazy/history.h"
 #include "lazy/interpreter.h"
@@ -56,9 +57,43 @@ bool Entry::TryLowering(const Trace& trace) {
   lowering_tried_ = true;
   lowered_ = Lower(*this, trace);
   bool known = false;
-  if (lowered_ != nullptr) planned_ = PlanOf(std::exchange(lowered_->graph, {}), &lowered_->symbols, &known);
+  if (lowered_ != nullptr) planned_ = PlanOf(lowered_.get(), &known);
   alike_->set_planned(planned_);
   return known;
+}
+
+bool Entry::IsPlanReady(const Trace& trace) {
+  if (planned_->Want(lowered_->symbols, cuts_ - std::exchange(told_, cuts_))) return true;
+  while (LeaveFailuresToAten(trace)) {
+    if (planned_->Want(lowered_->symbols, cuts_)) return true;
+  }
+  return false;
+}
+
+// A kernel that failed costs the calls that it was to compute. Those of the new plan may fail, too, but not for ever.
+bool Entry::LeaveFailuresToAten(const Trace& trace) {
+  if (attempts_left_ == 0 || !NoteFailures(planned_->Failures(), *lowered_, calls_, trace)) return false;
+  left_to_aten_.resize(calls_.size());
+  std::vector<bool> left = left_to_aten_;
+  for (const FailedKernel& kernel : planned_->Failures()) {
+    for (const ir::Value node : kernel.nodes) {
+      if (const int32_t call = lowered_->calls[static_cast<size_t>(node)]; call >= 0) left[static_cast<size_t>(call)] = true;
+    }
+  }
+  attempts_left_ = left == left_to_aten_ ? 0 : attempts_left_ - 1;
+  left_to_aten_ = std::move(left);
+  std::unique_ptr<LoweredTrace> lowered = attempts_left_ > 0 ? Lower(*this, trace) : nullptr;
+  if (lowered == nullptr) {
+    LAZY_LOG(1, "kernels failed, and their trace runs op by op");
+    attempts_left_ = 0;
+    return false;
+  }
+  LAZY_LOG(1, "kernels failed: of ", calls_.size(), " calls, ATen runs ", lowered->by_aten.size(), " where it ran ", lowered_->by_aten.size());
+  lowered_ = std::move(lowered);
+  bool known = false;
+  planned_ = PlanOf(lowered_.get(), &known);
+  alike_->set_planned(planned_);
+  return true;
 }
 
 Entry::Ready Entry::Prepare(const Trace& trace, bool once) {
@@ -69,7 +104,7 @@ Entry::Ready Entry::Prepare(const Trace& trace, bool once) {
   if (!once) base::Count(known ? base::Counter::kTraceHits : base::Counter::kTraceMisses);
   if (!known && !once) NoteMiss(trace, static_cast<size_t>(std::count(live_.begin(), live_.end(), true)));
   if (planned_ == nullptr) return {};
-  if (bound_ == nullptr && planned_->Want(lowered_->symbols, cuts_ - std::exchange(told_, cuts_))) {
+  if (bound_ == nullptr && IsPlanReady(trace)) {
     Bind(trace, *planned_);
     better_ = planned_->BetterFor(lowered_->symbols);
   }
@@ -77,6 +112,8 @@ Entry::Ready Entry::Prepare(const Trace& trace, bool once) {
     const bool is_made_for = better_->IsMadeFor(lowered_->symbols);  // or was it planned for others meanwhile?
     if (is_made_for) Bind(trace, *better_);
     better_ = is_made_for ? nullptr : planned_->BetterFor(lowered_->symbols);
+  } else if (better_ != nullptr && NoteFailures(better_->Failures(), *lowered_, calls_, trace)) {
+    better_ = nullptr;
   }
   if (bound_ != nullptr && frozen_ != nullptr && base::Number(base::Option::kCompare) == 0) {
     if (std::shared_ptr<const BoundPlan> plan = frozen_->PlanFor(trace)) {
@@ -96,6 +133,7 @@ void Entry::Bind(const Trace& trace, const PlannedGraph& planned) {
 
 void Entry::Run(Trace* trace, bool once) {
   base::Count(base::Counter::kTracesRun);
+  WarnOfFailures();
   if (Entry* const replaced = replaced_.exchange(nullptr)) replaced->LetGo();
   const auto [plan, carried] = Prepare(*trace, once);
   if (plan == nullptr || base::Compilation() == base::CompileMode::kOff) {

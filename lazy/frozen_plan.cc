@@ -12,6 +12,7 @@
 #include "base/metrics.h"
 #include "lazy/cudnn_convolution.h"
 #include "lazy/eager_device.h"
+#include "lazy/failed_kernels.h"
 
 namespace torch_lazy::lazy {
 
@@ -112,12 +113,15 @@ bool FrozenPlan::IsCompiled(const Trace& trace) {
     if (frozen_ == nullptr) return false;
     bool known = false;
     numbers_ = NumbersOf(frozen_->constants, trace);
-    planned_constants_ = PlanOf(std::exchange(frozen_->constants.graph, {}), &frozen_->constants.symbols, &known);
-    planned_rest_ = PlanOf(std::exchange(frozen_->rest.graph, {}), &frozen_->rest.symbols, &known);
+    planned_constants_ = PlanOf(&frozen_->constants, &known);
+    planned_rest_ = PlanOf(&frozen_->rest, &known);
   }
   if (frozen_ == nullptr) return false;
   const bool constants = planned_constants_->Want(frozen_->constants.symbols, 1);
-  return planned_rest_->Want(frozen_->rest.symbols, 1) && constants;
+  if (planned_rest_->Want(frozen_->rest.symbols, 1) && constants) return true;
+  const bool constants_failed = NoteFailures(planned_constants_->Failures(), frozen_->constants, entry_.calls(), trace);
+  if (NoteFailures(planned_rest_->Failures(), frozen_->rest, entry_.calls(), trace) || constants_failed) frozen_ = nullptr;
+  return false;
 }
 
 // The constants are the outputs of a run, on a trace that has slots for them behind its own.

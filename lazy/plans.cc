@@ -85,9 +85,26 @@ bool PlannedGraph::IsReady(std::unique_lock<std::mutex>* lock, bool wait) {
   if (wait) module_->Wait();
   if (!module_->ready()) return false;
   if (module_->status().ok()) return true;
-  LAZY_LOG(1, "kernels could not be compiled, so their traces run op by op: ", module_->status().ToString());
+  LAZY_LOG(1, "kernels failed: ", module_->status().ToString());
   state_ = State::kFailed;
+  FindFailures();
   return false;
+}
+
+void PlannedGraph::FindFailures() {
+  std::vector<FailedKernel> failures;
+  for (size_t k = 0; k < plan_.kernels.size(); ++k) {
+    const absl::Status status = module_->StatusOf(static_cast<int>(k));
+    if (status.ok()) continue;
+    if (!absl::IsInvalidArgument(status)) return;  // no other plan would do
+    failures.push_back({plan_.kernels[k].name, std::string(status.message()), plan_.origins[k]});
+  }
+  failures_ = std::move(failures);
+}
+
+std::vector<FailedKernel> PlannedGraph::Failures() {
+  std::lock_guard<std::mutex> lock(lock_);
+  return failures_;
 }
 
 void PlannedGraph::Compile(const std::vector<int64_t>& numbers, bool wait) {
@@ -114,7 +131,11 @@ void PlannedGraph::Compile(const std::vector<int64_t>& numbers, bool wait) {
   base::Count(base::Counter::kCompilesPending, -1);
 }
 
-std::shared_ptr<PlannedGraph> PlanOf(ir::Graph graph, std::vector<int64_t>* symbols, bool* known) {
+std::shared_ptr<PlannedGraph> PlanOf(LoweredTrace* lowered, bool* known) {
+  ir::Graph graph = std::exchange(lowered->graph, {});
+  for (size_t v = 0; v < graph.nodes.size(); ++v) {
+    lowered->calls.push_back(std::exchange(graph.nodes[v].origin, static_cast<int32_t>(v)));
+  }
   PlanTable& plans = Plans();
   const base::Fingerprint skeleton = ir::SkeletonOf(graph);
   std::lock_guard<std::mutex> lock(plans.lock);
@@ -128,8 +149,8 @@ std::shared_ptr<PlannedGraph> PlanOf(ir::Graph graph, std::vector<int64_t>* symb
     if (!same) continue;
     *known = true;
     std::vector<int64_t> numbers;
-    for (const int32_t symbol : *same) numbers.push_back(symbol < 0 ? 0 : (*symbols)[static_cast<size_t>(symbol)]);
-    *symbols = std::move(numbers);
+    for (const int32_t symbol : *same) numbers.push_back(symbol < 0 ? 0 : lowered->symbols[static_cast<size_t>(symbol)]);
+    lowered->symbols = std::move(numbers);
     return planned;
   }
   *known = false;

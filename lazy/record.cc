@@ -82,6 +82,7 @@ struct Results {
   const CallShape* shape = nullptr;
   std::vector<at::Tensor> made;  // the new ones
   bool diverged = false;         // this is the trace's first call that was not known
+  std::shared_ptr<Line> asked;   // where the program is, for who has asked for it
 };
 
 // For explain(): where the trace left the known ones.
@@ -90,6 +91,12 @@ void NoteDivergence() {
   Locked lock(DeviceLock());
   const std::shared_ptr<Trace>& trace = ThreadTrace();
   if (trace->divergence.known != nullptr) trace->divergence.line = std::move(line);
+}
+
+void NoteLine(Line* asked) {
+  Line line = CurrentLine();
+  Locked lock(DeviceLock());
+  *asked = std::move(line);
 }
 
 // One attempt under the lock. `shape` is needed only when the trie does not know the call; it is asked for outside the lock.
@@ -111,6 +118,7 @@ Recorded TryRecord(const Op& op, CallDescription& call, const std::shared_ptr<co
     if (results->diverged) trace->divergence.known = trace->at->node->Nearest(op, call.words);
     node = GrowNode(op, call, stack, slots, shape, *trace);
   }
+  results->asked = std::move(node->line_asked_for);
   TouchOperands(call.operands, slots, trace);
   for (CallNumber& number : call.numbers) trace->numbers.push_back(std::move(number.value));
   results->shape = node->shape.get();
@@ -139,6 +147,7 @@ bool Record(const Op& op, CallDescription& call, torch::jit::Stack* stack) {
       case Recorded::kYes:
         ReturnResults(op, *results.shape, std::move(results.made), stack);
         if (results.diverged) NoteDivergence();
+        if (results.asked != nullptr) NoteLine(results.asked.get());
         if (reason != nullptr) CutThreadTraceAndGoOn(reason);
         return true;
       case Recorded::kConflict:

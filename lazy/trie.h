@@ -14,6 +14,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "lazy/geometry.h"
+#include "lazy/line.h"
 #include "lazy/op.h"
 
 namespace torch_lazy::lazy {
@@ -84,6 +85,7 @@ struct TrieNode {
 
   absl::flat_hash_map<uint64_t, c10::SmallVector<TrieNode*, 1>> children;  // by hash of words and slots
   std::vector<std::unique_ptr<Entry>> entries;
+  std::shared_ptr<Line> line_asked_for;        // becomes the program's line that records the call the long way next; null: not asked for
 
   TrieNode(Trie* of, Expected* its);
   ~TrieNode();

@@ -20,8 +20,10 @@ ir::Graph GraphOf(int constant) {
 }
 
 std::shared_ptr<PlannedGraph> Plan(int constant, bool* known) {
-  std::vector<int64_t> symbols = {7};
-  return PlanOf(GraphOf(constant), &symbols, known);
+  LoweredTrace lowered;
+  lowered.graph = GraphOf(constant);
+  lowered.symbols = {7};
+  return PlanOf(&lowered, known);
 }
 
 void AwaitBackground() {

@@ -100,6 +100,19 @@ def test_who_writes_them_ends_it_for_a_while(write, joins):
     assert _compare(_train, write) == ([0] * FIRST + [VALUES] * 4 + until_four_have_followed + [VALUES] * 3)[:STEPS]
 
 
+def _spoil(loop, step):
+    if step == FIRST - 1:  # the next kernel is of the step that carries
+        torch.ops.torch_lazy._spoil_kernels(1, 0)
+    if step == STEPS - 1:
+        loop.carried.append("kernel failed, so its calls" in torch_lazy.explain())
+
+
+def test_without_a_kernel_for_it_there_is_none(tmp_path):
+    losses, carried = in_child(functools.partial(_train, _spoil), compile="sync", cache_dir=str(tmp_path))
+    assert carried == [0] * STEPS + [True]
+    assert losses == in_child(_train, compile="sync", disable="carry")[0]
+
+
 def _look(loop, step):
     if step == 6:
         loop.net[0].weight.data_ptr()

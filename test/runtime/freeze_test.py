@@ -72,6 +72,22 @@ def test_values(mode, batch):
     assert packed == {"sync": WEIGHTS, "off": 0}.get(mode, packed)
 
 
+def _evaluates_without_a_kernel():
+    net = _net()
+    lazy_net, x = copy.deepcopy(net).to("lazy"), torch.randn(4, 3, 33, 30)
+    for _ in range(2):  # shapes are learnt, and the plan of weights that may change is there
+        with torch.no_grad():
+            lazy_net(x.to("lazy")).cpu()
+    torch.ops.torch_lazy._spoil_kernels(1, 0)
+    interpreted = torch_lazy.metrics()["traces_interpreted"]
+    packed = _check(net, lazy_net, x)
+    return packed, torch_lazy.metrics()["kernels_failed"], torch_lazy.metrics()["traces_interpreted"] - interpreted
+
+
+def test_without_a_kernel_for_it(tmp_path):
+    assert in_child(_evaluates_without_a_kernel, compile="sync", cache_dir=str(tmp_path)) == (0, 1, 0)
+
+
 def test_disabled():
     assert in_child(_evaluates, 4, compile="sync", disable="freeze") == 0
 

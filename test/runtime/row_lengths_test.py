@@ -43,6 +43,20 @@ def test_each_its_own():
     assert in_child(_kernels, [FIRST, longer, shorter, longer, shorter, FIRST], compile="sync", backend="stand_in") == [1, 1, 1, 0, 0, 0]
 
 
+def _without_a_kernel():
+    _softmax(FIRST)
+    _softmax(FIRST)
+    torch.ops.torch_lazy._spoil_kernels(1, 0)
+    before = torch_lazy.metrics()
+    for _ in range(3):
+        _softmax((64, 16384))
+    return [torch_lazy.metrics()[name] - before[name] for name in ("kernels_failed", "traces_interpreted", "calls_recorded")]
+
+
+def test_where_theirs_fails_the_one_that_is_there_does_them(tmp_path):
+    assert in_child(_without_a_kernel, compile="sync", backend="stand_in", cache_dir=str(tmp_path)) == [1, 0, 0]
+
+
 def _interpreted(shape):
     before = torch_lazy.metrics()["traces_interpreted"]
     _softmax(shape)
