@@ -29,7 +29,7 @@ def row(name, small, full=(64, 224), **options):
 
 
 ROWS = [
-    row("mixer_s32_224", (4, 64, {"img_size": 64, "num_blocks": 3}), optimizer="sgd"),
+    row("mixer_s32_224", (4, 64, {"img_size": 64}), optimizer="sgd"),
     row("vit_tiny_patch16_224", (2, 64, {"img_size": 64, "depth": 3, "drop_path_rate": 0.1})),
     row("swin_tiny_patch4_window7_224", (2, 56, {"img_size": 56, "depths": (2, 2), "num_heads": (3, 6)})),
     row("convnextv2_atto", (2, 64)),

@@ -6,7 +6,7 @@ import torch
 from models.row import Model, Row
 
 
-def from_config(kind, config, inputs, infer=None, **sizes):
+def from_config(kind, config, inputs, **sizes):
     """transformers' class `kind`, of a configuration of class `config`. `inputs(config, g)` are named inputs, labels among them."""
     import transformers
 
@@ -17,16 +17,13 @@ def from_config(kind, config, inputs, infer=None, **sizes):
     def batch(g):
         return tuple(inputs(settings, g).values())
 
-    def given(values):
-        return dict(zip(names, values))
-
     def loss(net, *values):
-        return net(**given(values)).loss
+        return net(**dict(zip(names, values))).loss
 
-    def scores(net, *values):
-        return net(**{name: value for name, value in given(values).items() if name not in ("labels", "return_loss")})[0]
+    def infer(net, *values):
+        return net(**dict(zip(names, values))).logits
 
-    return Model(net, batch, loss, infer or scores)
+    return Model(net, batch, loss, infer)
 
 
 def tokens(batch, length):
@@ -116,7 +113,7 @@ TINY = dict(vocab_size=320, hidden_size=64, intermediate_size=160, num_hidden_la
 TINY_DECODER = dict(TINY, num_key_value_heads=2)
 BILLION = dict(num_hidden_layers=16, hidden_size=2048, intermediate_size=5632, num_attention_heads=32, num_key_value_heads=8)
 HALF_BILLION = dict(num_hidden_layers=12, hidden_size=1536, intermediate_size=4096, num_attention_heads=24, num_key_value_heads=8)
-TINY_TEXT = dict(vocab_size=320, hidden_size=64, intermediate_size=160, num_hidden_layers=2, num_attention_heads=4, eos_token_id=319)
+TINY_TEXT = dict(vocab_size=320, hidden_size=64, intermediate_size=160, num_hidden_layers=2, num_attention_heads=4, bos_token_id=318, eos_token_id=319)
 TINY_VISION = dict(hidden_size=64, intermediate_size=160, num_hidden_layers=2, num_attention_heads=4, image_size=64, patch_size=16)
 TINY_WHISPER = dict(
     vocab_size=320, d_model=64, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4,
@@ -133,8 +130,8 @@ ROWS = [
         (masked_tokens(8, 256), dict(num_hidden_layers=12, hidden_size=768, intermediate_size=3072, num_attention_heads=12,
                                      relative_attention=True, pos_att_type=["p2c", "c2p"], position_buckets=256))),
     row("t5", "T5ForConditionalGeneration", "T5Config",
-        (translation(2, 24, 16), dict(vocab_size=320, d_model=64, d_kv=16, d_ff=128, num_layers=2, num_heads=4)),
-        (translation(16, 128, 96),)),
+        (translation(2, 24, 16), dict(vocab_size=320, d_model=64, d_kv=16, d_ff=128, num_layers=2, num_heads=4, decoder_start_token_id=0)),
+        (translation(16, 128, 96), dict(decoder_start_token_id=0))),
     row("llama", "LlamaForCausalLM", "LlamaConfig", (tokens(2, 32), TINY_DECODER), (tokens(4, 512), dict(BILLION, vocab_size=32000))),
     row("mistral", "MistralForCausalLM", "MistralConfig", (tokens(2, 32), dict(TINY_DECODER, sliding_window=16)),
         (tokens(4, 512), dict(HALF_BILLION, sliding_window=256))),
