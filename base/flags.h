@@ -18,9 +18,10 @@ namespace torch_lazy::base {
 
 // X(Enumerator, name, Kind, default, choices, doc). At most 15 lines.
 #define TORCH_LAZY_OPTION_LIST(X)                                                                  \
-  X(Backend, "backend", kChoice, "auto", "auto|cpu|cuda|null|stand_in",                            \
-    "where the device runs; auto is cuda where CUDA works; null computes nothing, to measure the "     \
-    "host; stand_in runs the CUDA kernels on the CPU, to test them")                               \
+  X(Backend, "backend", kChoice, "auto", "auto|cpu|cuda|null|null_cuda|stand_in",                  \
+    "where the device runs; auto is cuda where CUDA works; null computes nothing, to measure the "   \
+    "host; null_cuda neither, but plans the kernels that CUDA would get, to read them; stand_in "    \
+    "runs the CUDA kernels on the CPU, to test them")                                              \
   X(Log, "log", kNumber, "0", "",                                                                  \
     "0 warnings, 1 syncs and ops not compiled, 2 stages and times, 3 sources")                     \
   X(Dump, "dump", kText, "", "",                                                                   \
@@ -52,7 +53,7 @@ enum class Option : uint8_t {
 };
 
 // In the order of the choices above.
-enum class BackendChoice : uint8_t { kAuto, kCpu, kCuda, kNull, kStandIn };
+enum class BackendChoice : uint8_t { kAuto, kCpu, kCuda, kNull, kNullCuda, kStandIn };
 enum class Numerics : uint8_t { kEager, kFast };
 enum class CompileMode : uint8_t { kAsync, kSync, kOff };
 

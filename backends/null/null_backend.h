@@ -9,6 +9,8 @@ namespace torch_lazy::backends {
 
 class NullBackend final : public Backend {
  public:
+  explicit NullBackend(codegen::Target target) : target_(target) {}
+  codegen::Target target() const override { return target_; }
   std::shared_ptr<Module> Compile(absl::Span<const codegen::Kernel>, bool) override {
     return std::make_shared<NullModule>();
   }
@@ -26,6 +28,7 @@ class NullBackend final : public Backend {
     void* Function(int) const override { return nullptr; }
   };
 
+  const codegen::Target target_;  // of the kernels that are planned, and not compiled
   Pool pool_;
 };
 

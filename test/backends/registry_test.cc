@@ -27,6 +27,9 @@ bool IsCpu(const absl::StatusOr<Backend*>& backend) {
 TEST(Registry, TakesWhatTheOptionSays) {
   CheckChoice("cpu", IsCpu);
   CheckChoice("null", [](const auto& backend) { return backend.ok() && !(*backend)->computes(); });
+  CheckChoice("null_cuda", [](const auto& backend) {
+    return backend.ok() && !(*backend)->computes() && (*backend)->target() == codegen::Target::kCuda;
+  });
   CheckChoice("stand_in", [](const auto& backend) {
     return backend.ok() && (*backend)->target() == codegen::Target::kCuda && (*backend)->on_host();
   });

@@ -49,7 +49,7 @@ TEST_F(Flags, SuggestANameForAnUnknownOne) {
 TEST_F(Flags, RefuseAValueAndKeepTheOldOne) {
   ASSERT_TRUE(SetOption("backend", "cpu").ok());
   EXPECT_EQ(SetOption("backend", "tpu").message(),
-            "set_option: backend cannot be 'tpu', expected auto|cpu|cuda|null|stand_in");
+            "set_option: backend cannot be 'tpu', expected auto|cpu|cuda|null|null_cuda|stand_in");
   EXPECT_EQ(Backend(), BackendChoice::kCpu);
   EXPECT_FALSE(SetOption("max_trace_ops", "-1").ok());
   EXPECT_FALSE(SetOption("verify", "maybe").ok());
