@@ -26,7 +26,7 @@ TRAINING_STEPS, INFERENCE_STEPS = 4, 3  # until all shapes are known, and the st
 BACKENDS = {"cuda": "null_cuda", "cpu": "null"}
 MOST_SAID = 800  # characters about a text
 COMPILER = pathlib.Path(os.environ.get("LAZY_BUILD_DIR", pathlib.Path(__file__).parents[2] / "build")) / "bin" / "compile_texts"
-SYNTAX = [os.environ.get("CXX", "g++"), "-std=c++17", "-fsyntax-only", "-w", "-x", "c++", "-"]
+SYNTAX = [os.environ.get("CXX", "g++"), "-std=c++17", "-march=native", "-fsyntax-only", "-w", "-x", "c++", "-"]
 
 
 def record(name, sizes):
