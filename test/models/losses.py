@@ -54,10 +54,10 @@ def differences(ours, eager, exact):
 
 
 def compare_row(row, options):
-    """(lines to be printed, whether all is well)"""
+    """(the row, lines to be printed, whether all is well)"""
     eager, exact = numbers(row, "cpu", options), numbers(row, "cpu", options, "float32")
     if isinstance(eager, str) or isinstance(exact, str):
-        return [f"{row.name}: eager fails: {eager if isinstance(eager, str) else exact}"], False
+        return row, [f"{row.name}: eager fails: {eager if isinstance(eager, str) else exact}"], False
     lines, good = [], True
     for backend in options.backends.split(","):
         ours = numbers(row, "lazy", options, LAZY_BACKEND=backend, LAZY_COMPILE=options.compile)
@@ -65,7 +65,7 @@ def compare_row(row, options):
         shown = "" if isinstance(ours, str) else " ".join(f"{a:.6g}/{b:.6g}" for a, b in zip(ours["losses"], eager["losses"]))
         lines += [f"{row.name} {backend}: {'as eager' if not found else 'DIFFERS'}; losses, ours/eager's: {shown}", *found]
         good = good and not found
-    return lines, good
+    return row, lines, good
 
 
 def main():
@@ -77,7 +77,7 @@ def main():
     if options.run:
         return run(*options.run)
     rows, failed = chosen(options.rows), []
-    for row, (lines, good) in zip(rows, for_each(rows, options.jobs, lambda row: compare_row(row, options))):
+    for row, lines, good in for_each(rows, options.jobs, lambda row: compare_row(row, options)):
         print("\n".join(lines), flush=True)
         if not good:
             failed.append(row.name)

@@ -45,6 +45,7 @@ def in_process(file, *arguments, seconds, **environment):
 
 
 def for_each(rows, jobs, function):
-    """What `function` returns for each row, in their order, some rows at a time."""
+    """What `function` returns for each row, some rows at a time, as they are done."""
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        yield from pool.map(function, rows)
+        for done in concurrent.futures.as_completed([pool.submit(function, row) for row in rows]):
+            yield done.result()
