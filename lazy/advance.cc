@@ -44,7 +44,7 @@ void ComeAfter(const LazyStorageImpl& storage, int32_t slot, const std::shared_p
     if (touch.trace.get() != storage.writer || trace->slots[slot].inherits) continue;
     touch.trace->heirs.push_back({touch.slot, trace, slot});
     trace->slots[slot].inherits = true;
-    trace->slots[slot].older = true;
+    if (trace->slots[slot].external) trace->slots[slot].older = true;  // as if that one were done: a result is new
   }
 }
 

@@ -37,7 +37,7 @@ bool CarriedPlan::Follows(const Trace& trace) const {
   if (stamps_.empty()) return false;
   for (size_t k = 0; k < slots_.size(); ++k) {
     const Trace::Slot& slot = trace.slots[slots_[k]];
-    if (slot.inherits || slot.stamp != stamps_[k]) return false;
+    if (slot.stamp != stamps_[k]) return false;
   }
   return true;
 }

@@ -65,7 +65,7 @@ std::unique_ptr<FrozenPlan> FrozenPlan::For(const Entry& entry, const Trace& tra
 
 bool FrozenPlan::HaveStayed(const Trace& trace) {
   std::vector<uint64_t> stamps;
-  for (const int32_t s : slots_.params) stamps.push_back(trace.slots[s].inherits ? 0 : trace.slots[s].stamp);
+  for (const int32_t s : slots_.params) stamps.push_back(trace.slots[s].stamp);
   const bool known = std::find(stamps.begin(), stamps.end(), uint64_t{0}) == stamps.end();
   if (known && stamps == stamps_) return ++equal_runs_ >= patience_;
   stamps_ = std::move(stamps);

@@ -78,6 +78,10 @@ void Finish(const std::shared_ptr<Trace>& trace, std::string failure = "") {
     for (Trace::Slot& slot : trace->slots) {
       if (slot.owner != nullptr) GiveBack(trace, &slot);
     }
+    for (const Trace::Heir& heir : trace->heirs) {  // the same, be the storage first used before this run's end or after it
+      const LazyStorageImpl* const owner = trace->slots[heir.slot].owner;
+      heir.trace->slots[heir.its_slot].stamp = owner != nullptr ? owner->stamp() : 0;
+    }
     trace->state = Trace::State::kDone;
     trace->final_slots = trace->slots.size();
     trace->final_numbers = trace->numbers.size();

@@ -72,6 +72,33 @@ def test_values(mode, batch):
     assert packed == {"sync": WEIGHTS, "off": 0}.get(mode, packed)
 
 
+def _runs_until_packed():
+    """In each of three rounds, after updates that run ahead: the images' trace then inherits the weights, or would find them done."""
+    torch.set_num_threads(2)
+    torch.manual_seed(0)
+    net = nn.Sequential(*(nn.Conv2d(8, 8, 3, padding=1) for _ in range(4))).to("lazy")
+    images = torch.randn(2, 8, 9, 9).to("lazy")
+    rounds = []
+    with torch.no_grad():
+        for _ in range(3):
+            for _ in range(6):
+                for parameter in net.parameters():
+                    parameter.mul_(0.9)
+            before, runs = _packed(), 0
+            while _packed() == before and runs < 30:
+                net(images).cpu()
+                runs += 1
+            rounds.append(runs)
+    return rounds, torch_lazy.metrics()["traces_ahead"]
+
+
+def test_runs_ahead_do_not_count():
+    waiting, none = in_child(_runs_until_packed, compile="sync", overlap="0")
+    beside, ahead = in_child(_runs_until_packed, compile="sync")
+    assert none == 0 < ahead
+    assert beside == waiting and max(waiting) < 30
+
+
 def test_disabled():
     assert in_child(_evaluates, 4, compile="sync", disable="freeze") == 0
 
