@@ -9,6 +9,7 @@
 #include "base/flags.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "lazy/deterministic.h"
 #include "lazy/lock.h"
 
 namespace torch_lazy::lazy {
@@ -46,8 +47,8 @@ bool CarriedPlan::IsCompiled() {
   if (carry_ == nullptr) {
     auto carry = std::make_unique<Carry>(CarryOf(planned_.graph(), lowered_));
     bool known = false;
-    planned_first_ = PlanOf(std::exchange(carry->first.graph, {}), &carry->first.symbols, &known);
-    planned_step_ = PlanOf(std::exchange(carry->step.graph, {}), &carry->step.symbols, &known);
+    planned_first_ = PlanOf(std::exchange(carry->first.graph, {}), IsDeterministic(entry_), &carry->first.symbols, &known);
+    planned_step_ = PlanOf(std::exchange(carry->step.graph, {}), IsDeterministic(entry_), &carry->step.symbols, &known);
     carry_ = std::move(carry);
   }
   const bool first = planned_first_->Want(carry_->first.symbols, 1);

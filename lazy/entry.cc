@@ -12,6 +12,7 @@
 #include "lazy/bound_plan.h"
 #include "lazy/carried_plan.h"
 #include "lazy/compare.h"
+#include "lazy/deterministic.h"
 #include "lazy/frozen_plan.h"
 #include "lazy/history.h"
 #include "lazy/interpreter.h"
@@ -48,7 +49,7 @@ Entry::~Entry() = default;
 // True if the graph is known. The first steps of a program that compiles in the background are not held up for graphs that
 // may not come again.
 bool Entry::TryLowering(const Trace& trace) {
-  const bool wait = base::Compilation() == base::CompileMode::kSync;
+  const bool wait = CompilationFor(IsDeterministic(*this)) == base::CompileMode::kSync;
   if (alike_ == nullptr) alike_ = AlikeOf(calls_, live_);
   const std::shared_ptr<PlannedGraph> others = alike_->planned();
   if (!wait && others != nullptr && others->IsPending()) return true;
@@ -56,7 +57,7 @@ bool Entry::TryLowering(const Trace& trace) {
   lowering_tried_ = true;
   lowered_ = Lower(*this, trace);
   bool known = false;
-  if (lowered_ != nullptr) planned_ = PlanOf(std::exchange(lowered_->graph, {}), &lowered_->symbols, &known);
+  if (lowered_ != nullptr) planned_ = PlanOf(std::exchange(lowered_->graph, {}), IsDeterministic(*this), &lowered_->symbols, &known);
   alike_->set_planned(planned_);
   return known;
 }
@@ -136,6 +137,10 @@ void Entry::CountCalls(bool compiled) const {
   const size_t by_aten = compiled ? lowered_->by_aten.size() : calls_.size();
   base::Count(base::Counter::kCallsRecorded, static_cast<int64_t>(by_aten));
   base::Count(base::Counter::kCallsCompiled, static_cast<int64_t>(calls_.size() - by_aten));
+}
+
+bool IsDeterministic(const Entry& entry) {
+  return !entry.calls().empty() && AreDeterministic(SettingsOf(entry.calls().front()->words()[0]));
 }
 
 bool Entry::Serves(const std::vector<bool>& live) const {

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "lazy/cudnn_convolution.h"
+#include "lazy/deterministic.h"
 #include "lazy/eager_device.h"
 
 namespace torch_lazy::lazy {
@@ -99,7 +100,7 @@ bool FrozenPlan::AreTimed(const Trace& trace) {
     forms_->pop_back();
     if (IsKnown(fused)) continue;
     IsFusedFaster(fused);
-    if (base::Compilation() != base::CompileMode::kSync) break;
+    if (CompilationFor(IsDeterministic(entry_)) != base::CompileMode::kSync) break;
   }
   return forms_->empty();
 }
@@ -112,8 +113,8 @@ bool FrozenPlan::IsCompiled(const Trace& trace) {
     if (frozen_ == nullptr) return false;
     bool known = false;
     numbers_ = NumbersOf(frozen_->constants, trace);
-    planned_constants_ = PlanOf(std::exchange(frozen_->constants.graph, {}), &frozen_->constants.symbols, &known);
-    planned_rest_ = PlanOf(std::exchange(frozen_->rest.graph, {}), &frozen_->rest.symbols, &known);
+    planned_constants_ = PlanOf(std::exchange(frozen_->constants.graph, {}), IsDeterministic(entry_), &frozen_->constants.symbols, &known);
+    planned_rest_ = PlanOf(std::exchange(frozen_->rest.graph, {}), IsDeterministic(entry_), &frozen_->rest.symbols, &known);
   }
   if (frozen_ == nullptr) return false;
   const bool constants = planned_constants_->Want(frozen_->constants.symbols, 1);

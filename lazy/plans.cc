@@ -13,6 +13,7 @@
 #include "ir/fingerprint.h"
 #include "ir/unify.h"
 #include "lazy/background.h"
+#include "lazy/deterministic.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -23,7 +24,8 @@ int CutsBeforeCompiling(base::CompileMode mode) { return mode == base::CompileMo
 
 struct PlanTable {
   std::mutex lock;
-  absl::flat_hash_map<base::Fingerprint, std::vector<std::shared_ptr<PlannedGraph>>> by_skeleton;
+  using Key = std::pair<base::Fingerprint, bool>;  // of the skeleton; deterministic or not
+  absl::flat_hash_map<Key, std::vector<std::shared_ptr<PlannedGraph>>> by_skeleton;
   size_t num_nodes = 0;
 };
 
@@ -35,7 +37,7 @@ PlanTable& Plans() {
 }  // namespace
 
 bool PlannedGraph::Want(const std::vector<int64_t>& numbers, int num_cuts) {
-  const base::CompileMode mode = base::Compilation();
+  const base::CompileMode mode = CompilationFor(deterministic_);
   if (mode == base::CompileMode::kOff) return false;
   const bool wait = mode == base::CompileMode::kSync;
   {
@@ -68,7 +70,7 @@ std::shared_ptr<PlannedGraph> PlannedGraph::BetterFor(const std::vector<int64_t>
     if (other->state_ == State::kPlanned ? other->IsMadeFor(numbers) : other->state_ != State::kFailed) return other;
   }
   if (others_.size() == kMostOthers) return nullptr;
-  return others_.emplace_back(std::make_shared<PlannedGraph>(graph_));
+  return others_.emplace_back(std::make_shared<PlannedGraph>(graph_, deterministic_));
 }
 
 bool PlannedGraph::IsPending() {
@@ -114,7 +116,7 @@ void PlannedGraph::Compile(const std::vector<int64_t>& numbers, bool wait) {
   base::Count(base::Counter::kCompilesPending, -1);
 }
 
-std::shared_ptr<PlannedGraph> PlanOf(ir::Graph graph, std::vector<int64_t>* symbols, bool* known) {
+std::shared_ptr<PlannedGraph> PlanOf(ir::Graph graph, bool deterministic, std::vector<int64_t>* symbols, bool* known) {
   PlanTable& plans = Plans();
   const base::Fingerprint skeleton = ir::SkeletonOf(graph);
   std::lock_guard<std::mutex> lock(plans.lock);
@@ -122,7 +124,7 @@ std::shared_ptr<PlannedGraph> PlanOf(ir::Graph graph, std::vector<int64_t>* symb
     InBackground([former = std::exchange(plans.by_skeleton, {})] {});
     plans.num_nodes = 0;
   }
-  auto& alike = plans.by_skeleton[skeleton];
+  auto& alike = plans.by_skeleton[{skeleton, deterministic}];
   for (const std::shared_ptr<PlannedGraph>& planned : alike) {
     const std::optional<std::vector<int32_t>> same = ir::Unify(planned->graph(), graph);
     if (!same) continue;
@@ -134,7 +136,7 @@ std::shared_ptr<PlannedGraph> PlanOf(ir::Graph graph, std::vector<int64_t>* symb
   }
   *known = false;
   plans.num_nodes += graph.nodes.size();
-  alike.push_back(std::make_shared<PlannedGraph>(std::move(graph)));
+  alike.push_back(std::make_shared<PlannedGraph>(std::move(graph), deterministic));
   return alike.back();
 }
 

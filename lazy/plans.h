@@ -16,11 +16,13 @@ namespace torch_lazy::lazy {
 // One graph and, once it has been seen often enough to be worth a compiler, its plan and kernels.
 class PlannedGraph : public std::enable_shared_from_this<PlannedGraph> {
  public:
-  explicit PlannedGraph(ir::Graph graph) : graph_(std::move(graph)) {}
+  // `deterministic`: of traces that are to repeat (deterministic.h). Who wants it waits for it, and it is none of the others'.
+  PlannedGraph(ir::Graph graph, bool deterministic) : graph_(std::move(graph)), deterministic_(deterministic) {}
   const ir::Graph& graph() const { return graph_; }
 
   // So many more cuts want this graph. The second has it planned and its kernels compiled in the background; with option
-  // compile=sync the first does, and waits. Returns true if the graph is ready to run. `numbers`: of the graph's symbols.
+  // compile=sync, or if it is deterministic, the first does, and waits. Returns true if the graph is
+  // ready to run. `numbers`: of the graph's symbols.
   bool Want(const std::vector<int64_t>& numbers, int num_cuts);
   // Are the kernels fast for such sizes? It is ready to run.
   bool IsMadeFor(const std::vector<int64_t>& numbers) const;
@@ -40,6 +42,7 @@ class PlannedGraph : public std::enable_shared_from_this<PlannedGraph> {
   bool IsReady(std::unique_lock<std::mutex>* lock, bool wait);
 
   const ir::Graph graph_;
+  const bool deterministic_;
   std::mutex lock_;  // over what follows, until it is planned
   std::condition_variable planned_;
   State state_ = State::kNew;
@@ -52,7 +55,8 @@ class PlannedGraph : public std::enable_shared_from_this<PlannedGraph> {
 
 // The PlannedGraph that serves a graph of these numbers of its symbols: an equal one, or one with symbols of its own where the
 // numbers happen to be equal. `*symbols` becomes the numbers of its symbols. `*known` tells whether it was there: once those
-// that are have more nodes than option max_known_ops says, all are forgotten. Their kernels stay.
-std::shared_ptr<PlannedGraph> PlanOf(ir::Graph graph, std::vector<int64_t>* symbols, bool* known);
+// that are have more nodes than option max_known_ops says, all are forgotten. Their kernels stay. Deterministic ones and others are
+// apart: the sizes that the former are planned for must not depend on which plan was there first.
+std::shared_ptr<PlannedGraph> PlanOf(ir::Graph graph, bool deterministic, std::vector<int64_t>* symbols, bool* known);
 
 }  // namespace torch_lazy::lazy

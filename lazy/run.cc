@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "lazy/current_device.h"
+#include "lazy/deterministic.h"
 #include "lazy/entry.h"
 #include "lazy/gil.h"
 #include "lazy/history.h"
@@ -97,7 +98,8 @@ void Finish(const std::shared_ptr<Trace>& trace, std::string failure = "") {
 bool IsOnce(const Trace& trace, const char* reason) {
   constexpr int kFirstSteps = 8;
   if (reason == kUnknownShape) return true;
-  return trace.fragment && trace.age < kFirstSteps && base::Compilation() != base::CompileMode::kSync;
+  const bool deterministic = trace.num_calls() != 0 && AreDeterministic(trace.settings());
+  return trace.fragment && trace.age < kFirstSteps && CompilationFor(deterministic) != base::CompileMode::kSync;
 }
 
 void Run(Trace* trace, Entry* entry, const std::vector<size_t>& cuts, bool once) {

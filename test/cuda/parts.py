@@ -44,6 +44,12 @@ def _op_db(dtype, mode, limit_s, samples):
     return Part(f"op_db {dtype} {mode}", command, limit_s, {"OMP_NUM_THREADS": "1"}, SHARDS * 2 // 3, r"^op_db|^FAILED|^shard")
 
 
+def _repeats():
+    programs = ["norms", "evaluating", "autocast", "gpt"]
+    command = [PYTHON, str(TEST / "repeats" / "repeats.py"), *programs, "--eager", EAGER, "--runs", "3", "--jobs", "6"]
+    return Part("repeats", command, 240, processors=8, shows=r" s |NOT THE SAME|Error")
+
+
 def _fuzz(mode, count):
     command = [PYTHON, str(TEST / "fuzz" / "random_programs.py"), "--eager", EAGER, "--mode", mode, "--programs", str(count), "--jobs", "5"]
     return Part(f"random programs {mode}", command, 200, {"OMP_NUM_THREADS": "1"}, 5, r"^random programs|^FAILED")
@@ -74,6 +80,7 @@ def parts(kit, samples, num_devices=1):
         _programs("compiled, no graphs", ["Losses"], LAZY_COMPILE="sync", LAZY_DISABLE="graphs"),
         Part("programs C++", [*alone, str(kit / "bin" / "programs_test"), f"--eager={EAGER}"], 240, {"LAZY_COMPILE": "sync"}, 4,
              r"^FAILED|^each alone|drift"),
+        _repeats(),
         *(_sanitizer(tool) for tool in ("memcheck", "racecheck", "initcheck")),
         _fuzz("interpreted", 400),
         _fuzz("compiled", 60),
