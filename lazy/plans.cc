@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
 #include "backends/registry.h"
 #include "base/flags.h"
 #include "base/log.h"
@@ -21,6 +22,11 @@ namespace {
 // In the background a graph is compiled when it comes a second time, since the first steps of a program are often like no
 // other; who waits for kernels wants them at once.
 int CutsBeforeCompiling(base::CompileMode mode) { return mode == base::CompileMode::kSync ? 1 : 2; }
+
+// Kept beside the kernels once all of a plan's are there. The next process then plans the graph at the cut that wants it, and has
+// the kernels at once: they serve the same steps from run to run. In the background they would come when there is time.
+constexpr char kHasKernels[] = "compiled";
+std::string NoteOf(const ir::Graph& graph) { return absl::StrCat("plan ", ir::FingerprintOf(graph).ToString()); }
 
 struct PlanTable {
   std::mutex lock;
@@ -48,7 +54,8 @@ bool PlannedGraph::Want(const std::vector<int64_t>& numbers, int num_cuts) {
     state_ = State::kAsked;
   }
   base::Count(base::Counter::kCompilesPending);
-  if (wait) {
+  is_noted_ = wait || backends::Get().Recall(NoteOf(graph_)) == kHasKernels;
+  if (is_noted_) {
     Compile(numbers, wait);
   } else {
     InBackground([graph = shared_from_this(), numbers] { graph->Compile(numbers, /*wait=*/false); });
@@ -86,7 +93,10 @@ bool PlannedGraph::IsReady(std::unique_lock<std::mutex>* lock, bool wait) {
   if (state_ != State::kPlanned) return false;
   if (wait) module_->Wait();
   if (!module_->ready()) return false;
-  if (module_->status().ok()) return true;
+  if (module_->status().ok()) {
+    if (!std::exchange(is_noted_, true)) InBackground([note = NoteOf(graph_)] { backends::Get().Keep(note, kHasKernels); });
+    return true;
+  }
   LAZY_LOG(1, "kernels could not be compiled, so their traces run op by op: ", module_->status().ToString());
   state_ = State::kFailed;
   return false;

@@ -21,8 +21,8 @@ class PlannedGraph : public std::enable_shared_from_this<PlannedGraph> {
   const ir::Graph& graph() const { return graph_; }
 
   // So many more cuts want this graph. The second has it planned and its kernels compiled in the background; with option
-  // compile=sync, or if it is deterministic, the first does, and waits. Returns true if the graph is
-  // ready to run. `numbers`: of the graph's symbols.
+  // compile=sync, or if it is deterministic, the first does, and waits. Where the disk says that a former process has had all
+  // kernels, the graph is planned at once. Returns true if it is ready to run. `numbers`: of the graph's symbols.
   bool Want(const std::vector<int64_t>& numbers, int num_cuts);
   // Are the kernels fast for such sizes? It is ready to run.
   bool IsMadeFor(const std::vector<int64_t>& numbers) const;
@@ -47,6 +47,7 @@ class PlannedGraph : public std::enable_shared_from_this<PlannedGraph> {
   std::condition_variable planned_;
   State state_ = State::kNew;
   int cuts_ = 0;
+  bool is_noted_ = false;  // on disk, or need not be
   codegen::Plan plan_;
   std::shared_ptr<backends::Module> module_;
   std::string dump_folder_;
