@@ -19,6 +19,7 @@
 #include "backends/registry.h"
 #include "base/check.h"
 #include "base/metrics.h"
+#include "lazy/deterministic.h"
 #include "lazy/eager_device.h"
 #include "lazy/graphed_plan.h"
 #include "lazy/interpreter.h"
@@ -196,7 +197,7 @@ void BoundPlan::TuneProducts() {
     if (!IsOnHost()) {
       matmul.tuned_cuda = TunedCudaProduct::For(matmul.x, matmul.y, matmul.bias, matmul.result, step.is_relu);
     } else if (step.bias.buffer < 0) {
-      matmul.tuned = TunedProduct::For(matmul.x, matmul.y, matmul.result);
+      matmul.tuned = TunedProduct::For(matmul.x, matmul.y, matmul.result, IsDeterministic(entry_));
     }
   }
 }

@@ -5,7 +5,8 @@
 // at::mm calls MKL. oneDNN, which PyTorch brings along too, needs 10 us more for a call, and for large products 5 to 20 % less
 // time on some processors, and half of it where a few rows meet a large matrix. So a large product's first 24 runs take turns, on the program's own data; then the one whose
 // fastest run was faster is taken, and kept on disk for other processes. Both are right, but round differently: where
-// deterministic algorithms are asked for there is only MKL, as with LAZY_DISABLE=autotune.
+// deterministic algorithms are asked for nothing is timed, and those of 30 million operations or more are oneDNN's. With
+// LAZY_DISABLE=autotune there is only MKL.
 #pragma once
 
 #include <array>
@@ -19,8 +20,8 @@ namespace torch_lazy::lazy {
 
 class TunedProduct {
  public:
-  // The one for all products like this; null if there is nothing to choose. result = x y, for each batch if there are three dims.
-  static TunedProduct* For(const Geometry& x, const Geometry& y, const Geometry& result);
+  // The one for all products like this; null if it is MKL's. result = x y, for each batch if there are three dims.
+  static TunedProduct* For(const Geometry& x, const Geometry& y, const Geometry& result, bool deterministic);
 
   // Tensors of the CPU with these geometries.
   void Run(const at::Tensor& x, const at::Tensor& y, at::Tensor* result);
@@ -30,6 +31,7 @@ class TunedProduct {
   static constexpr int kRuns = 24;
 
   explicit TunedProduct(std::string key);
+  explicit TunedProduct(Library winner) : winner_(winner) {}
   static void Multiply(Library library, const at::Tensor& x, const at::Tensor& y, at::Tensor* result);
   void AddRun(Library library, double seconds);
 
