@@ -9,11 +9,8 @@ EACH = 12  # steps of training, then batches of evaluation
 
 
 def train(options):
-    net = nn.Sequential(
-        nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(),
-        nn.Conv2d(16, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(),
-        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10),
-    )  # fmt: skip
+    layers = [[nn.Conv2d(channels, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU()] for channels in (3, 16, 16)]
+    net = nn.Sequential(*sum(layers, []), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10))
     initialize(net, options)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
     data, log = Data(options), LossLog(options)
@@ -25,7 +22,8 @@ def train(options):
         if net.training:
             optimizer.zero_grad()
             loss.backward()
-            loss.item()  # so that the update is a trace of its own
+        loss.item()  # the update is a trace of its own, and so is each evaluation
+        if net.training:
             optimizer.step()
         log.add(loss)
     return log.values()
