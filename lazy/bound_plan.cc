@@ -22,6 +22,7 @@
 #include "lazy/eager_device.h"
 #include "lazy/graphed_plan.h"
 #include "lazy/interpreter.h"
+#include "lazy/ledger.h"
 #include "lazy/memory.h"
 #include "lazy/plan_memory.h"
 #include "lazy/product_threads.h"
@@ -160,7 +161,7 @@ BoundPlan::BoundPlan(const Entry& entry, const LoweredTrace& lowered, const Plan
 size_t BoundPlan::PeakBytes() const { return lazy::PeakBytes(plan_, size_bytes_); }
 
 void BoundPlan::DropGraph() const {
-  if (graphed_ != nullptr) graphed_->TryDrop();
+  if (graphed_ != nullptr) graphed_->LetGo();
 }
 
 // The storage may be dead, and its memory wanted. While a call may still fail, all is kept for the interpreter.
@@ -390,6 +391,7 @@ std::vector<double> BoundPlan::ScalarsOfLaunches(absl::Span<const double> number
 }
 
 bool BoundPlan::Run(Trace* trace) const {
+  const double start = graphed_ != nullptr ? SecondsNow() : 0;
   if (graphed_ != nullptr && graphed_->Run(trace)) return true;
   const OneProductThread one(runs_ahead_);
   PlanMemory memory(plan_, lowered_, size_bytes_, trace);
@@ -410,6 +412,7 @@ bool BoundPlan::Run(Trace* trace) const {
   for (size_t k = 0; k < plan_.outputs.size(); ++k) {
     ContentAt(lowered_, lowered_.output_slots[k], trace) = memory.Content(plan_.outputs[k]);
   }
+  if (graphed_ != nullptr) graphed_->AddLaunched(SecondsNow() - start);
   return true;
 }
 
