@@ -36,6 +36,7 @@ constexpr int kTries = 8;                  // of each library, beside oneDNN's f
 constexpr int kFewTries = 3;               // after which who is behind has lost
 constexpr int kLatestRun = 1 << 12;
 constexpr double kHeldUp = 4;              // times MKL's: what takes longer waited for a processor
+constexpr double kLongestMaking = 5e-3;    // seconds, of oneDNN's code: likewise
 constexpr int kParts = 2;                  // of an octave: sizes that far from each other are not alike
 
 constexpr const char* kNames[] = {"mkl", "onednn"};
@@ -149,25 +150,43 @@ bool TunedProduct::HasPlace() {
 // The second run of a size is the first that may begin one: then it has come again. Where nothing could be spent, it is asked later.
 bool TunedProduct::IsTrial(int run) {
   if (run == 0 || !AccountOf(Venture::kProducts).MayTry()) return false;
-  std::lock_guard<std::mutex> guard(lock_);
   if (!is_trial_ && std::has_single_bit(static_cast<unsigned>(run))) is_trial_ = choice_.TakeTrial() && HasPlace();
   return is_trial_;
 }
 
-void TunedProduct::AddTry(Library library, double seconds) {
-  std::lock_guard<std::mutex> guard(lock_);
-  const int tries = tries_[library]++;
-  if (library == kOneDnn) {
-    const double held_up = tries == 0 ? seconds : kHeldUp * fastest_[kMkl];
-    AccountOf(Venture::kProducts).Spend(std::min(seconds, held_up) - fastest_[kMkl]);
-    if (tries == 0) first_ = seconds;
-    if (tries == 0) return;
+double TunedProduct::Time(Library library, const at::Tensor& x, const at::Tensor& y, at::Tensor* result) {
+  static std::atomic<int64_t>& timed = base::Cell(base::Tally::kTunedProducts, "timed");
+  timed.fetch_add(1, std::memory_order_relaxed);
+  const double start = SecondsNow();
+  Multiply(library, x, y, result);
+  const double seconds = SecondsNow() - start;
+  if (++tries_[library] == 1 && library == kOneDnn) {
+    first_ = std::min(seconds, kLongestMaking + kHeldUp * fastest_[kMkl]);
+  } else {
+    fastest_[library] = fastest_[library] == 0 ? seconds : std::min(fastest_[library], seconds);
   }
-  fastest_[library] = fastest_[library] == 0 ? seconds : std::min(fastest_[library], seconds);
-  if (library == kMkl || tries_[kMkl] == 0) return;
+  return seconds;
+}
+
+// True if there is nothing more to be tried.
+bool TunedProduct::TryDecide() {
+  const int tries = std::min(tries_[kMkl], tries_[kOneDnn] - 1);
   const bool is_behind = tries >= kFewTries && fastest_[kOneDnn] >= kWorthIt * fastest_[kMkl];
-  if (tries < kTries && !is_behind) return;
+  if (tries < kTries && !is_behind) return false;
   choice_.Decide(fastest_[kMkl] / operations_, fastest_[kOneDnn] / operations_, first_ - fastest_[kOneDnn], operations_);
+  return true;
+}
+
+// A run takes turns with those before and after it. While that takes no longer than oneDNN's code did, both libraries run again at once.
+void TunedProduct::Try(Library library, const at::Tensor& x, const at::Tensor& y, at::Tensor* result) {
+  const double seconds = Time(library, x, y, result);
+  if (library == kMkl) return;
+  double spent = std::min(seconds, tries_[kOneDnn] == 1 ? first_ : kHeldUp * fastest_[kMkl]) - fastest_[kMkl];
+  for (double again = 0; !TryDecide() && again + 2 * fastest_[kMkl] < first_;) {
+    again += Time(kMkl, x, y, result) + Time(kOneDnn, x, y, result);
+    spent += 2 * fastest_[kMkl];
+  }
+  AccountOf(Venture::kProducts).Spend(spent);
 }
 
 void TunedProduct::Run(const at::Tensor& x, const at::Tensor& y, at::Tensor* result) {
@@ -178,13 +197,9 @@ void TunedProduct::Run(const at::Tensor& x, const at::Tensor& y, at::Tensor* res
     if (by_onednn) AccountOf(Venture::kProducts).Save(choice_.saves() * operations_);
     return Multiply(by_onednn ? kOneDnn : kMkl, x, y, result);
   }
-  if (!IsTrial(run)) return Multiply(kMkl, x, y, result);
-  static std::atomic<int64_t>& timed = base::Cell(base::Tally::kTunedProducts, "timed");
-  timed.fetch_add(1, std::memory_order_relaxed);
-  const Library library = run % 2 == 0 ? kOneDnn : kMkl;
-  const double start = SecondsNow();
-  Multiply(library, x, y, result);
-  AddTry(library, SecondsNow() - start);
+  const std::unique_lock<std::mutex> lock(lock_, std::try_to_lock);
+  if (!lock.owns_lock() || !IsTrial(run)) return Multiply(kMkl, x, y, result);
+  Try(run % 2 == 0 ? kOneDnn : kMkl, x, y, result);
 }
 
 }  // namespace torch_lazy::lazy

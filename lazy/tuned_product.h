@@ -6,8 +6,8 @@
 // time on some processors, and half of it where a few rows meet a large matrix. Which one is faster is tried on the program's own
 // data, and kept on disk for other processes. Both are right, but round differently: where deterministic algorithms are asked for
 // there is only MKL, as with LAZY_DISABLE=autotune.
-// - Sizes that are alike (alike_sizes.h) share what was found: one of them that runs again and again takes turns between the
-//   libraries, 17 runs or until oneDNN is seen to be behind, and decides for all by the fastest runs.
+// - Sizes that are alike (alike_sizes.h) share what was found: one of them that comes again takes turns between the
+//   libraries, eight of each or until oneDNN is seen to be behind, and decides for all by the fastest. Small products do so in one run.
 // - oneDNN makes code for each size, which takes as long as hundreds of small products. So a size takes it from the run on by which
 //   it would have paid for that: a number that is kept with the choice, so that it does not depend on times any more. A size that
 //   does not come again takes MKL. So do those after the first 512 sizes, since oneDNN keeps code for 1024 and then makes it anew.
@@ -63,13 +63,15 @@ class TunedProduct {
   void Multiply(Library library, const at::Tensor& x, const at::Tensor& y, at::Tensor* result);
   bool IsTrial(int run);
   bool HasPlace();
-  void AddTry(Library library, double seconds);
+  void Try(Library library, const at::Tensor& x, const at::Tensor& y, at::Tensor* result);
+  double Time(Library library, const at::Tensor& x, const at::Tensor& y, at::Tensor* result);
+  bool TryDecide();
 
   ProductChoice& choice_;
   const double operations_;
   std::atomic<int> runs_{0};
   std::atomic<int> place_{-1};  // among the sizes that oneDNN has code for; -1: not asked for
-  std::mutex lock_;             // over what follows
+  std::mutex lock_;             // over what follows, for a whole try
   bool is_trial_ = false;
   std::array<int, 2> tries_{};
   std::array<double, 2> fastest_{};  // seconds, of each library; of oneDNN's without the first

@@ -154,7 +154,6 @@ TEST_F(Tuned, StaysWithAtensWhereAnAlikeSizesAlgorithmDoesNotDo) {
   EXPECT_EQ(Run(), "a");
   choice_.word = "unknown";
   EXPECT_EQ(Run(&alike_), "");
-  EXPECT_EQ(Run(), "a");
 }
 
 TEST_F(Tuned, SavesWhatItTakesLess) {

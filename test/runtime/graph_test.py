@@ -257,7 +257,7 @@ def _captures_and_replays():
 
 def _sweeps(sizes, rounds, step):
     """Captures and replays of each round over some sizes."""
-    counts = [(0, 0)]
+    counts = [_captures_and_replays()]
     with torch.no_grad():
         for _ in range(rounds):
             for size in range(1, sizes + 1):
@@ -299,9 +299,11 @@ def _large_results(offsets, small_steps):
             return torch.relu(x @ wide[:, : COLUMNS - size - offset])[: size + 1]
 
         counts.append(_sweeps(14, 6, step))
-        for _ in range(small_steps):
-            net(torch.ones(2, 8, device="lazy"))
-            torch_lazy.sync()
+        with torch.no_grad():
+            for _ in range(small_steps):
+                y = net(torch.ones(2, 8, device="lazy"))
+                torch_lazy.sync()
+                del y
     return counts
 
 
@@ -317,25 +319,28 @@ def test_graphs_that_are_used_no_more_make_room():
     assert first[-1] == second[-1] == (0, ROOM_FOR)
 
 
-def _generate(tokens, lengths, cached):
+def _generate(tokens, texts, cached):
     """Token by token, over a cache that grows, or one that is there and is written in place."""
     torch.manual_seed(0)
-    width, most = 16, tokens // lengths + 1
+    width, most = 16, tokens // texts
     embed, head = torch.randn(32, width).to("lazy"), torch.randn(width, 32).to("lazy")
     out = []
     with torch.no_grad():
-        for text in range(lengths):
+        for text in range(texts):
             token = torch.full((1, 1), text % 2, device="lazy")
             cache = torch.zeros(1, most if cached else 0, width, device="lazy")
-            for place in range(tokens // lengths):
+            place, places = torch.zeros(1, dtype=torch.int64, device="lazy"), torch.arange(most, device="lazy")
+            for _ in range(most):
                 x = embed[token]
+                scores_of_none = 0.0
                 if cached:
-                    cache[:, place] = x[:, 0]
-                    hidden = torch.where(torch.arange(most, device="lazy")[None, :, None] <= place, cache, 0.0)
+                    cache.index_copy_(1, place, x)
+                    scores_of_none = torch.where(places <= place, 0.0, -torch.inf)
                 else:
-                    cache = hidden = torch.cat([cache, x], 1)
-                weights = torch.softmax(x @ hidden.transpose(1, 2), -1)
-                token = ((weights @ hidden) @ head).argmax(-1)
+                    cache = torch.cat([cache, x], 1)
+                weights = torch.softmax(x @ cache.transpose(1, 2) + scores_of_none, -1)
+                token = ((weights @ cache) @ head).argmax(-1)
+                place += 1
                 out.append(token.item())
     return out, _captures_and_replays()
 

@@ -10,7 +10,7 @@ import torch_lazy
 
 from child import in_child
 
-MOST_TIMED = 17  # runs of one size, before it is decided
+MOST_TIMED = 20  # runs of one size, before it is decided
 TRIALS = 2  # sizes of a class that are tried
 SIZE = 192  # its product is large enough
 LONGEST_S = 60  # a loaded machine spends what may be spent on waiting, and is given more as time passes
@@ -59,9 +59,7 @@ def decided(tmp_path_factory):
 
 def test_turns_then_the_winner(tmp_path):
     seen = _decide(tmp_path / "cache")
-    timed = seen[-1]["timed"]
-    assert 7 <= timed <= MOST_TIMED  # at least oneDNN's first run and three more, and MKL's between
-    assert seen[-1]["onednn"] == (timed + 1) // 2 or seen[-1]["onednn"] == timed // 2
+    assert 8 <= seen[-1]["timed"] <= MOST_TIMED  # at least oneDNN's first run and three more, and as many of MKL's
     (word,) = _words(tmp_path / "cache")
     assert word == "mkl" or word.startswith("onednn ")
 
