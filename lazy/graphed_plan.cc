@@ -101,8 +101,12 @@ GraphedPlan::GraphedPlan(const BoundPlan& plan, const CudaGraphs& graphs)
 }
 
 GraphedPlan::~GraphedPlan() {
-  KeptGraphs::Get().Remove(this);
+  if (was_captured_) KeptGraphs::Get().Remove(this);  // which waits for who may be dropping it
   Drop();
+}
+
+void GraphedPlan::LeaveRoom() {
+  if (std::exchange(is_kept_, false)) KeptGraphs::Get().Remove(this);
 }
 
 void GraphedPlan::LetGo() {
@@ -110,16 +114,17 @@ void GraphedPlan::LetGo() {
   if (!lock.owns_lock() || graph_ == nullptr) return;
   repeats_ = true;
   Drop();
-  KeptGraphs::Get().Remove(this);
+  LeaveRoom();
 }
 
 bool GraphedPlan::TryDrop() {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-  if (lock.owns_lock() && graph_ != nullptr) {
-    choice_.Dropped();
-    Drop();
-  }
-  return lock.owns_lock();
+  if (!lock.owns_lock()) return false;
+  is_kept_ = false;
+  if (graph_ != nullptr) choice_.Dropped();
+  Drop();
+  for (Param& param : params_) param.home = c10::Storage();
+  return true;
 }
 
 void GraphedPlan::Drop() {
@@ -135,7 +140,7 @@ void GraphedPlan::Refuse(const char* why) {
   LAZY_LOG(1, "no graph: ", why);
   refused_ = true;
   Drop();
-  KeptGraphs::Get().Remove(this);
+  LeaveRoom();
   for (Param& param : params_) param.home = c10::Storage();
 }
 
@@ -247,15 +252,13 @@ void GraphedPlan::AddLaunched(double seconds) {
 
 // There is no graph, or none that fits.
 bool GraphedPlan::TryCapture(Trace* trace, int64_t now) {
+  LeaveRoom();
   NoteAddresses(trace);
   if (refused_) return false;
   const bool repeats = std::exchange(repeats_, false);
   const bool is_wanted = (repeats && choice_.MayRepeat()) || choice_.Ask(now);
   if (repeats && !is_wanted) choice_.Dropped();
-  if (!is_wanted) {
-    KeptGraphs::Get().Remove(this);
-    return false;
-  }
+  if (!is_wanted) return false;
   for (Param& param : params_) {
     if (!was_captured_) param.moves = param.stayed < kStays;
   }
@@ -263,12 +266,11 @@ bool GraphedPlan::TryCapture(Trace* trace, int64_t now) {
     Refuse("it would copy more parameters than it has steps");
     return false;
   }
-  KeptGraphs::Get().Remove(this);
-  if (!KeptGraphs::Get().TryAdd(this, SizeBytes(), now)) return false;
+  is_kept_ = KeptGraphs::Get().TryAdd(this, SizeBytes(), now);
+  if (!is_kept_) return false;
   was_captured_ = true;
-  if (Capture(trace)) return true;
-  KeptGraphs::Get().Remove(this);
-  return false;
+  if (!Capture(trace)) LeaveRoom();
+  return graph_ != nullptr;
 }
 
 bool GraphedPlan::Capture(Trace* trace) {

@@ -69,6 +69,7 @@ class GraphedPlan {
   bool CopiesLittle() const;
   size_t SizeBytes() const;
   bool TryCapture(Trace* trace, int64_t now);
+  void LeaveRoom();
   bool Capture(Trace* trace);
   void FixMemory(PlanMemory* memory);
   bool CaptureSteps(Trace* trace, PlanMemory* memory);
@@ -89,6 +90,7 @@ class GraphedPlan {
   std::vector<Result> results_;
   GraphChoice choice_;
   bool has_addresses_ = false, was_captured_ = false;
+  bool is_kept_ = false;  // KeptGraphs knows of it
   bool repeats_ = false;  // there was a graph in the run before, or would have been
   int moves_ = 0;         // how often addresses changed after a capture
   bool refused_ = false;

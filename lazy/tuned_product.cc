@@ -148,9 +148,9 @@ bool TunedProduct::HasPlace() {
 }
 
 // The second run of a size is the first that may begin one: then it has come again. Where nothing could be spent, it is asked later.
-bool TunedProduct::IsTrial(int run) {
+bool TunedProduct::IsTrial(int64_t run) {
   if (run == 0 || !AccountOf(Venture::kProducts).MayTry()) return false;
-  if (!is_trial_ && std::has_single_bit(static_cast<unsigned>(run))) is_trial_ = choice_.TakeTrial() && HasPlace();
+  if (!is_trial_ && std::has_single_bit(static_cast<uint64_t>(run))) is_trial_ = choice_.TakeTrial() && HasPlace();
   return is_trial_;
 }
 
@@ -190,10 +190,10 @@ void TunedProduct::Try(Library library, const at::Tensor& x, const at::Tensor& y
 }
 
 void TunedProduct::Run(const at::Tensor& x, const at::Tensor& y, at::Tensor* result) {
-  const int run = runs_.fetch_add(1, std::memory_order_relaxed);
+  const int64_t run = runs_.fetch_add(1, std::memory_order_relaxed);
   const int first_run = choice_.first_run();
   if (first_run != ProductChoice::kUnknown) {
-    const bool by_onednn = run >= first_run && HasPlace();
+    const bool by_onednn = first_run != ProductChoice::kNever && run >= first_run && HasPlace();
     if (by_onednn) AccountOf(Venture::kProducts).Save(choice_.saves() * operations_);
     return Multiply(by_onednn ? kOneDnn : kMkl, x, y, result);
   }

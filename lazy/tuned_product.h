@@ -61,7 +61,7 @@ class TunedProduct {
 
   TunedProduct(ProductChoice* choice, double operations) : choice_(*choice), operations_(operations) {}
   void Multiply(Library library, const at::Tensor& x, const at::Tensor& y, at::Tensor* result);
-  bool IsTrial(int run);
+  bool IsTrial(int64_t run);
   bool HasPlace();
   void Try(Library library, const at::Tensor& x, const at::Tensor& y, at::Tensor* result);
   double Time(Library library, const at::Tensor& x, const at::Tensor& y, at::Tensor* result);
@@ -69,7 +69,7 @@ class TunedProduct {
 
   ProductChoice& choice_;
   const double operations_;
-  std::atomic<int> runs_{0};
+  std::atomic<int64_t> runs_{0};
   std::atomic<int> place_{-1};  // among the sizes that oneDNN has code for; -1: not asked for
   std::mutex lock_;             // over what follows, for a whole try
   bool is_trial_ = false;
