@@ -11,8 +11,8 @@
 #include "base/metrics.h"
 #include "lazy/bound_plan.h"
 #include "lazy/eager_device.h"
-#include "lazy/memory.h"
 #include "lazy/kept_graphs.h"
+#include "lazy/memory.h"
 
 namespace torch_lazy::lazy {
 namespace {
