@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <optional>
 
 #include "absl/base/thread_annotations.h"
@@ -28,6 +29,8 @@ Texts& OptionTexts() {
   return *texts;
 }
 
+constexpr int64_t kLargest = std::numeric_limits<int64_t>::max() / 2;  // a cell has one bit more
+
 std::optional<int64_t> NumberOf(const OptionInfo& info, absl::string_view text) {
   int64_t number = 0;
   bool on = false;
@@ -37,8 +40,8 @@ std::optional<int64_t> NumberOf(const OptionInfo& info, absl::string_view text) 
     case OptionKind::kSwitch:
       return absl::SimpleAtob(text, &on) ? std::optional<int64_t>(on) : std::nullopt;
     case OptionKind::kNumber:
-      return absl::SimpleAtoi(text, &number) && number >= 0 ? std::optional<int64_t>(number)
-                                                            : std::nullopt;
+      if (!absl::SimpleAtoi(text, &number) || number < 0) return std::nullopt;
+      return std::min(number, kLargest);
     case OptionKind::kChoice:
       for (absl::string_view choice : absl::StrSplit(info.choices, '|')) {
         if (choice == text) return number;

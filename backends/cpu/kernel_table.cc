@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/kernel_table.h"
 
-#include <signal.h>
-
-#include <thread>
+#include <utility>
 
 #include "absl/time/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/status.h"
+#include "base/thread.h"
 
 namespace torch_lazy::backends {
 
@@ -69,13 +68,11 @@ std::shared_ptr<Module> KernelTable::Compile(absl::Span<const codegen::Kernel> k
     LoadFromDisk(kernels);
     jobs = NewJobs(kernels, wait);
     for (const codegen::Kernel& kernel : kernels) wanted.push_back(entries_[kernel.name].get());
-    if (!wait && !jobs.empty()) queue_.push_back(jobs);
-    if (!queue_.empty() && !has_thread_) {
-      has_thread_ = true;
-      std::thread([this] { ServeQueue(); }).detach();
-    }
+    if (!wait && !jobs.empty() && !has_thread_)
+      has_thread_ = base::StartThread([this] { ServeQueue(); });
+    if (!wait && !jobs.empty() && has_thread_) queue_.push_back(std::exchange(jobs, {}));
   }
-  if (wait) Run(jobs, /*idle=*/false);
+  if (!jobs.empty()) Run(jobs, /*idle=*/!wait);
   auto module = std::make_shared<KernelModule>(this, std::move(wanted));
   if (wait) module->Wait();  // for kernels that another Compile had begun
   return module;
@@ -175,6 +172,14 @@ FileLock KernelTable::AwaitClaim(const CompileJob& job) {
 }
 
 void KernelTable::Run(const Jobs& jobs, bool idle) {
+  try {
+    TryRun(jobs, idle);
+  } catch (const std::exception& error) {  // no memory: somebody may wait for these kernels
+    for (const std::shared_ptr<CompileJob>& job : jobs) Enter(*job, absl::InternalError(error.what()));
+  }
+}
+
+void KernelTable::TryRun(const Jobs& jobs, bool idle) {
   std::vector<std::optional<FileLock>> claims(jobs.size());
   std::vector<absl::StatusOr<std::vector<void*>>> results(jobs.size());
   const auto start = [&](size_t k) {
@@ -211,19 +216,19 @@ void KernelTable::Enter(const CompileJob& job,
                                             functions.status().message()));
   }
   absl::MutexLock lock(&mutex_);
+  int64_t entered = 0;
   for (size_t k = 0; k < job.kernels().size(); ++k) {
     Entry& entry = *entries_[job.kernels()[k].name];
+    if (entry.job.get() != &job) continue;  // it has been entered
+    ++entered;
     if (functions.ok()) entry.function = (*functions)[k];
     entry.status = functions.status();
     entry.job = nullptr;
   }
-  base::Count(base::Counter::kCompilesPending, -static_cast<int64_t>(job.kernels().size()));
+  base::Count(base::Counter::kCompilesPending, -entered);
 }
 
 void KernelTable::ServeQueue() {
-  sigset_t signals;  // they are for the program's own threads
-  sigfillset(&signals);
-  pthread_sigmask(SIG_SETMASK, &signals, nullptr);
   for (;;) {
     Jobs jobs;
     {

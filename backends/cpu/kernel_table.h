@@ -45,7 +45,9 @@ class KernelTable {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Jobs NewJobs(absl::Span<const codegen::Kernel> kernels, bool wait)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // All are entered at its end, whatever happens.
   void Run(const Jobs& jobs, bool idle) ABSL_LOCKS_EXCLUDED(mutex_);
+  void TryRun(const Jobs& jobs, bool idle) ABSL_LOCKS_EXCLUDED(mutex_);
   // Held, unless another process compiles the same kernels now.
   FileLock Claim(const CompileJob& job) ABSL_LOCKS_EXCLUDED(mutex_);
   // Waits for that, though not for ever.

@@ -12,7 +12,7 @@ class NullBackend final : public Backend {
   std::shared_ptr<Module> Compile(absl::Span<const codegen::Kernel>, bool) override {
     return std::make_shared<NullModule>();
   }
-  void Launch(absl::Span<const BoundInstance>) override {}
+  absl::Status Launch(absl::Span<const BoundInstance>) override { return absl::OkStatus(); }
   void* Allocate(size_t size_bytes) override { return pool_.Allocate(size_bytes); }
   void Free(void* memory, size_t size_bytes) override { pool_.Free(memory, size_bytes); }
   bool computes() const override { return false; }

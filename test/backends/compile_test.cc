@@ -53,7 +53,7 @@ class Compile : public testing::Test {
     std::vector<int64_t> numbers(100);
     void* pointer = numbers.data();
     const BoundInstance instance = Bind(module.Function(0), &pointer, 100);
-    LaunchOnCpu(absl::MakeConstSpan(&instance, 1));
+    EXPECT_TRUE(LaunchOnCpu(absl::MakeConstSpan(&instance, 1)).ok());
     EXPECT_EQ(numbers, Counted(value, 100));
   }
   std::vector<std::string> Files(const std::string& ending) const {
