@@ -9,6 +9,7 @@
 #include "base/faults.h"
 #include "base/flags.h"
 #include "base/metrics.h"
+#include "device/accelerator.h"
 #include "device/fork.h"
 #include "device/recorder.h"
 #include "lazy/current_device.h"
@@ -92,6 +93,8 @@ TORCH_LIBRARY(torch_lazy, m) {
   m.def("set_option(str name, str value) -> ()", &SetOption);
   m.def("_name_python_lines(str[] others) -> ()", [](std::vector<std::string> others) { lazy::NamePythonLines(std::move(others)); });
   m.def("_fail_after(int places) -> ()", [](int64_t places) { base::FailAfter(places); });
+  m.def("_is_in_use() -> bool", &IsLazyInUse);
+  m.def("_count_questions(int more) -> ()", [](int64_t more) { CountQuestions(static_cast<int>(more)); });
   m.def("_take_draw(int per_thread) -> (int, int)", [](int64_t per_thread) {
     const lazy::PhiloxDraw draw = lazy::TakeDraw(static_cast<uint64_t>(per_thread));
     return std::tuple(draw.seed, draw.offset);

@@ -110,6 +110,7 @@ TrieNode* NodeLike(const TrieNode& like, c10::ArrayRef<int32_t> slots, Trace* tr
   if (diverged) trace->divergence.known = before->Nearest(*like.op, like.words());
   node = before->Grow(*like.op, like.words(), slots, like.shape, trace->numbers.size());
   node->args = like.args;
+  node->line = like.line;
   node->number_args = like.number_args;
   node->operands = like.operands;
   node->first_result_slot = static_cast<int32_t>(trace->slots.size());

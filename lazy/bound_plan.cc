@@ -18,6 +18,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "backends/registry.h"
 #include "base/check.h"
+#include "base/faults.h"
 #include "base/metrics.h"
 #include "lazy/eager_device.h"
 #include "lazy/graphed_plan.h"
@@ -25,6 +26,7 @@
 #include "lazy/memory.h"
 #include "lazy/plan_memory.h"
 #include "lazy/product_threads.h"
+#include "lazy/raise.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -292,7 +294,8 @@ void BoundPlan::RunLaunch(const Launch& launch, PlanMemory* memory) const {
     scalar += instance.scalars.size();
     extent += instance.extents.size();
   }
-  backends::Get().Launch(instances);
+  RaiseIfError(base::MustFail() ? backends::DeviceError(absl::StatusCode::kInternal, /*number=*/999, "a launch that was to fail")
+                                : backends::Get().Launch(instances));
 }
 
 void BoundPlan::RunMatmul(size_t step, PlanMemory* memory) const {

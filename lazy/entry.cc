@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "backends/registry.h"
+#include "base/check.h"
+#include "base/faults.h"
 #include "base/flags.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -45,6 +48,24 @@ Entry::Entry(const TrieNode* end, std::vector<bool> live, Entry* replaced) : liv
 
 Entry::~Entry() = default;
 
+// Calls `work`, which may fail for want of memory or by an error of ours: then the entry runs op by op. What else it raises, an
+// interrupt say, is the caller's.
+template <typename Work>
+void TryTo(const char* what, const Work& work) {
+  std::string why;
+  try {
+    LAZY_CHECK(!base::MustFail(), "a fault that was asked for");
+    work();
+  } catch (const base::CheckError& error) {
+    why = error.what();
+  } catch (const c10::Error& error) {
+    why = error.what_without_backtrace();
+  } catch (const std::bad_alloc& error) {
+    why = error.what();
+  }
+  if (!why.empty()) base::WarnOnce(what, absl::StrCat("a trace could not be ", what, ", so it runs op by op: ", why));
+}
+
 // True if the graph is known. The first steps of a program that compiles in the background are not held up for graphs that
 // may not come again.
 bool Entry::TryLowering(const Trace& trace) {
@@ -54,9 +75,11 @@ bool Entry::TryLowering(const Trace& trace) {
   if (!wait && others != nullptr && others->IsPending()) return true;
   if (alike_->cuts.fetch_add(1, std::memory_order_relaxed) == 0 && !wait) return false;
   lowering_tried_ = true;
-  lowered_ = Lower(*this, trace);
   bool known = false;
-  if (lowered_ != nullptr) planned_ = PlanOf(std::exchange(lowered_->graph, {}), &lowered_->symbols, &known);
+  TryTo("lowered", [&] {
+    lowered_ = Lower(*this, trace);
+    if (lowered_ != nullptr) planned_ = PlanOf(std::exchange(lowered_->graph, {}), &lowered_->symbols, &known);
+  });
   alike_->set_planned(planned_);
   return known;
 }
@@ -88,10 +111,12 @@ Entry::Ready Entry::Prepare(const Trace& trace, bool once) {
 }
 
 void Entry::Bind(const Trace& trace, const PlannedGraph& planned) {
-  bound_ = std::make_shared<BoundPlan>(*this, *lowered_, planned);
-  shares_launches_ = bound_->shares_launches();
-  if (frozen_ == nullptr) frozen_ = FrozenPlan::For(*this, trace);
-  carried_ = CarriedPlan::For(*this, *lowered_, planned);
+  TryTo("bound", [&] {
+    bound_ = std::make_shared<BoundPlan>(*this, *lowered_, planned);
+    shares_launches_ = bound_->shares_launches();
+    if (frozen_ == nullptr) frozen_ = FrozenPlan::For(*this, trace);
+    carried_ = CarriedPlan::For(*this, *lowered_, planned);
+  });
 }
 
 void Entry::Run(Trace* trace, bool once) {

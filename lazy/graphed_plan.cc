@@ -12,6 +12,7 @@
 #include "lazy/eager_device.h"
 #include "lazy/memory.h"
 #include "lazy/newest_graphs.h"
+#include "lazy/raise.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -100,8 +101,7 @@ bool GraphedPlan::TryDrop() {
 }
 
 void GraphedPlan::Drop() {
-  if (graph_ == nullptr) return;
-  if (&graphs_ != &kEmulatedGraphs) graphs_.destroy(graph_);
+  if (graph_ != nullptr && &graphs_ != &kEmulatedGraphs) graphs_.destroy(graph_);
   graph_ = nullptr;
   record_.reset();
   emulated_.clear();
@@ -190,6 +190,7 @@ bool GraphedPlan::Run(Trace* trace) {
   NewestGraphs::Get().Use(this);
   const int64_t stream = CurrentStreamId();
   if (stream != std::exchange(stream_, stream)) WaitForEagerDevice();  // homes are used in one stream's order
+  if (!TryPrepareReplay(trace)) return false;
   Replay(trace);
   return true;
 }
@@ -204,9 +205,12 @@ bool GraphedPlan::Capture(Trace* trace) {
   if (!FirstOf(draws_)) return Refuse("its calls draw random numbers of several seeds"), false;
   std::vector<c10::Storage> contents;
   for (const Param& param : params_) contents.push_back(ContentAt(plan_.lowered_, param.slot, trace));
+  const auto take_back = absl::MakeCleanup([&] {
+    for (size_t k = 0; k < params_.size(); ++k) ContentAt(plan_.lowered_, params_[k].slot, trace) = std::move(contents[k]);
+  });
   base::Count(base::Counter::kGraphCaptures);
   bool captured = true;
-  {
+  try {
     PlanMemory memory(plan_.plan_, plan_.lowered_, plan_.size_bytes_, trace);
     memory.numbers = NumbersOf(plan_.lowered_, *trace);
     FixMemory(&memory);
@@ -215,8 +219,10 @@ bool GraphedPlan::Capture(Trace* trace) {
     } else {
       captured = CaptureSteps(trace, &memory);
     }
+  } catch (const std::exception& error) {  // there is no memory for what outlives a replay
+    Refuse(error.what());
+    captured = false;
   }
-  for (size_t k = 0; k < params_.size(); ++k) ContentAt(plan_.lowered_, params_[k].slot, trace) = std::move(contents[k]);
   return captured;
 }
 
@@ -239,7 +245,9 @@ void GraphedPlan::FixMemory(PlanMemory* memory) {
 bool GraphedPlan::CaptureSteps(Trace* trace, PlanMemory* memory) {
   backends::Backend& backend = backends::Get();
   const std::lock_guard<std::mutex> nobody_draws(DrawMutex());
-  record_ = backend.BeginRecord(plan_.LaunchBytes());
+  absl::StatusOr<std::unique_ptr<backends::LaunchRecord>> record = backend.BeginRecord(plan_.LaunchBytes());
+  RaiseIfError(record.status());
+  record_ = *std::move(record);
   memory->is_captured = true;
   std::string failure;
   void* graph = nullptr;
@@ -287,16 +295,31 @@ void GraphedPlan::EmulateReplay(Trace* trace) {
   for (size_t k = 0; k < params_.size(); ++k) ContentAt(plan_.lowered_, params_[k].slot, trace) = std::move(contents[k]);
 }
 
-void GraphedPlan::Replay(Trace* trace) {
+// Nothing of the trace's has been written when this fails: it runs without the graph.
+bool GraphedPlan::TryPrepareReplay(Trace* trace) {
+  try {
+    PrepareReplay(trace);
+    return true;
+  } catch (const std::exception& error) {
+    LAZY_LOG(1, "no replay: ", error.what());
+    Drop();
+    return false;
+  }
+}
+
+void GraphedPlan::PrepareReplay(Trace* trace) {
   const bool is_emulated = &graphs_ == &kEmulatedGraphs;
-  if (!is_emulated) record_->Update(plan_.ScalarsOfLaunches(NumbersOf(plan_.lowered_, *trace)));
+  if (!is_emulated) RaiseIfError(record_->Update(plan_.ScalarsOfLaunches(NumbersOf(plan_.lowered_, *trace))));
   for (const Param& param : params_) {
     if (param.moves) CopyShared(param.home, ContentAt(plan_.lowered_, param.slot, trace));
   }
   for (Result& result : results_) {
     if (result.home != nullptr) result.home->Vacate();
   }
-  if (is_emulated) {
+}
+
+void GraphedPlan::Replay(Trace* trace) {
+  if (&graphs_ == &kEmulatedGraphs) {
     EmulateReplay(trace);
   } else {
     std::optional<DrawScope> draws;

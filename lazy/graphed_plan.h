@@ -65,6 +65,8 @@ class GraphedPlan {
   bool CaptureSteps(Trace* trace, PlanMemory* memory);
   void EmulateCapture(PlanMemory* memory);
   void EmulateReplay(Trace* trace);
+  bool TryPrepareReplay(Trace* trace);
+  void PrepareReplay(Trace* trace);
   void Replay(Trace* trace);
   void Drop();
   void Refuse(const char* why);

@@ -18,7 +18,7 @@ class GraphWriter;
 // Where a run finds the graph's scalar k.
 struct NumberSource {
   int32_t place;  // in the trace's numbers
-  int16_t item;   // position in a list of numbers, or -1
+  int32_t item;   // position in a list of numbers, or -1
   bool integer;   // an i64, else an f64
 };
 

@@ -2,6 +2,7 @@
 #include "lazy/memory.h"
 
 #include <cstring>
+#include <memory>
 #include <mutex>
 
 #include <c10/core/CPUAllocator.h>
@@ -29,9 +30,11 @@ void FreeBlock(void* context) {
 class PoolAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(size_t size_bytes) override {
-    void* memory = backends::Get().Allocate(size_bytes);
-    TORCH_CHECK_WITH(OutOfMemoryError, memory != nullptr, "lazy: out of memory. Tried to allocate ", size_bytes, " bytes");
-    return c10::DataPtr(memory, new Block{memory, size_bytes}, &FreeBlock, c10::Device(c10::kCPU));
+    std::unique_ptr<Block> block(new Block{nullptr, size_bytes});
+    block->memory = backends::Get().Allocate(size_bytes);
+    TORCH_CHECK_WITH(OutOfMemoryError, block->memory != nullptr, "lazy: out of memory. Tried to allocate ", size_bytes, " bytes");
+    void* const memory = block->memory;
+    return c10::DataPtr(memory, block.release(), &FreeBlock, c10::Device(c10::kCPU));
   }
   void copy_data(void* to, const void* from, size_t size_bytes) const override { std::memcpy(to, from, size_bytes); }
 };

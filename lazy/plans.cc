@@ -5,10 +5,13 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "backends/registry.h"
+#include "base/check.h"
+#include "base/faults.h"
 #include "base/flags.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/pace.h"
+#include "base/status.h"
 #include "codegen/compile.h"
 #include "ir/fingerprint.h"
 #include "ir/unify.h"
@@ -30,6 +33,19 @@ struct PlanTable {
 PlanTable& Plans() {
   static PlanTable* const plans = new PlanTable;
   return *plans;
+}
+
+// An error of ours in a pass, or no memory for it, is a status, too: the trace runs op by op.
+absl::Status TryCompile(const ir::Graph& graph, const codegen::CompileOptions& options, bool wait, codegen::Plan* plan,
+                        std::shared_ptr<backends::Module>* module) {
+  try {
+    LAZY_CHECK(!base::MustFail(), "a fault that was asked for");
+    LAZY_ASSIGN_OR_RETURN(*plan, codegen::Compile(graph, options));
+    *module = backends::Get().Compile(plan->kernels, wait);
+    return absl::OkStatus();
+  } catch (const std::exception& error) {
+    return absl::InternalError(error.what());
+  }
 }
 
 }  // namespace
@@ -96,17 +112,14 @@ void PlannedGraph::Compile(const std::vector<int64_t>& numbers, bool wait) {
   options.typical_extents = numbers;
   options.verify = base::Number(base::Option::kVerify) != 0;
   options.dump_folder = base::MakeDumpFolder("trace");
-  absl::StatusOr<codegen::Plan> plan = codegen::Compile(graph_, options);
+  codegen::Plan plan;
   std::shared_ptr<backends::Module> module;
-  if (plan.ok()) {
-    module = backends::Get().Compile(plan->kernels, wait);
-  } else {
-    base::WarnOnce("plan", absl::StrCat("a trace could not be compiled, so it runs op by op: ", plan.status().ToString()));
-  }
+  const absl::Status status = TryCompile(graph_, options, wait, &plan, &module);
+  if (!status.ok()) base::WarnOnce("plan", absl::StrCat("a trace could not be compiled, so it runs op by op: ", status.ToString()));
   {
     std::lock_guard<std::mutex> lock(lock_);
-    state_ = plan.ok() ? State::kPlanned : State::kFailed;
-    if (plan.ok()) plan_ = *std::move(plan);
+    state_ = status.ok() ? State::kPlanned : State::kFailed;
+    plan_ = std::move(plan);
     dump_folder_ = std::move(options.dump_folder);
     module_ = std::move(module);
   }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/run_thread.h"
 
-#include <signal.h>
-
 #include <cstdlib>
 #include <utility>
 
@@ -12,6 +10,7 @@
 #include <unistd.h>
 
 #include "backends/registry.h"
+#include "base/thread.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -40,6 +39,7 @@ bool RunThread::Acquire() {
       const bool busy = done_.load() != ticket_;
       if (busy && user_ != std::this_thread::get_id()) return false;
       if (!busy && error_ == nullptr && leftovers_.empty()) {
+        if (!has_thread_ && !Start()) return false;
         // Before anybody may learn that the caller's trace is ahead: a wait must wait for it,
         // posted or not.
         ++ticket_;
@@ -53,16 +53,19 @@ bool RunThread::Acquire() {
   }
 }
 
+bool RunThread::Start() {
+  leftovers_.reserve(1);  // it never holds more, and the thread itself may not fail
+  if (!base::StartThread([this] { Serve(); })) return false;
+  std::atexit([] { Get().Drain(); });  // it does not run into the ends of other libraries
+  // A child of fork has its parent's locks, as they are then, and not this thread.
+  pthread_atfork([] { Get().Drain(); }, nullptr, nullptr);
+  has_thread_ = true;
+  return true;
+}
+
 void RunThread::Post(std::function<void()> run, std::shared_ptr<void> keep) {
   {
     std::lock_guard<std::mutex> lock(lock_);
-    if (!has_thread_) {
-      std::thread([this] { Serve(); }).detach();
-      std::atexit([] { Get().Drain(); });  // it does not run into the ends of other libraries
-      // A child of fork has its parent's locks, as they are then, and not this thread.
-      pthread_atfork([] { Get().Drain(); }, nullptr, nullptr);
-      has_thread_ = true;
-    }
     run_ = std::move(run);
     keep_ = std::move(keep);
   }
@@ -119,9 +122,6 @@ void RunThread::DropAndRaise() {
 }
 
 void RunThread::Serve() {
-  sigset_t signals;
-  sigfillset(&signals);
-  pthread_sigmask(SIG_SETMASK, &signals, nullptr);
   thread_.store(gettid());
   at::get_num_threads();  // sets this thread's team, which OfferLaunches takes from it again
   backends::Get().OfferLaunches(&events_);

@@ -29,10 +29,10 @@ class RunThread {
 
   // True if the thread is now the caller's to Post to. Waits where it runs what the calling thread
   // has posted, and raises what that has raised; false where it runs another's, or where the
-  // program wants one thread only. From then on Wait and Drain wait for the post, too.
+  // program wants one thread only, or can have no more. From then on Wait and Drain wait for the post, too.
   bool Acquire();
 
-  // `keep` is dropped by one of the program's threads, later: what it owns may belong to Python.
+  // To be called after Acquire, whatever happens. `keep` is dropped by one of the program's threads, later: what it owns may belong to Python.
   void Post(std::function<void()> run, std::shared_ptr<void> keep);
 
   // Until nothing that was posted before is left to do; helps. Raises what a run has raised, once.
@@ -43,6 +43,7 @@ class RunThread {
 
  private:
   RunThread() = default;
+  bool Start();  // false if there are no more threads
   void Serve();
   void KeepAway();
   void HelpUntilDone(uint64_t ticket);
