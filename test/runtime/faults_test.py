@@ -65,7 +65,7 @@ def test_one_fault_at_every_place(mode, tmp_path):
     places, raised, kinds = in_child(_fail_everywhere, str(tmp_path), compile=mode, errors=str(tmp_path / "errors"))
     assert places > 20
     assert 0 < raised <= places
-    assert kinds == ["OutOfMemoryError", "RuntimeError"]
+    assert set(kinds) - {"AcceleratorError"} == {"OutOfMemoryError", "RuntimeError"}
 
 
 def _ask_for_too_much(rounds):
@@ -82,7 +82,8 @@ def _ask_for_too_much(rounds):
 @pytest.mark.parametrize("mode", ["off", "sync"])
 def test_out_of_memory(mode):
     texts, once = in_child(_ask_for_too_much, 1, compile=mode)
-    assert texts == {"lazy: out of memory. Tried to allocate 40000000000000 bytes"}
+    (text,) = texts
+    assert text.split(" (aten::")[0] == "lazy: out of memory. Tried to allocate 40000000000000 bytes"
     texts, often = in_child(_ask_for_too_much, 100, compile=mode)
     assert len(texts) == 1
     assert often == once
