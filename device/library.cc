@@ -86,6 +86,14 @@ TORCH_LIBRARY(torch_lazy, m) {
   m.def("attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor? bias, Tensor out, Tensor sums, Tensor? draw, "
         "int form, bool[4] wanted, bool is_causal, float? scale, float dropout=0., Scalar? seed=None, Scalar? offset=None) "
         "-> (Tensor, Tensor, Tensor, Tensor)");
+  // kernels/cudnn_rnn.cc
+  m.def("cudnn_rnn(Tensor input, Tensor weights, Tensor hx, Tensor? cx, Tensor(a!)? dropout_state, int mode, int hidden_size, int proj_size, "
+        "int num_layers, bool batch_first, float dropout, bool train, bool bidirectional, int[] batch_sizes, bool tf32) "
+        "-> (Tensor, Tensor, Tensor, Tensor)");
+  m.def("cudnn_rnn_backward(Tensor input, Tensor weights, Tensor hx, Tensor? cx, Tensor output, Tensor? grad_output, Tensor? grad_hy, "
+        "Tensor? grad_cy, Tensor? dropout_state, Tensor(a!) reserve, int mode, int hidden_size, int proj_size, int num_layers, "
+        "bool batch_first, float dropout, bool train, bool bidirectional, int[] batch_sizes, bool[4] wanted, bool tf32) "
+        "-> (Tensor, Tensor, Tensor, Tensor)");
   // kernels/dropout.cc
   m.def("dropout(Tensor input, float p, float scale, Scalar threshold, Scalar seed, Scalar offset, Scalar threads, int width, "
         "int[] order) -> (Tensor, Tensor)");

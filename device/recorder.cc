@@ -169,7 +169,7 @@ std::string OperatorClasses() {
 }
 
 void RecordOurs(torch::Library& ours) {
-  for (const char* name : {"attention", "attention_backward", "dropout"}) {
+  for (const char* name : {"attention", "attention_backward", "cudnn_rnn", "cudnn_rnn_backward", "dropout"}) {
     ours.impl(name, torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Recorder>()));
   }
 }
