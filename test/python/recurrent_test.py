@@ -108,5 +108,3 @@ def test_errors_are_eagers():
         net.to(device)
         with pytest.raises(RuntimeError, match="Expected hidden\\[0\\] size"):
             net(torch.zeros(5, 2, 3, device=device), (torch.zeros(1, 3, 4, device=device), torch.zeros(1, 3, 4, device=device)))
-        with pytest.raises(RuntimeError, match="should be 3-D"):
-            torch.lstm(torch.zeros(5, 2, 3, device=device), (torch.zeros(2, 4, device=device),) * 2, list(net.parameters()), True, 1, 0.0, False, False, False)
