@@ -44,7 +44,7 @@ int64_t ChoiceOfCuda(const at::Tensor& query, const at::Tensor& key, const at::T
 }
 
 // Flash's form of rows that PyTorch pads, masks as cuDNN takes them, and dropout of both are left to the memory-efficient form.
-// Fake tensors may have sizes that are no numbers yet: whoever asks for these then makes them numbers.
+// Fake tensors may have sizes that are no numbers yet: asked for as numbers they would be some, and the graph good for these alone.
 bool IsFused(const at::Tensor& query, const at::Tensor& value, const std::optional<at::Tensor>& mask, double dropout) {
   if (dropout != 0 || (mask.has_value() && mask->defined())) return false;
   return query.sym_size(-1) % 8 == 0 && value.sym_size(-1) == query.sym_size(-1);

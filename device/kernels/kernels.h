@@ -22,8 +22,8 @@ void RegisterOneDnnRnn(torch::Library& aten);
 void RegisterCudnnRnnAutocast(torch::Library& aten);  // at AutocastPrivateUse1
 void RegisterNested(torch::Library& aten);  // at NestedTensorPrivateUse1
 
-// At PrivateUse1 and at AutogradPrivateUse1: the parts of dropout and of recurrent nets have their own derivatives, and who asks whether tensors may
-// be exchanged does not ask autograd for their history.
+// At PrivateUse1 and at AutogradPrivateUse1: the parts of dropout and of recurrent nets have their own derivatives, and who asks
+// whether tensors may be exchanged does not ask autograd for their history.
 void RegisterDropout(torch::Library& aten);
 void RegisterRecurrentNets(torch::Library& aten);
 void RegisterShallowCopies(torch::Library& aten);

@@ -19,12 +19,11 @@
 namespace torch_lazy::device {
 namespace {
 
-// In the order of the program: what was recorded before has taken its numbers already.
+// In the order of the program: what was recorded before has taken its numbers already. The draws' mutex is held.
 at::Tensor NewState(double dropout) {
   // Not seen by the program's modes, nor by autograd.
   const c10::impl::ForceDispatchKeyGuard no_modes{c10::impl::LocalDispatchKeySet(c10::impl::PODLocalDispatchKeySet{})};
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
-  const std::lock_guard<std::mutex> lock(lazy::DrawMutex());
   const at::TensorOptions options = at::device(lazy::EagerDevice());
   const int64_t seed = at::empty({}, options.dtype(at::kLong)).random_().item<int64_t>();
   const at::Tensor state = at::_cudnn_init_dropout_state(dropout, /*train=*/true, seed, options.dtype(at::kByte));
@@ -34,12 +33,11 @@ at::Tensor NewState(double dropout) {
 }  // namespace
 
 at::Tensor RnnDropoutState(double dropout) {
+  const std::lock_guard<std::mutex> draws(lazy::DrawMutex());  // who runs what was recorded under another seed sets that for the moment
   const std::optional<bool> was_seeded = lazy::WasSeeded();
   if (!was_seeded.has_value()) return {};
   lazy::BreakNoting("it draws for dropout between layers of a recurrent net");
-  static std::mutex* const mutex = new std::mutex;
   static auto* const states = new std::map<int, at::Tensor>;
-  const std::lock_guard<std::mutex> lock(*mutex);
   at::Tensor& state = (*states)[lazy::CurrentDevice()];
   if (*was_seeded || !state.defined()) state = NewState(dropout);
   return state;

@@ -58,7 +58,7 @@ def _sanitizer(tool):
 
 def parts(kit, samples, num_devices=1):
     """`num_devices`: GPUs; what is about several is left out where there is one."""
-    files = [*sorted(HERE.glob("*_test.py")), TEST / "ops" / "shapes_test.py"]
+    files = [*sorted(HERE.glob("*_test.py")), TEST / "ops" / "shapes_test.py", TEST / "python" / "dynamic_sizes_test.py"]
     if num_devices > 1:
         files += [TEST / "runtime" / f"devices{name}_test.py" for name in ("", "_training")]
     alone = [PYTHON, str(HERE / "each_alone.py"), "--jobs", "4", "--limit", "90", "--"]

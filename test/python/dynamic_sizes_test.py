@@ -2,8 +2,7 @@
 """Graphs of Dynamo's whose sizes are no numbers: torch.compile(backend="lazy") of what models do by their sizes."""
 import pytest
 import torch
-import torch_lazy
-from torch import nn
+import torch_lazy  # noqa: F401
 from torch.nn.functional import pad, scaled_dot_product_attention
 
 
