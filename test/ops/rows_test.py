@@ -18,6 +18,8 @@ import torch
 
 import torch_lazy  # noqa: F401
 
+from cells import gru_cell, gru_cell_backward, lstm_cell, lstm_cell_backward
+
 aten = torch.ops.aten
 SOURCES = pathlib.Path(__file__).parents[2] / "device" / "aten"
 FOR_CUDA = os.environ.get("LAZY_BACKEND") == "stand_in"
@@ -341,51 +343,6 @@ def _adam(t, step, rate):
     step(params, grads, averages, squares, [], steps, lr=rate, beta1=0.9, beta2=0.99, weight_decay=0.1, eps=1e-8,
          amsgrad=False, maximize=False)
     return [params, averages, squares]
-
-
-# The cells have no kernel on the CPU: what they are by, there.
-def lstm_cell(gates, hidden_gates, cx, bias, hidden_bias):
-    if gates.device.type == "lazy":
-        return aten._thnn_fused_lstm_cell(gates, hidden_gates, cx, bias, hidden_bias)
-    i, f, g, o = (hidden_gates + hidden_bias + (gates + bias)).chunk(4, 1)
-    i, f, g, o = i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()
-    cy = f * cx + i * g
-    return o * cy.tanh(), cy, torch.cat([i, f, g, o], 1)
-
-
-def lstm_cell_backward(grad_hy, grad_cy, cx, cy, workspace):
-    if cx.device.type == "lazy":
-        return aten._thnn_fused_lstm_cell_backward_impl(grad_hy, grad_cy, cx, cy, workspace, True)
-    i, f, g, o = workspace.chunk(4, 1)
-    grad_out = torch.zeros_like(o) if grad_hy is None else grad_hy * cy.tanh()
-    state = grad_cy if grad_hy is None else aten.tanh_backward(grad_hy * o, cy.tanh())
-    if grad_hy is not None and grad_cy is not None:
-        state = grad_cy + state
-    gates = torch.cat([aten.sigmoid_backward(state * g, i), aten.sigmoid_backward(state * cx, f), aten.tanh_backward(state * i, g),
-                       aten.sigmoid_backward(grad_out, o)], 1)
-    return gates, state * f, gates.sum(0)
-
-
-def gru_cell(gates, hidden_gates, hx, bias, hidden_bias):
-    if gates.device.type == "lazy":
-        return aten._thnn_fused_gru_cell(gates, hidden_gates, hx, bias, hidden_bias)
-    (ir, iu, i), (hr, hu, h) = ((x if b is None else x + b).chunk(3, 1) for x, b in ((gates, bias), (hidden_gates, hidden_bias)))
-    reset, update = (hr + ir).sigmoid(), (hu + iu).sigmoid()
-    fresh = (i + h * reset).tanh()
-    return (hx - fresh) * update + fresh, torch.cat([reset, update, fresh, hx, h], 1)
-
-
-def gru_cell_backward(grad_hy, workspace):
-    if grad_hy.device.type == "lazy":
-        return aten._thnn_fused_gru_cell_backward(grad_hy, workspace, True)
-    reset, update, fresh, hx, h = workspace.chunk(5, 1)
-    grad_hx = grad_hy * update
-    grad_fresh = aten.tanh_backward(grad_hy - grad_hx, fresh)
-    grad_update = aten.sigmoid_backward(grad_hy * (hx - fresh), update)
-    grad_reset = aten.sigmoid_backward(grad_fresh * h, reset)
-    both = [torch.cat([grad_reset, grad_update, last], 1) for last in (grad_fresh, grad_fresh * reset)]
-    return *both, grad_hx, both[0].sum(0), both[1].sum(0)
-
 
 CELLS = FLOATS[:2] + [torch.bfloat16] * FOR_CUDA  # the CPU's are ATen's in 16 bits, which round at each step
 case("_thnn_fused_lstm_cell", lambda t: lstm_cell(t.y, t.z, t.w[:, :16], t.row, t.weights), CELLS, exact=False)
