@@ -44,7 +44,7 @@ OUT ?= build/cuda_logs
 PYTHON ?= python3
 
 cuda-kit:
-	@cmake --build build -j $(JOBS) --target torch_lazy torch_lazy_cuda programs_test train_bench host_bench null_device backends_cuda_test
+	@cmake --build build -j $(JOBS) --target torch_lazy torch_lazy_cuda programs_test train_bench host_bench null_device backends_cuda_test exit_program
 	@tools/cuda_kit.sh build $(KIT)
 
 test-cuda:

@@ -6,15 +6,22 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "codegen/plan.h"
 #include "codegen/target.h"
 
 namespace torch_lazy::backends {
+
+// What a device's driver answered, with the driver's own number of the error. Such a status keeps
+// the number, also where it is passed on.
+absl::Status DeviceError(absl::StatusCode code, int number, absl::string_view text);
+std::optional<int> NumberOfDeviceError(const absl::Status& status);
 
 // One kernel over bound memory: the run-time face of codegen::Instance.
 struct BoundInstance {
@@ -35,14 +42,19 @@ struct Multiprocessors {
 };
 
 // Kernels being compiled, or ready. Thread-safe.
+//
+// A kernel that is at fault itself (its text does not compile, or cannot be loaded, or its blocks
+// do not fit the machine) has the status kInvalidArgument, and costs no other its function. Any
+// other error is the machine's.
 class Module {
  public:
   virtual ~Module() = default;
   virtual bool ready() const = 0;           // compiled and loaded, or failed
-  virtual absl::Status status() const = 0;  // of a ready module; an error means: interpret
+  virtual absl::Status status() const = 0;  // of a ready module: ok if all its kernels are
   virtual void Wait() = 0;
   virtual void* Function(
-      int kernel) const = 0;  // in the order given to Compile; only when ready and ok
+      int kernel) const = 0;  // in the order given to Compile; only when ready and ok itself
+  virtual absl::Status StatusOf(int kernel) const = 0;  // of a ready module's kernel
 };
 
 // Where the arguments of launches lie that were captured, to be replayed.
@@ -51,7 +63,7 @@ class LaunchRecord {
   virtual ~LaunchRecord() = default;
   // Puts numbers in the place of those that the launches had, in their order, before the next
   // replay.
-  virtual void Update(absl::Span<const double> scalars) = 0;
+  virtual absl::Status Update(absl::Span<const double> scalars) = 0;
 };
 
 class Backend {
@@ -69,12 +81,15 @@ class Backend {
   // two processes. Returns at once; with `wait` the compiler runs at normal priority and the call
   // returns when it is done.
   virtual std::shared_ptr<Module> Compile(absl::Span<const codegen::Kernel> kernels, bool wait) = 0;
-  // Runs independent instances in one parallel region on the calling thread's team.
-  virtual void Launch(absl::Span<const BoundInstance> instances) = 0;
+  // Runs independent instances in one parallel region on the calling thread's team. After an error
+  // some may have run.
+  virtual absl::Status Launch(absl::Span<const BoundInstance> instances) = 0;
   // The thread's launches from here to EndRecord() are captured by a graph: their arguments go into
   // one memory of so many bytes, the sum of LaunchBytes, which lives as long as what is returned.
-  // Null: there are no graphs.
-  virtual std::unique_ptr<LaunchRecord> BeginRecord(size_t /*size_bytes*/) { return nullptr; }
+  // Null: there are no graphs. After an error nothing has begun.
+  virtual absl::StatusOr<std::unique_ptr<LaunchRecord>> BeginRecord(size_t /*size_bytes*/) {
+    return nullptr;
+  }
   virtual void EndRecord() {}
   virtual size_t LaunchBytes(absl::Span<const BoundInstance> /*instances*/) const { return 0; }
   // For a thread of ours, which must have no team: from now on its launches are done by itself and

@@ -53,7 +53,9 @@ absl::StatusOr<Backend*> Make() {
     case base::BackendChoice::kCuda:
       return MakeCuda();
     case base::BackendChoice::kNull:
-      return new NullBackend;
+      return new NullBackend(codegen::Target::kCpu);
+    case base::BackendChoice::kNullCuda:
+      return new NullBackend(codegen::Target::kCuda);
     case base::BackendChoice::kStandIn:
       return new StandInBackend;
   }

@@ -7,8 +7,13 @@
 namespace torch_lazy::base {
 
 void CheckFailed(const char* file, int line, const char* condition, const std::string& message) {
-  std::fprintf(stderr, "%s:%d: check failed: %s%s%s\n", file, line, condition,
-               message.empty() ? "" : ": ", message.c_str());
+  throw CheckError(absl::StrCat("lazy: an error of this library, please report it: ", file, ":",
+                                line, ": check failed: ", condition, message.empty() ? "" : ": ",
+                                message));
+}
+
+void EndProgram(const std::string& message) {
+  std::fprintf(stderr, "lazy: %s\n", message.c_str());
   std::fflush(stderr);
   std::abort();
 }

@@ -1,19 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of our own invariants, which end the program.
+// Checks of our own invariants, which raise an error.
 //
 // The user's errors are TORCH_CHECK (above ir/); the machine's are absl::Status. A failed
-// LAZY_CHECK is a bug of this library: it prints where and why, and aborts.
+// LAZY_CHECK is a bug of this library: it says where and why. It is an exception, since most of
+// what is checked is lowering and planning: what cannot be planned runs op by op, and the program
+// goes on.
 #pragma once
 
+#include <stdexcept>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 
 namespace torch_lazy::base {
 
-// Prints "file:line: check failed: condition: message" and aborts.
+class CheckError : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+
+// Throws a CheckError: "file:line: check failed: condition: message".
 [[noreturn]] void CheckFailed(const char* file, int line, const char* condition,
                               const std::string& message);
+
+// Prints the message and aborts: where no exception may pass, as on the stack of a fiber.
+[[noreturn]] void EndProgram(const std::string& message);
 
 }  // namespace torch_lazy::base
 

@@ -4,12 +4,12 @@
 #include <atomic>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <system_error>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
+#include "base/folder.h"
 
 namespace torch_lazy::base {
 namespace {
@@ -25,6 +25,22 @@ bool IsNew(absl::string_view key) {
   return seen->keys.emplace(key).second;
 }
 
+// A relative path is meant from where the program was when it was first asked for.
+std::string DumpRoot() {
+  const std::string root = FixedText(Option::kDump);
+  static const std::string& start = *[] {
+    std::error_code ignored;  // a folder that is gone is found not to be there
+    return new std::string(std::filesystem::current_path(ignored));
+  }();
+  return root[0] == '/' ? root : absl::StrCat(start, "/", root);
+}
+
+absl::StatusOr<Folder> OpenToWrite(const std::string& path) {
+  absl::StatusOr<Folder> folder = Folder::Make(path);
+  if (!folder.ok() || folder->can_write()) return folder;
+  return absl::PermissionDeniedError(absl::StrCat(path, " is not ours to write"));
+}
+
 }  // namespace
 
 void LogLine(const std::string& line) { std::fprintf(stderr, "lazy: %s\n", line.c_str()); }
@@ -37,20 +53,20 @@ std::string MakeDumpFolder(absl::string_view name) {
   if (Number(Option::kDump) == 0) return "";
   static constinit std::atomic<int> next{0};
   const int number = next.fetch_add(1, std::memory_order_relaxed);
-  const std::string folder = absl::StrFormat("%s/%04d-%s", Text(Option::kDump), number, name);
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (!error) return folder;
-  WarnOnce("dump", absl::StrCat("dump: cannot make ", folder, ": ", error.message()));
+  const std::string path = absl::StrFormat("%s/%04d-%s", DumpRoot(), number, name);
+  const absl::StatusOr<Folder> folder = OpenToWrite(path);
+  if (folder.ok()) return path;
+  WarnOnce("dump", absl::StrCat("dump: ", folder.status().message()));
   return "";
 }
 
 void WriteDump(const std::string& folder, absl::string_view file, absl::string_view text) {
   if (folder.empty()) return;
-  const std::string path = absl::StrCat(folder, "/", file);
-  std::ofstream stream(path, std::ios::binary);
-  stream << text;
-  if (!stream.flush()) WarnOnce("dump", absl::StrCat("dump: cannot write ", path));
+  const absl::StatusOr<Folder> opened = OpenToWrite(folder);
+  const absl::Status written =
+      opened.ok() ? opened->Write(std::string(file), {text.data(), text.size()}, /*lasting=*/false)
+                  : opened.status();
+  if (!written.ok()) WarnOnce("dump", absl::StrCat("dump: ", written.message()));
 }
 
 }  // namespace torch_lazy::base

@@ -19,8 +19,8 @@ void LogLine(const std::string& line);  // "lazy: line"
 void WarnOnce(absl::string_view key,
               const std::string& message);  // the first time that `key` is seen
 
-// A new numbered folder "<dump>/0003-<name>" for one subject's files; empty if option `dump` is, or
-// if it cannot be made.
+// A numbered folder "<dump>/0003-<name>" for one subject's files, as base/folder.h makes them; empty
+// if option `dump` is, or if it cannot be made. The option cannot change from then on.
 std::string MakeDumpFolder(absl::string_view name);
 // Does nothing if `folder` is empty. A file that cannot be written is a warning, never an error.
 void WriteDump(const std::string& folder, absl::string_view file, absl::string_view text);

@@ -32,6 +32,7 @@ namespace torch_lazy::base {
   X(TracesAhead, "traces_ahead", kCount)             \
   X(KernelsCompiled, "kernels_compiled", kCount)     \
   X(KernelsFromDisk, "kernels_from_disk", kCount)    \
+  X(KernelsFailed, "kernels_failed", kCount)         \
   X(KernelLaunches, "kernel_launches", kCount)       \
   X(LibraryCalls, "library_calls", kCount)           \
   X(WeightsPacked, "weights_packed", kCount)         \

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <thread>
 
+#include "base/at_work.h"
+
 namespace torch_lazy::base {
 namespace {
 
@@ -27,6 +29,7 @@ void BecomeUnhurried() {
 }
 
 void GiveWay() {
+  StopIfExiting();
   if (!unhurried || num_hurries.load(std::memory_order_relaxed) != 0) return;
   const Clock::duration worked = Clock::now() - slept_at;
   if (worked < kWork) return;

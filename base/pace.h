@@ -11,7 +11,8 @@ namespace torch_lazy::base {
 void BecomeUnhurried();
 
 // Called every few dozen microseconds by whatever may run in the background, where it holds no lock. Sleeps if the thread is
-// unhurried and has worked for a while since it last slept; then it works a tenth of the time.
+// unhurried and has worked for a while since it last slept; then it works a tenth of the time. Sleeps for ever if the program
+// exits (base/at_work.h).
 void GiveWay();
 
 // While one lives, a thread waits for work in the background, which therefore does not sleep.

@@ -33,6 +33,7 @@ WORKLOADS = [
     Workload("GRU by hand, training", "gru", 1.5, 0.95),
     Workload("GRU by hand, training, C++", "gru", 1.8, is_cpp=True),
     Workload("GPT training", "gpt", 1.06, 1.15, block=3),
+    Workload("GPT training, 96 lengths shuffled", "gpt_shuffled", 1.15, block=24),
     Workload("nanoGPT's characters, training", "nanogpt", 1.3, 1.2, block=5),
     Workload("ResNet training", "resnet", 1.2, 1.05, block=5),
     Workload("ResNet-18, inference, batch 8", "resnet18", 1.4, 1.05, block=3, has_optimizer=False),

@@ -62,7 +62,7 @@ class Row:
         """Variants have the workload's limit until they are warm, or until the deadline."""
         self.workload = workload
         self.deadline = min(deadline, time.monotonic() + workload.limit_s)
-        names = ["eager", *([] if workload.is_cpp or arguments.no_compile else COMPILED), "lazy"]
+        names = ["eager", *(COMPILED if workload.compiles and not workload.is_cpp and not arguments.no_compile else []), "lazy"]
         names += [REPLAYED] if workload.replays else []
         names += [] if workload.arrays else ["floor"]
         jobs = [(name, workload, workload.graphs if name == "compile+graphs" else name) for name in names]

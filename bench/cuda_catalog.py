@@ -14,6 +14,7 @@ class CudaWorkload(Workload):
     warm_blocks: int = 3
     replays: float = 0.0  # torch.compile's time over that with our backend, to be reached; 0: not measured
     graphs: str = "compile+graphs"  # torch.compile's variant with CUDA graphs
+    compiles: bool = True  # torch.compile is measured; of many sizes it has a graph for each
 
 
 # For SGD: a graph of its step makes the momentum buffers in its own memory, and PyTorch refuses to read them at the next.
@@ -37,6 +38,8 @@ WORKLOADS = [
     CudaWorkload("Adam, 64 of 256 x 256", "adam", 1.2, 0.9, replays=1.1),
     CudaWorkload("ResNet", "resnet", 2.0, 0.9, replays=1.1, graphs=MODEL_GRAPHS),
     CudaWorkload("GPT", "gpt", 1.7, 0.9, limit_s=80, replays=1.1),
+    CudaWorkload("GPT, 96 lengths shuffled", "gpt_shuffled", 1.15, block=96, compiles=False),
+    CudaWorkload("64 tokens over a growing cache", "generate_cached", 1.0, block=4, compiles=False),
     CudaWorkload("GRU by hand", "gru", 3.0, 0.6, limit_s=80, replays=1.1),
     CudaWorkload("GPT-2 small, bf16, 8 x 1024", "gpt2", 1.5, 1.1, block=20, warm_blocks=2, limit_s=150, replays=1.1),
     CudaWorkload("ResNet-50, bf16, 64 images", "resnet50", 1.4, 1.0, block=20, warm_blocks=2, limit_s=150, replays=1.0, graphs=MODEL_GRAPHS),

@@ -34,6 +34,7 @@ def main():
         null_device.use()
 
     torch.manual_seed(0)
+    torch.use_deterministic_algorithms(variant.deterministic)
     step = importlib.import_module(f"workloads.{workload}").make(variant)
     variant.synchronize()
     print("ready", file=out, flush=True)

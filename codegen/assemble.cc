@@ -40,6 +40,7 @@ class Assembler {
                       ? cuda::EmitKernel(graph_, shape, bodies[g], options)
                       : EmitKernel(graph_, shape, bodies[g]),
                   cost.nanoseconds_per_iteration);
+      NoteOrigins(partition_.groups[g], &plan_.origins[instances_.back().kernel]);
       if (!options.dump_folder.empty()) instances_.back().nodes = NodesOf(partition_.groups[g]);
     }
     const std::vector<double> bytes = BytesOfTemporaries(options);
@@ -58,6 +59,7 @@ class Assembler {
         kernels_.try_emplace(written.kernel.name, static_cast<int32_t>(plan_.kernels.size()));
     if (is_new) {
       plan_.kernels.push_back(std::move(written.kernel));
+      plan_.origins.emplace_back();
       few_entries_.push_back(std::move(written.few_entry));
     }
     Instance instance = std::move(written.instance);
@@ -71,6 +73,16 @@ class Assembler {
       if (slot.written) instance.written.push_back(instance.buffers.back());
     }
     instances_.push_back(std::move(instance));
+  }
+
+  void NoteOrigins(const Group& group, std::vector<int32_t>* origins) const {
+    const auto note = [&](ir::Value v) {
+      if (graph_.node(v).origin >= 0) origins->push_back(graph_.node(v).origin);
+    };
+    std::for_each(group.computed.begin(), group.computed.end(), note);
+    for (const Group::Root& root : group.roots) note(root.value);
+    std::sort(origins->begin(), origins->end());
+    origins->erase(std::unique(origins->begin(), origins->end()), origins->end());
   }
 
   // For the kernels of which a step launches a few instances.

@@ -11,6 +11,7 @@ ir::Node CopyOf(const ir::Graph& graph, ir::Value value) {
   copy.op = ir::Op::kCast;
   copy.inputs = {value};
   copy.type = graph.type(value);
+  copy.origin = graph.node(value).origin;
   return copy;
 }
 

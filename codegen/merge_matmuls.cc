@@ -211,6 +211,7 @@ ir::Graph MergeMatmuls(const ir::Graph& graph, const CompileOptions& options) {
   b.Reserve(graph.nodes.size());
   std::vector<Value> moved;  // where each node went
   for (Value v = 0; v < static_cast<Value>(graph.nodes.size()); ++v) {
+    b.set_origin(graph.node(v).origin);
     Value value = shared.Rewrite(b, graph.node(v), moved);
     if (value == ir::kNoValue) value = sums.Rewrite(b, v, moved);
     if (value == ir::kNoValue) {

@@ -169,6 +169,7 @@ class Padder {
  private:
   Value Move(Value v) {
     const ir::Node& node = graph_.node(v);
+    b_.set_origin(node.origin);
     if (ir::Info(node.op).kind == Kind::kMatmul) return Product(v);
     // Read in place of the reshape of a part, which would have to be a copy.
     if (node.op == Op::kReshape && choice_.DimOf(node.inputs[0]) >= 0) return Unpadded(PaddedView(v), node.type.dims);

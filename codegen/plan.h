@@ -146,6 +146,7 @@ struct Plan {
   std::vector<Step> steps;
   std::vector<int32_t>
       outputs;  // buffer of each graph output (a kParam buffer when written in place)
+  std::vector<std::vector<int32_t>> origins;  // per kernel: of the nodes that its launches compute, ascending
   std::string ToString() const;  // buffers and steps, readable; the kernels' text is in `kernels`
 };
 

@@ -111,6 +111,7 @@ class Rewriter {
   explicit Rewriter(const CompileOptions& options) : options_(options) {}
 
   ir::Value Append(ir::Node node) {
+    if (node.origin < 0) node.origin = origin;
     graph.nodes.push_back(std::move(node));
     return static_cast<ir::Value>(graph.nodes.size()) - 1;
   }
@@ -135,6 +136,7 @@ class Rewriter {
   }
 
   ir::Graph graph;
+  int32_t origin = -1;  // of the node whose place is taken
 
  private:
   // The sum of (x - mean)^2 in the same walk as the mean's own: squares of x - k, and what they are
@@ -308,6 +310,7 @@ ir::Graph PrepareReductions(const ir::Graph& graph, const CompileOptions& option
   for (const ir::Node& original : graph.nodes) {
     ir::Node node = original;
     for (ir::Value& input : node.inputs) input = moved[input];
+    rewriter.origin = node.origin;
     const bool is_reduction = ir::Info(node.op).kind == ir::Kind::kReduce;
     moved.push_back(is_reduction ? rewriter.Reduction(node) : rewriter.Append(std::move(node)));
   }

@@ -39,6 +39,7 @@ class ReluTaker {
     std::vector<Value> now;
     for (Value v = 0; v < num_values; ++v) {
       ir::Node node = graph_.node(v);
+      b.set_origin(node.origin);
       if (product_of[v] != kNoValue) {
         now.push_back(b.Reshape(now[product_of[v]], node.type.dims));
         continue;

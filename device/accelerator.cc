@@ -2,16 +2,23 @@
 // Eager CUDA beside us.
 //
 // Note [One accelerator]
-// PyTorch takes one device type for *the* accelerator, and a PrivateUse1 device for it as soon as one has a name. The
-// autograd engine then finds no streams for CUDA's nodes, and every backward pass over CUDA tensors in the process dies of
-// an internal assertion ("opt_ready_stream && opt_parent_stream"). No hook is asked, so nothing that a device may implement
-// changes it. What is asked is two functions, across libraries; so in libtorch_cpu we answer for them, by its table of
-// imported addresses: from CUDA's first use on, CUDA is the accelerator, as it is without us, and our device is none, which
-// to the engine means one without streams to wait for: all of ours are one queue.
+// PyTorch takes one device type for *the* accelerator, and a PrivateUse1 device for it as soon as one has a name: no hook is
+// asked. In a program of the CPU, `init_process_group()` then wants to know which backend of c10d serves "lazy", FSDP and
+// DataParallel look for the model there, and loaders pin memory. In one of CUDA the autograd engine finds no streams for
+// CUDA's nodes, and every backward pass dies of an internal assertion ("opt_ready_stream && opt_parent_stream").
 //
-// Without CUDA our device is the accelerator, but not to the engine, which saves it the same. Where a version of PyTorch asks
-// in another way, its table has no such entries and nothing changes either.
+// What is asked is two functions, across libraries; so in libtorch_cpu we answer for them, by its table of imported addresses.
+// Our device is the accelerator once it holds a tensor, and until CUDA is used: then CUDA is, as it is without us, and ours is
+// none, which to the engine means one without streams to wait for: all of ours are one queue. Without CUDA it is not the
+// accelerator to the engine either, which saves it the same.
+//
+// A program that asks before its first tensor wants to know where to put that: to it our device is the accelerator, unless the
+// machine has CUDA's driver. Such questions come from Python (`torch_lazy/_accelerator.py` tells them from PyTorch's own).
+//
+// Where a version of PyTorch asks in another way, its table has no such entries and nothing changes.
 #include "device/accelerator.h"
+
+#include <dlfcn.h>
 
 #include <atomic>
 
@@ -20,6 +27,7 @@
 #include <c10/core/CachingDeviceAllocator.h>
 
 #include "device/imports.h"
+#include "lazy/storage.h"
 
 namespace torch_lazy::device {
 namespace {
@@ -34,12 +42,19 @@ bool CudaIsInUse() {
   return in_use;
 }
 
-bool IsPrivateUse1Registered() { return !CudaIsInUse() && c10::is_privateuse1_backend_registered(); }
+// The number of storages made so far is more than that of none.
+bool IsInUse() { return lazy::LazyStorageImpl::NextSerial() > 1; }
+
+thread_local int programs_questions = 0;
+
+bool IsPrivateUse1Registered() {
+  return (IsInUse() || programs_questions > 0) && !CudaIsInUse() && c10::is_privateuse1_backend_registered();
+}
 
 thread_local int not_the_accelerator = 0;
 
 bool IsAccelerator(c10::DeviceType type) {
-  return at::accelerator::isAccelerator(type) && !(type == c10::kPrivateUse1 && (not_the_accelerator > 0 || CudaIsInUse()));
+  return at::accelerator::isAccelerator(type) && !(type == c10::kPrivateUse1 && (not_the_accelerator > 0 || !IsPrivateUse1Registered()));
 }
 
 [[maybe_unused]] const bool done = [] {
@@ -54,5 +69,12 @@ bool IsAccelerator(c10::DeviceType type) {
 NotTheAccelerator::NotTheAccelerator() { ++not_the_accelerator; }
 
 NotTheAccelerator::~NotTheAccelerator() { --not_the_accelerator; }
+
+bool IsLazyInUse() { return IsInUse(); }
+
+void CountQuestions(int more) {
+  static const bool has_driver = dlopen("libcuda.so.1", RTLD_LAZY) != nullptr && at::detail::getCUDAHooks().isBuilt();
+  if (!has_driver) programs_questions += more;
+}
 
 }  // namespace torch_lazy::device

@@ -13,4 +13,10 @@ class NotTheAccelerator {
   NotTheAccelerator& operator=(const NotTheAccelerator&) = delete;
 };
 
+// Whether the device has ever held a tensor.
+bool IsLazyInUse();
+
+// So many more questions of the program's own are being answered on this thread.
+void CountQuestions(int more);
+
 }  // namespace torch_lazy::device

@@ -21,7 +21,10 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, aten) {
   RegisterFusedAttention(aten);
   RegisterComposites(aten);
   RegisterNativeDropout(aten);
+  RegisterCudnnRnn(aten);
+  RegisterOneDnnRnn(aten);
   RegisterDropout(aten);
+  RegisterRecurrentNets(aten);
   RegisterShallowCopies(aten);
   RecordTheRest(aten);  // last: it leaves out what has a kernel by now
   RegisterLinearRunners();
@@ -34,11 +37,14 @@ TORCH_LIBRARY_IMPL(torch_lazy, PrivateUse1, ours) { RecordOurs(ours); }
 
 TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, aten) {
   RegisterDropout(aten);
+  RegisterRecurrentNets(aten);
   RegisterShallowCopies(aten);
   RegisterLinearAutograd(aten);
   RegisterRecurrentAutograd(aten);
   RecordWithoutGrad(aten);  // last, as above
 }
+
+TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, aten) { RegisterCudnnRnnAutocast(aten); }
 
 TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, aten) { RunMembersAtOnce(aten, c10::DispatchKey::SparseCPU); }
 TORCH_LIBRARY_IMPL(aten, SparseCsrPrivateUse1, aten) { RunMembersAtOnce(aten, c10::DispatchKey::SparseCsrCPU); }

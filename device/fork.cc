@@ -7,6 +7,8 @@
 
 #include <c10/util/Exception.h>
 
+#include "lazy/fork.h"
+
 namespace torch_lazy::device {
 
 std::atomic<ForkState> fork_state{ForkState::kUnused};
@@ -15,11 +17,13 @@ void FirstUseOrThrow() {
   TORCH_CHECK(fork_state != ForkState::kForkedAfterUse,
               "cannot use device lazy in a forked subprocess of a process that has used it; to use it with "
               "multiprocessing, use the 'spawn' start method");
-  // Runs in the child. What the parent never used works there like anywhere.
+  // What the parent never used works in the child like anywhere.
   static std::once_flag once;
   std::call_once(once, [] {
-    pthread_atfork(/*prepare=*/nullptr, /*parent=*/nullptr,
-                   [] { fork_state.store(ForkState::kForkedAfterUse, std::memory_order_relaxed); });
+    pthread_atfork(&lazy::BeforeFork, &lazy::AfterForkInParent, [] {
+      lazy::AfterForkInChild();
+      fork_state.store(ForkState::kForkedAfterUse, std::memory_order_relaxed);
+    });
   });
   fork_state = ForkState::kUsed;
 }

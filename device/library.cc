@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch.ops.torch_lazy: what every language can call, also after a bare dlopen.
+// torch.ops.torch_lazy: what every language can call, also after a bare dlopen; and every model file.
 #include <string>
-#include <tuple>
 
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/library.h>
 
-#include "base/faults.h"
-#include "base/flags.h"
 #include "base/metrics.h"
+#include "device/accelerator.h"
 #include "device/fork.h"
 #include "device/recorder.h"
 #include "lazy/current_device.h"
-#include "lazy/draw.h"
 #include "lazy/eager_device.h"
 #include "lazy/explain.h"
 #include "lazy/history.h"
-#include "lazy/python_line.h"
 #include "lazy/run_thread.h"
 #include "lazy/storage.h"
 
@@ -32,11 +28,6 @@ void Sync() {
 void Synchronize(int64_t device) {
   CheckFork();
   c10::impl::VirtualGuardImpl(c10::kPrivateUse1).synchronizeDevice(static_cast<c10::DeviceIndex>(device));
-}
-
-void SetOption(std::string name, std::string value) {
-  const absl::Status status = base::SetOption(name, value);
-  TORCH_CHECK_VALUE(status.ok(), "set_option: ", std::string(status.message()));
 }
 
 // Contents on a GPU are PyTorch's allocator's, which counts.
@@ -86,17 +77,19 @@ TORCH_LIBRARY(torch_lazy, m) {
   m.def("attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor? bias, Tensor out, Tensor sums, Tensor? draw, "
         "int form, bool[4] wanted, bool is_causal, float? scale, float dropout=0., Scalar? seed=None, Scalar? offset=None) "
         "-> (Tensor, Tensor, Tensor, Tensor)");
+  // kernels/cudnn_rnn.cc
+  m.def("cudnn_rnn(Tensor input, Tensor weights, Tensor hx, Tensor? cx, Tensor(a!)? dropout_state, int mode, int hidden_size, int proj_size, "
+        "int num_layers, bool batch_first, float dropout, bool train, bool bidirectional, int[] batch_sizes, bool tf32) "
+        "-> (Tensor, Tensor, Tensor, Tensor)");
+  m.def("cudnn_rnn_backward(Tensor input, Tensor weights, Tensor hx, Tensor? cx, Tensor output, Tensor? grad_output, Tensor? grad_hy, "
+        "Tensor? grad_cy, Tensor? dropout_state, Tensor(a!) reserve, int mode, int hidden_size, int proj_size, int num_layers, "
+        "bool batch_first, float dropout, bool train, bool bidirectional, int[] batch_sizes, bool[4] wanted, bool tf32) "
+        "-> (Tensor, Tensor, Tensor, Tensor)");
   // kernels/dropout.cc
   m.def("dropout(Tensor input, float p, float scale, Scalar threshold, Scalar seed, Scalar offset, Scalar threads, int width, "
         "int[] order) -> (Tensor, Tensor)");
-  m.def("set_option(str name, str value) -> ()", &SetOption);
-  m.def("_name_python_lines(str[] others) -> ()", [](std::vector<std::string> others) { lazy::NamePythonLines(std::move(others)); });
-  m.def("_fail_after(int places) -> ()", [](int64_t places) { base::FailAfter(places); });
-  m.def("_take_draw(int per_thread) -> (int, int)", [](int64_t per_thread) {
-    const lazy::PhiloxDraw draw = lazy::TakeDraw(static_cast<uint64_t>(per_thread));
-    return std::tuple(draw.seed, draw.offset);
-  });
-  m.def("_fault_pending() -> bool", &base::FaultPending);
+  m.def("_is_in_use() -> bool", &IsLazyInUse);
+  m.def("_count_questions(int more) -> ()", [](int64_t more) { CountQuestions(static_cast<int>(more)); });
   m.def("is_in_bad_fork() -> bool", [] { return fork_state.load() == ForkState::kForkedAfterUse; });
 }
 

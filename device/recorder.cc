@@ -11,6 +11,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include "device/fork.h"
+#include "device/kernels/our_arguments.h"
 #include "device/unboxed.h"
 #include "lazy/op.h"
 
@@ -23,8 +24,12 @@ using c10::DispatchKey;
 // this, and most operators are never called.
 class Recorder final : public c10::OperatorKernel {
  public:
+  using Check = void (*)(const torch::jit::Stack& arguments);
+  explicit Recorder(Check check = nullptr) : check_(check) {}
+
   void operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet, torch::jit::Stack* stack) {
     CheckFork();
+    if (check_ != nullptr) check_(*stack);
     const lazy::Op* op = op_.load(std::memory_order_acquire);
     if (op == nullptr) {
       op = &lazy::OpOf(handle);
@@ -34,6 +39,7 @@ class Recorder final : public c10::OperatorKernel {
   }
 
  private:
+  const Check check_;
   std::atomic<const lazy::Op*> op_{nullptr};
 };
 
@@ -169,8 +175,13 @@ std::string OperatorClasses() {
 }
 
 void RecordOurs(torch::Library& ours) {
-  for (const char* name : {"attention", "attention_backward", "dropout"}) {
-    ours.impl(name, torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Recorder>()));
+  constexpr std::pair<const char*, Recorder::Check> kOurs[] = {
+      {"attention", CheckAttention},        {"attention_backward", CheckAttentionBackward},
+      {"cudnn_rnn", CheckCudnnRnn},         {"cudnn_rnn_backward", CheckCudnnRnnBackward},
+      {"dropout", CheckDropout},
+  };
+  for (const auto& [name, check] : kOurs) {
+    ours.impl(name, torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Recorder>(check)));
   }
 }
 

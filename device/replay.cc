@@ -2,6 +2,7 @@
 // torch.ops.torch_lazy.replay_*: functions that are replayed, by number; and tensors of the eager device as the device's.
 #include <memory>
 #include <mutex>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,7 @@ namespace {
 
 struct Table {
   std::mutex lock;
-  int64_t next = 0;
+  std::random_device device;
   absl::flat_hash_map<int64_t, std::shared_ptr<lazy::Replay>> replays;
 };
 
@@ -37,11 +38,18 @@ std::shared_ptr<lazy::Replay> Of(int64_t number) {
   return found->second;
 }
 
+// Its number cannot be guessed: a model file, which may call these operators too, knows its own replays alone.
 int64_t New(int64_t pass) {
+  TORCH_CHECK_VALUE(pass >= 0 && pass <= static_cast<int64_t>(lazy::Replay::Pass::kBackward), "lazy: there is no pass ", pass);
   Table& table = Replays();
   std::lock_guard<std::mutex> lock(table.lock);
-  table.replays.emplace(table.next, std::make_shared<lazy::Replay>(static_cast<lazy::Replay::Pass>(pass)));
-  return table.next++;
+  for (;;) {
+    const auto number = static_cast<int64_t>(uint64_t{table.device()} << 31 ^ table.device());
+    const auto [found, is_new] = table.replays.try_emplace(number);
+    if (!is_new) continue;
+    found->second = std::make_shared<lazy::Replay>(static_cast<lazy::Replay::Pass>(pass));
+    return number;
+  }
 }
 
 void Free(int64_t number) {

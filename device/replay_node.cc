@@ -71,6 +71,8 @@ class ReplayBackward final : public torch::autograd::Node {
       inputs.insert(inputs.end(), std::make_move_iterator(in_form.begin()), std::make_move_iterator(in_form.end()));
       std::optional<std::vector<at::Tensor>> found = replay_->Run(inputs, numbers_, draws_);
       TORCH_CHECK(found, "lazy: the backward pass of a replayed function cannot be replayed: ", replay_->refusal());
+      const size_t wanted = static_cast<size_t>(std::ranges::count_if(next_edges(), &torch::autograd::Edge::is_valid));
+      TORCH_CHECK_VALUE(found->size() >= wanted, "lazy: the backward pass gives ", found->size(), " gradients of ", wanted);
       auto next = found->begin();
       for (size_t i = 0; i < num_outputs(); ++i) results.push_back(next_edge(i).is_valid() ? std::move(*next++) : at::Tensor());
     }
@@ -146,6 +148,8 @@ std::optional<std::vector<at::Tensor>> ReplayWithGradients(lazy::Replay* forward
   std::optional<std::vector<at::Tensor>> results = forward->Run(inputs, numbers);
   if (!results) return std::nullopt;
   const std::vector<bool>& differentiable = forward->differentiable();
+  TORCH_CHECK_VALUE(differentiable.size() <= results->size(), "lazy: ", results->size(), " results, of which ", differentiable.size(),
+                    " are said to have gradients or not");
   const std::shared_ptr<ReplayBackward> node(new ReplayBackward(std::move(backward), inputs, numbers, forward->last_draws()),
                                              torch::autograd::deleteNode);
   for (size_t i = 0; i < differentiable.size(); ++i) {

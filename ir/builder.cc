@@ -42,6 +42,7 @@ Value Builder::Append(Node node) {
   } else {
     in_header_ = false;
   }
+  if (node.origin < 0) node.origin = origin_;
   graph_.nodes.push_back(std::move(node));
   const Value v = static_cast<Value>(graph_.nodes.size()) - 1;
   const absl::Status status = VerifyNode(graph_, v);
@@ -51,7 +52,7 @@ Value Builder::Append(Node node) {
 }
 
 Value Builder::AppendOp(Op op, std::initializer_list<Value> inputs, Type type, Attrs attrs) {
-  return Append(Node{op, inputs, std::move(type), std::move(attrs)});
+  return Append(Node{.op = op, .inputs = inputs, .type = std::move(type), .attrs = std::move(attrs)});
 }
 
 Value Builder::Param(const Type& type) { return AppendOp(Op::kParam, {}, type); }
@@ -241,10 +242,10 @@ std::vector<Value> Builder::Call(absl::string_view callee, int64_t record,
                                  Ints inout, bool may_fail) {
   LAZY_CHECK(inout.size() == results.size(), "call: ", results.size(), " results, ", inout.size(),
              " inout");
-  Node call{Op::kCall,
-            {operands.begin(), operands.end()},
-            results.empty() ? Type{DType::kBool, {}} : results[0],
-            {}};
+  Node call{.op = Op::kCall,
+            .inputs = {operands.begin(), operands.end()},
+            .type = results.empty() ? Type{DType::kBool, {}} : results[0],
+            .attrs = {}};
   call.attrs.callee = std::string(callee);
   call.attrs.index = record;
   call.attrs.inout = std::move(inout);

@@ -99,6 +99,9 @@ class Builder {
     return graph_;
   }  // as appended: parameters may stand behind other nodes
 
+  // What is appended from here on and brings no origin of its own has this one.
+  void set_origin(int32_t origin) { origin_ = origin; }
+
   // Appends a node whose type is known, for passes; checked like the others.
   Value Append(Node node);
 
@@ -113,6 +116,7 @@ class Builder {
   int64_t num_scalars_ = 0;
   bool in_header_ = true;  // nothing but parameters and scalars so far
   bool header_in_front_ = true;
+  int32_t origin_ = -1;
 };
 
 }  // namespace torch_lazy::ir

@@ -74,6 +74,7 @@ struct Attrs {
 
 struct Node {
   Op op;
+  int32_t origin = -1;  // for reports: what it was made for, to whoever made the graph; nodes that differ in it alone are equal
   absl::InlinedVector<Value, 3> inputs;
   Type type;
   Attrs attrs;

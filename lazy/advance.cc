@@ -44,7 +44,7 @@ void ComeAfter(const LazyStorageImpl& storage, int32_t slot, const std::shared_p
     if (touch.trace.get() != storage.writer || trace->slots[slot].inherits) continue;
     touch.trace->heirs.push_back({touch.slot, trace, slot});
     trace->slots[slot].inherits = true;
-    trace->slots[slot].older = true;
+    if (trace->slots[slot].external) trace->slots[slot].older = true;  // as if that one were done: a result is new
   }
 }
 
@@ -110,6 +110,7 @@ TrieNode* NodeLike(const TrieNode& like, c10::ArrayRef<int32_t> slots, Trace* tr
   if (diverged) trace->divergence.known = before->Nearest(*like.op, like.words());
   node = before->Grow(*like.op, like.words(), slots, like.shape, trace->numbers.size());
   node->args = like.args;
+  node->line = like.line;
   node->number_args = like.number_args;
   node->operands = like.operands;
   node->first_result_slot = static_cast<int32_t>(trace->slots.size());

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/background.h"
 
-#include <signal.h>
-
 #include <condition_variable>
 #include <deque>
 #include <mutex>
-#include <thread>
 
+#include "absl/strings/str_cat.h"
+#include "base/at_work.h"
+#include "base/log.h"
 #include "base/pace.h"
+#include "base/thread.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -16,20 +17,22 @@ namespace {
 class Worker {
  public:
   void Post(std::function<void()> work) {
-    std::lock_guard<std::mutex> lock(lock_);
-    if (!has_thread_) std::thread([this] { Serve(); }).detach();
-    has_thread_ = true;
-    queue_.push_back(std::move(work));
-    more_.notify_one();
+    {
+      std::lock_guard<std::mutex> lock(lock_);
+      if (!has_thread_) has_thread_ = base::StartThread([this] { Serve(); });
+      if (has_thread_) {
+        queue_.push_back(std::move(work));
+        more_.notify_one();
+        return;
+      }
+    }
+    work();
   }
 
  private:
   // Of normal priority: it takes locks (of the allocator, of tables) that the program's threads want, and what it starts,
   // compilers among it, would inherit a lower one for good.
   void Serve() {
-    sigset_t signals;
-    sigfillset(&signals);
-    pthread_sigmask(SIG_SETMASK, &signals, nullptr);
     base::BecomeUnhurried();
     while (true) {
       std::unique_lock<std::mutex> lock(lock_);
@@ -37,7 +40,12 @@ class Worker {
       const std::function<void()> work = std::move(queue_.front());
       queue_.pop_front();
       lock.unlock();
-      work();
+      const base::AtWork at_work;
+      try {
+        work();
+      } catch (const std::exception& error) {  // no memory, say
+        base::WarnOnce("background", absl::StrCat("work in the background failed: ", error.what()));
+      }
     }
   }
 

@@ -18,13 +18,17 @@
 #include "absl/cleanup/cleanup.h"
 #include "backends/registry.h"
 #include "base/check.h"
+#include "base/faults.h"
 #include "base/metrics.h"
+#include "lazy/deterministic.h"
 #include "lazy/eager_device.h"
 #include "lazy/graphed_plan.h"
 #include "lazy/interpreter.h"
+#include "lazy/ledger.h"
 #include "lazy/memory.h"
 #include "lazy/plan_memory.h"
 #include "lazy/product_threads.h"
+#include "lazy/raise.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -160,7 +164,7 @@ BoundPlan::BoundPlan(const Entry& entry, const LoweredTrace& lowered, const Plan
 size_t BoundPlan::PeakBytes() const { return lazy::PeakBytes(plan_, size_bytes_); }
 
 void BoundPlan::DropGraph() const {
-  if (graphed_ != nullptr) graphed_->TryDrop();
+  if (graphed_ != nullptr) graphed_->LetGo();
 }
 
 // The storage may be dead, and its memory wanted. While a call may still fail, all is kept for the interpreter.
@@ -196,7 +200,7 @@ void BoundPlan::TuneProducts() {
     if (!IsOnHost()) {
       matmul.tuned_cuda = TunedCudaProduct::For(matmul.x, matmul.y, matmul.bias, matmul.result, step.is_relu);
     } else if (step.bias.buffer < 0) {
-      matmul.tuned = TunedProduct::For(matmul.x, matmul.y, matmul.result);
+      matmul.tuned = TunedProduct::For(matmul.x, matmul.y, matmul.result, IsDeterministic(entry_));
     }
   }
 }
@@ -292,7 +296,8 @@ void BoundPlan::RunLaunch(const Launch& launch, PlanMemory* memory) const {
     scalar += instance.scalars.size();
     extent += instance.extents.size();
   }
-  backends::Get().Launch(instances);
+  RaiseIfError(base::MustFail() ? backends::DeviceError(absl::StatusCode::kInternal, /*number=*/999, "a launch that was to fail")
+                                : backends::Get().Launch(instances));
 }
 
 void BoundPlan::RunMatmul(size_t step, PlanMemory* memory) const {
@@ -390,6 +395,7 @@ std::vector<double> BoundPlan::ScalarsOfLaunches(absl::Span<const double> number
 }
 
 bool BoundPlan::Run(Trace* trace) const {
+  const double start = graphed_ != nullptr ? SecondsNow() : 0;
   if (graphed_ != nullptr && graphed_->Run(trace)) return true;
   const OneProductThread one(runs_ahead_);
   PlanMemory memory(plan_, lowered_, size_bytes_, trace);
@@ -410,6 +416,7 @@ bool BoundPlan::Run(Trace* trace) const {
   for (size_t k = 0; k < plan_.outputs.size(); ++k) {
     ContentAt(lowered_, lowered_.output_slots[k], trace) = memory.Content(plan_.outputs[k]);
   }
+  if (graphed_ != nullptr) graphed_->AddLaunched(SecondsNow() - start);
   return true;
 }
 

@@ -31,6 +31,7 @@ struct Writer {
   bool Word(int64_t word) { return call.words.push_back(word), true; }
   bool Words(at::IntArrayRef words) { return call.words.append(words.begin(), words.end()), true; }
   bool Operand(const CallOperand& operand) {
+    if (call.operands.size() == kMostOperands) return false;
     call.operands.push_back(operand);
     call.offset_words.push_back(static_cast<int32_t>(call.words.size()) - 1);
     return true;

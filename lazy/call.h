@@ -13,11 +13,14 @@
 
 namespace torch_lazy::lazy {
 
+// A call with more tensors runs at once: what recording and lowering ask about pairs of them would take seconds.
+constexpr size_t kMostOperands = 1 << 13;
+
 struct CallOperand {
   LazyStorageImpl* storage;
   c10::TensorImpl* tensor;  // borrowed from the stack
+  int32_t item;             // position in a tensor list, -1 for a tensor argument
   int16_t arg;
-  int16_t item;             // position in a tensor list, -1 for a tensor argument
   bool written;
 };
 

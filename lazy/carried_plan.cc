@@ -9,6 +9,8 @@
 #include "base/flags.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "lazy/deterministic.h"
+#include "lazy/failed_kernels.h"
 #include "lazy/lock.h"
 
 namespace torch_lazy::lazy {
@@ -37,21 +39,24 @@ bool CarriedPlan::Follows(const Trace& trace) const {
   if (stamps_.empty()) return false;
   for (size_t k = 0; k < slots_.size(); ++k) {
     const Trace::Slot& slot = trace.slots[slots_[k]];
-    if (slot.inherits || slot.stamp != stamps_[k]) return false;
+    if (slot.stamp != stamps_[k]) return false;
   }
   return true;
 }
 
-bool CarriedPlan::IsCompiled() {
+bool CarriedPlan::IsCompiled(const Trace& trace) {
   if (carry_ == nullptr) {
     auto carry = std::make_unique<Carry>(CarryOf(planned_.graph(), lowered_));
     bool known = false;
-    planned_first_ = PlanOf(std::exchange(carry->first.graph, {}), &carry->first.symbols, &known);
-    planned_step_ = PlanOf(std::exchange(carry->step.graph, {}), &carry->step.symbols, &known);
+    planned_first_ = PlanOf(&carry->first, IsDeterministic(entry_), &known);
+    planned_step_ = PlanOf(&carry->step, IsDeterministic(entry_), &known);
     carry_ = std::move(carry);
   }
   const bool first = planned_first_->Want(carry_->first.symbols, 1);
-  return planned_step_->Want(carry_->step.symbols, 1) && first;
+  if (planned_step_->Want(carry_->step.symbols, 1) && first) return true;
+  const bool first_failed = NoteFailures(planned_first_->Failures(), carry_->first, entry_.calls(), trace);
+  refused_ = NoteFailures(planned_step_->Failures(), carry_->step, entry_.calls(), trace) || first_failed;
+  return false;
 }
 
 // The narrow values are the outputs of a run on the parameters alone.
@@ -138,7 +143,7 @@ bool CarriedPlan::Run(const BoundPlan& plain, Trace* trace) {
     End();
   }
   stamps_.clear();  // should it fail
-  const bool is_carried = step_ != nullptr || (following_runs_ >= patience_ && IsCompiled() && TryBegin(plain, *trace));
+  const bool is_carried = step_ != nullptr || (following_runs_ >= patience_ && IsCompiled(*trace) && TryBegin(plain, *trace));
   if (!(is_carried ? *step_ : plain).Run(trace)) return false;
   if (is_carried) base::Count(base::Counter::kValuesCarried, static_cast<int64_t>(carry_->step.carried->size()));
   Stamp(trace);

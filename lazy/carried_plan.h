@@ -36,7 +36,7 @@ class CarriedPlan {
   CarriedPlan(const Entry& entry, const LoweredTrace& lowered, const PlannedGraph& planned, std::vector<int32_t> slots)
       : entry_(entry), lowered_(lowered), planned_(planned), slots_(std::move(slots)) {}
   bool Follows(const Trace& trace) const;
-  bool IsCompiled();
+  bool IsCompiled(const Trace& trace);
   bool TryBegin(const BoundPlan& plain, const Trace& trace);
   std::string Begin(const BoundPlan& plain, const Trace& trace);  // why it cannot; empty: nothing
   void EndOthersOf(const Trace& trace);

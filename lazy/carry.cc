@@ -76,6 +76,9 @@ Carry CarryOf(const ir::Graph& graph, const LoweredTrace& lowered) {
   carry.step.param_slots = lowered.param_slots;
   for (size_t v = 0; v < graph.nodes.size(); ++v) {
     ir::Node node = graph.nodes[v];
+    node.origin = lowered.calls[v];
+    first.set_origin(node.origin);
+    step.set_origin(node.origin);
     const std::optional<Narrow> narrow = NarrowOf(graph, node, lowered.symbols);
     if (!narrow) {
       for (ir::Value& input : node.inputs) input = now[input];

@@ -14,6 +14,7 @@
 #include "base/flags.h"
 #include "base/log.h"
 #include "lazy/current_device.h"
+#include "lazy/raise.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -33,10 +34,28 @@ void OpenTorchCuda() {
 
 c10::Allocator* CudaAllocator() { return c10::GetAllocator(c10::kCUDA); }
 
+absl::StatusOr<void*> Allocate(size_t size_bytes) {
+  try {
+    return CudaAllocator()->raw_allocate(size_bytes);
+  } catch (...) {
+    return StatusOfError();
+  }
+}
+
+// Of a device that is lost, or at the process's end, there is nothing to give back.
+void Free(void* memory, size_t) {
+  try {
+    CudaAllocator()->raw_deallocate(memory);
+  } catch (const std::exception& error) {
+    LAZY_LOG(1, "memory is not given back: ", error.what());
+  }
+}
+
 const backends::CudaHost* FindCuda() {
   if (!at::hasCUDA()) {
     const c10::impl::DeviceGuardImplInterface* const cuda = c10::impl::device_guard_impl_registry[static_cast<size_t>(c10::kCUDA)].load();
-    if (cuda != nullptr && cuda->deviceCount() > 0) {
+    // Fake tensors make a guard for GPUs that are not there; CUDA's own has a driver.
+    if (cuda != nullptr && cuda->deviceCount() > 0 && dlopen("libcuda.so.1", RTLD_LAZY) != nullptr) {
       base::WarnOnce("late", "the CPU is used although there is a GPU: PyTorch looked for CUDA before libtorch_lazy.so was loaded");
     }
     return nullptr;
@@ -44,8 +63,8 @@ const backends::CudaHost* FindCuda() {
   at::globalContext().lazyInitDevice(c10::kCUDA);
   static const backends::CudaHost host{
       .device = [] { return CurrentDevice(); },
-      .allocate = [](size_t size_bytes) { return CudaAllocator()->raw_allocate(size_bytes); },
-      .free = [](void* memory, size_t) { CudaAllocator()->raw_deallocate(memory); },
+      .allocate = &Allocate,
+      .free = &Free,
       .stream =
           [] {
             const c10::impl::DeviceGuardImplInterface& cuda = *c10::impl::getDeviceGuardImpl(c10::kCUDA);

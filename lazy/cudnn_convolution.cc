@@ -25,9 +25,11 @@
 #include "base/check.h"
 #include "base/flags.h"
 #include "base/log.h"
+#include "lazy/alike_sizes.h"
 #include "lazy/background.h"
 #include "lazy/cuda_products.h"
 #include "lazy/eager_device.h"
+#include "lazy/ledger.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -36,6 +38,7 @@ using Form = PackedConvolution::Form;
 
 constexpr int kRounds = 2;          // the faster one counts
 constexpr double kWorthIt = 0.97;   // of the time of both apart
+constexpr int kParts = 2;           // of an octave: images whose sizes are that far from each other are not alike
 constexpr const char* kFused = "fused";
 constexpr const char* kApart = "apart";
 
@@ -63,7 +66,8 @@ std::string KeyOf(const FusedForm& fused) {
   const at::Context& context = at::globalContext();
   const bool is_tf32 = context.float32Precision(at::Float32Backend::CUDA, at::Float32Op::CONV) == at::Float32Precision::TF32;
   const auto word = [](c10::IntArrayRef numbers) { return absl::StrCat("[", absl::StrJoin(numbers, ","), "]"); };
-  return absl::StrCat("convolution ", c10::toString(form.x.dtype), form.x.dtype == at::kFloat && is_tf32 ? " tf32 " : " ", word(form.x.sizes),
+  const std::string images = AlikeWord({form.x.sizes.data(), form.x.sizes.size()}, kParts, /*aligned=*/false);
+  return absl::StrCat("convolutions ", c10::toString(form.x.dtype), form.x.dtype == at::kFloat && is_tf32 ? " tf32 " : " ", images,
                       word(form.weight.sizes), word(form.stride), word(form.padding), word(form.dilation), form.groups,
                       fused.adds ? " sum " : " ", context.benchmarkCuDNN() ? "benchmark " : "", FindCudaProducts()->machine(), " cudnn ",
                       at::detail::getCUDAHooks().versionRuntimeCuDNN());
@@ -72,32 +76,38 @@ std::string KeyOf(const FusedForm& fused) {
 // What is known, by key.
 class Choices {
  public:
+  struct Choice {
+    bool is_faster;
+    double saves = 0;  // seconds; 0: not known
+  };
+
   static Choices& Get() {
     static Choices* const choices = new Choices;
     return *choices;
   }
 
-  // Of this process, else of the disk.
-  std::optional<bool> Find(const std::string& key) {
+  // Of this process, else of the disk. While nothing may be tried, what is not known is not faster.
+  std::optional<Choice> Find(const std::string& key) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (const auto found = known_.find(key); found != known_.end()) return found->second;
-    if (known_.size() >= kMostKnown) return false;
+    if (known_.size() >= kMostKnown) return Choice{false};
     const std::string word = backends::Get().Recall(key);
-    if (word.empty()) return std::nullopt;
-    return known_[key] = word == kFused;
+    if (!word.empty()) return known_[key] = {word == kFused};
+    if (!AccountOf(Venture::kConvolutions).MayTry()) return Choice{false};
+    return std::nullopt;
   }
 
-  void Add(const std::string& key, bool is_faster, bool for_ever) {
+  void Add(const std::string& key, Choice choice, bool for_ever) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    known_[key] = is_faster;
+    known_[key] = choice;
     if (!for_ever) return;
-    InBackground([key, is_faster] { backends::Get().Keep(key, is_faster ? kFused : kApart); });
+    InBackground([key, choice] { backends::Get().Keep(key, choice.is_faster ? kFused : kApart); });
   }
 
  private:
   static constexpr size_t kMostKnown = 1 << 12;  // those that come later are not fused
   std::mutex mutex_;
-  absl::flat_hash_map<std::string, bool> known_;
+  absl::flat_hash_map<std::string, Choice> known_;
 };
 
 // Seconds of a run.
@@ -151,16 +161,25 @@ bool IsKnown(const FusedForm& fused) { return IsOnHost() || Choices::Get().Find(
 bool IsFusedFaster(const FusedForm& fused) {
   if (IsOnHost()) return true;
   const std::string key = KeyOf(fused);
-  if (const std::optional<bool> known = Choices::Get().Find(key)) return *known;
+  if (const std::optional<Choices::Choice> known = Choices::Get().Find(key)) return known->is_faster;
   Times times;
+  const double start = SecondsNow();
   try {
     times = Time(fused, key);
   } catch (const std::exception& error) {  // no memory for it
     LAZY_LOG(1, key, ": ", error.what());
   }
+  AccountOf(Venture::kConvolutions).Spend(SecondsNow() - start);
   const bool is_faster = times.fused < kWorthIt * times.apart;
-  Choices::Get().Add(key, is_faster, /*for_ever=*/std::isfinite(times.fused) && std::isfinite(times.apart));
+  const double saves = is_faster && std::isfinite(times.apart) ? times.apart - times.fused : 0;
+  Choices::Get().Add(key, {is_faster, saves}, /*for_ever=*/std::isfinite(times.fused) && std::isfinite(times.apart));
   return is_faster;
+}
+
+double SecondsSaved(const FusedForm& fused) {
+  if (IsOnHost()) return 0;
+  const std::optional<Choices::Choice> known = Choices::Get().Find(KeyOf(fused));
+  return known ? known->saves : 0;
 }
 
 bool KeepDigits(const std::vector<PackedConvolution>& convolutions) {
@@ -176,6 +195,7 @@ c10::Storage RunCudnn(const PackedConvolution& convolution, const c10::Storage& 
   const at::Tensor x = Alias(x_content, form.x), sum = sum_content ? Alias(sum_content, form.result) : at::Tensor();
   LAZY_CHECK(convolution.has_relu || !(sum.defined() || convolution.bias.defined()), "a summand has neither bias nor sum");
   if (!convolution.has_relu) return ContentOf(Convolve(form, x, convolution.packed_weight), form.result);
+  AccountOf(Venture::kConvolutions).Save(convolution.saves);
   const auto run = IsOnHost() ? &Emulate : &ConvolveWithRelu;
   return ContentOf(run(form, x, convolution.packed_weight, sum, convolution.bias), form.result);
 }

@@ -2,7 +2,8 @@
 // Packed convolutions on a GPU: cuDNN's convolution with bias, ReLU and what is added before it.
 //
 // It saves a kernel that reads and writes the result once more, but for some sizes (three channels in, f32 with a sum) takes longer
-// than both apart. So each form is timed both ways before it is first used, and what was faster is kept on disk.
+// than both apart. So forms whose images are of sizes alike are timed both ways before one is first used, and what was faster is kept
+// on disk. That is paid from an account (ledger.h).
 #pragma once
 
 #include "lazy/packed_convolution.h"
@@ -19,12 +20,15 @@ struct FusedForm {
   friend bool operator==(const FusedForm&, const FusedForm&) = default;
 };
 
-// True if cuDNN does it faster so than by a convolution and a kernel for the rest. Times it if that is not known yet. Always on a
-// stand-in.
+// True if cuDNN does it faster so than by a convolution and a kernel for the rest. Times it if that is not known yet, and may be
+// tried. Always on a stand-in.
 bool IsFusedFaster(const FusedForm& fused);
 
-// True if that is known, here or on the disk.
+// True if that is known, here or on the disk, or may not be tried.
 bool IsKnown(const FusedForm& fused);
+
+// What it takes less; 0 if that was not measured here.
+double SecondsSaved(const FusedForm& fused);
 
 // False if a weight or bias of f16 is too large for it, or all of a convolution's are so small that digits are lost. Waits for the GPU.
 bool KeepDigits(const std::vector<PackedConvolution>& convolutions);

@@ -149,7 +149,7 @@ class Describer {
     return Push(kLazy, static_cast<int64_t>(tensor.scalar_type()) | (flags << 8) | (impl->dim() << 16)) &&
            (!is_part || sink_.Word(static_cast<int64_t>(storage->nbytes()))) &&  // else the sizes say it
            sink_.Words(impl->sizes()) && sink_.Words(impl->strides()) && sink_.Word(impl->storage_offset()) &&
-           sink_.Operand({storage, impl, static_cast<int16_t>(arg), static_cast<int16_t>(item), op_.args[arg].written});
+           sink_.Operand({storage, impl, item, static_cast<int16_t>(arg), op_.args[arg].written});
   }
 
   // Eager devices take a number that lives on the host as an operand; anything else there is handled at once.

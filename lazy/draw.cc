@@ -4,6 +4,7 @@
 #include <ATen/Context.h>
 #include <c10/core/GeneratorImpl.h>
 
+#include "lazy/cuda_library.h"
 #include "lazy/eager_device.h"
 #include "lazy/noting.h"
 
@@ -26,14 +27,23 @@ PhiloxDraw TakeOnHost(uint64_t numbers) {
   return draw;
 }
 
-// A new seed begins at offset 0.
+// A new seed begins at offset 0. That it was set here is no news to who asks whether the program has.
 void SetState(const at::Generator& generator, PhiloxDraw draw) {
   c10::GeneratorImpl* const state = generator.unsafeGetGeneratorImpl();
-  if (StateOf(generator).seed != draw.seed) state->set_current_seed(static_cast<uint64_t>(draw.seed));
+  if (StateOf(generator).seed != draw.seed) {
+    const bool is_news = WasSeeded().value_or(true);
+    state->set_current_seed(static_cast<uint64_t>(draw.seed));
+    if (!is_news) WasSeeded();
+  }
   state->set_offset(static_cast<uint64_t>(draw.offset));
 }
 
 }  // namespace
+
+std::optional<bool> WasSeeded() {
+  static bool (*const ask)(int) = reinterpret_cast<bool (*)(int)>(FindInCudaLibrary("torch_lazy_cuda_was_seeded"));
+  return ask == nullptr ? std::nullopt : std::optional(ask(EagerDevice().index()));
+}
 
 thread_local const CapturedDraws* captured_draws = nullptr;
 

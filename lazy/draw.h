@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <mutex>
+#include <optional>
 
 namespace torch_lazy::lazy {
 
@@ -16,6 +17,10 @@ struct PhiloxDraw {
 
 // The next numbers of CUDA's default generator, of which each thread of a kernel takes `per_thread` at most.
 PhiloxDraw TakeDraw(uint64_t per_thread);
+
+// Whether CUDA's default generator was seeded since this, or a recurrent net of eager's, asked last: who keeps random numbers of
+// its own begins anew then. Nothing on the host and without libtorch_lazy_cuda.so.
+std::optional<bool> WasSeeded();
 
 // Held by who draws at once, or captures: to a generator, each draw belongs to the capture meanwhile, whoever draws.
 std::mutex& DrawMutex();

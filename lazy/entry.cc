@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "backends/registry.h"
+#include "base/check.h"
+#include "base/faults.h"
 #include "base/flags.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -12,6 +15,8 @@
 #include "lazy/bound_plan.h"
 #include "lazy/carried_plan.h"
 #include "lazy/compare.h"
+#include "lazy/deterministic.h"
+#include "lazy/failed_kernels.h"
 #include "lazy/frozen_plan.h"
 #include "lazy/history.h"
 #include "lazy/interpreter.h"
@@ -45,20 +50,74 @@ Entry::Entry(const TrieNode* end, std::vector<bool> live, Entry* replaced) : liv
 
 Entry::~Entry() = default;
 
+// Calls `work`, which may fail for want of memory or by an error of ours: then the entry runs op by op. What else it raises, an
+// interrupt say, is the caller's.
+template <typename Work>
+void TryTo(const char* what, const Work& work) {
+  std::string why;
+  try {
+    LAZY_CHECK(!base::MustFail(), "a fault that was asked for");
+    work();
+  } catch (const base::CheckError& error) {
+    why = error.what();
+  } catch (const c10::Error& error) {
+    why = error.what_without_backtrace();
+  } catch (const std::bad_alloc& error) {
+    why = error.what();
+  }
+  if (!why.empty()) base::WarnOnce(what, absl::StrCat("a trace could not be ", what, ", so it runs op by op: ", why));
+}
+
 // True if the graph is known. The first steps of a program that compiles in the background are not held up for graphs that
 // may not come again.
 bool Entry::TryLowering(const Trace& trace) {
-  const bool wait = base::Compilation() == base::CompileMode::kSync;
+  const bool wait = CompilationFor(IsDeterministic(*this)) == base::CompileMode::kSync;
   if (alike_ == nullptr) alike_ = AlikeOf(calls_, live_);
   const std::shared_ptr<PlannedGraph> others = alike_->planned();
   if (!wait && others != nullptr && others->IsPending()) return true;
   if (alike_->cuts.fetch_add(1, std::memory_order_relaxed) == 0 && !wait) return false;
   lowering_tried_ = true;
-  lowered_ = Lower(*this, trace);
   bool known = false;
-  if (lowered_ != nullptr) planned_ = PlanOf(std::exchange(lowered_->graph, {}), &lowered_->symbols, &known);
+  TryTo("lowered", [&] {
+    lowered_ = Lower(*this, trace);
+    if (lowered_ != nullptr) planned_ = PlanOf(lowered_.get(), IsDeterministic(*this), &known);
+  });
   alike_->set_planned(planned_);
   return known;
+}
+
+bool Entry::IsPlanReady(const Trace& trace) {
+  if (planned_->Want(lowered_->symbols, cuts_ - std::exchange(told_, cuts_))) return true;
+  while (LeaveFailuresToAten(trace)) {
+    if (planned_->Want(lowered_->symbols, cuts_)) return true;
+  }
+  return false;
+}
+
+// A kernel that failed costs the calls that it was to compute. Those of the new plan may fail, too, but not for ever.
+bool Entry::LeaveFailuresToAten(const Trace& trace) {
+  if (attempts_left_ == 0 || !NoteFailures(planned_->Failures(), *lowered_, calls_, trace)) return false;
+  left_to_aten_.resize(calls_.size());
+  std::vector<bool> left = left_to_aten_;
+  for (const FailedKernel& kernel : planned_->Failures()) {
+    for (const ir::Value node : kernel.nodes) {
+      if (const int32_t call = lowered_->calls[static_cast<size_t>(node)]; call >= 0) left[static_cast<size_t>(call)] = true;
+    }
+  }
+  attempts_left_ = left == left_to_aten_ ? 0 : attempts_left_ - 1;
+  left_to_aten_ = std::move(left);
+  std::unique_ptr<LoweredTrace> lowered = attempts_left_ > 0 ? Lower(*this, trace) : nullptr;
+  if (lowered == nullptr) {
+    LAZY_LOG(1, "kernels failed, and their trace runs op by op");
+    attempts_left_ = 0;
+    return false;
+  }
+  LAZY_LOG(1, "kernels failed: of ", calls_.size(), " calls, ATen runs ", lowered->by_aten.size(), " where it ran ", lowered_->by_aten.size());
+  lowered_ = std::move(lowered);
+  bool known = false;
+  planned_ = PlanOf(lowered_.get(), IsDeterministic(*this), &known);
+  alike_->set_planned(planned_);
+  return true;
 }
 
 Entry::Ready Entry::Prepare(const Trace& trace, bool once) {
@@ -69,7 +128,7 @@ Entry::Ready Entry::Prepare(const Trace& trace, bool once) {
   if (!once) base::Count(known ? base::Counter::kTraceHits : base::Counter::kTraceMisses);
   if (!known && !once) NoteMiss(trace, static_cast<size_t>(std::count(live_.begin(), live_.end(), true)));
   if (planned_ == nullptr) return {};
-  if (bound_ == nullptr && planned_->Want(lowered_->symbols, cuts_ - std::exchange(told_, cuts_))) {
+  if (bound_ == nullptr && IsPlanReady(trace)) {
     Bind(trace, *planned_);
     better_ = planned_->BetterFor(lowered_->symbols);
   }
@@ -77,6 +136,8 @@ Entry::Ready Entry::Prepare(const Trace& trace, bool once) {
     const bool is_made_for = better_->IsMadeFor(lowered_->symbols);  // or was it planned for others meanwhile?
     if (is_made_for) Bind(trace, *better_);
     better_ = is_made_for ? nullptr : planned_->BetterFor(lowered_->symbols);
+  } else if (better_ != nullptr && NoteFailures(better_->Failures(), *lowered_, calls_, trace)) {
+    better_ = nullptr;
   }
   if (bound_ != nullptr && frozen_ != nullptr && base::Number(base::Option::kCompare) == 0) {
     if (std::shared_ptr<const BoundPlan> plan = frozen_->PlanFor(trace)) {
@@ -88,14 +149,17 @@ Entry::Ready Entry::Prepare(const Trace& trace, bool once) {
 }
 
 void Entry::Bind(const Trace& trace, const PlannedGraph& planned) {
-  bound_ = std::make_shared<BoundPlan>(*this, *lowered_, planned);
-  shares_launches_ = bound_->shares_launches();
-  if (frozen_ == nullptr) frozen_ = FrozenPlan::For(*this, trace);
-  carried_ = CarriedPlan::For(*this, *lowered_, planned);
+  TryTo("bound", [&] {
+    bound_ = std::make_shared<BoundPlan>(*this, *lowered_, planned);
+    shares_launches_ = bound_->shares_launches();
+    if (frozen_ == nullptr) frozen_ = FrozenPlan::For(*this, trace);
+    carried_ = CarriedPlan::For(*this, *lowered_, planned);
+  });
 }
 
 void Entry::Run(Trace* trace, bool once) {
   base::Count(base::Counter::kTracesRun);
+  WarnOfFailures();
   if (Entry* const replaced = replaced_.exchange(nullptr)) replaced->LetGo();
   const auto [plan, carried] = Prepare(*trace, once);
   if (plan == nullptr || base::Compilation() == base::CompileMode::kOff) {
@@ -136,6 +200,10 @@ void Entry::CountCalls(bool compiled) const {
   const size_t by_aten = compiled ? lowered_->by_aten.size() : calls_.size();
   base::Count(base::Counter::kCallsRecorded, static_cast<int64_t>(by_aten));
   base::Count(base::Counter::kCallsCompiled, static_cast<int64_t>(calls_.size() - by_aten));
+}
+
+bool IsDeterministic(const Entry& entry) {
+  return !entry.calls().empty() && AreDeterministic(SettingsOf(entry.calls().front()->words()[0]));
 }
 
 bool Entry::Serves(const std::vector<bool>& live) const {

@@ -40,6 +40,8 @@ class Entry {
   // True if a cut whose live written slots are `live` can use this entry.
   bool Serves(const std::vector<bool>& live) const;
   const std::vector<bool>& live() const { return live_; }
+  // True if call k is not lowered, since a kernel that would compute it has failed.
+  bool IsLeftToAten(size_t k) const { return k < left_to_aten_.size() && left_to_aten_[k]; }
   Need& need() { return need_; }  // of its cuts; guarded by the device lock
   absl::Span<const TrieNode* const> calls() const { return calls_; }
   // Slots whose content nobody needs after call k.
@@ -55,6 +57,9 @@ class Entry {
   Ready Prepare(const Trace& trace, bool once);
   void Bind(const Trace& trace, const PlannedGraph& planned);
   bool TryLowering(const Trace& trace);
+  bool IsPlanReady(const Trace& trace);
+  // True if there is another plan now, without kernels that have failed.
+  bool LeaveFailuresToAten(const Trace& trace);
   void CountCalls(bool compiled) const;
 
   std::vector<const TrieNode*> calls_;  // in program order
@@ -77,6 +82,8 @@ class Entry {
   std::shared_ptr<const BoundPlan> bound_;
   std::unique_ptr<FrozenPlan> frozen_;  // null if there is nothing to freeze
   std::shared_ptr<CarriedPlan> carried_;  // of bound_; null if there is nothing to carry
+  std::vector<bool> left_to_aten_;  // per call; empty: none is
+  int attempts_left_ = 8;           // plans to try, where kernels of each fail
 };
 
 }  // namespace torch_lazy::lazy

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/metrics.h"
+#include "lazy/failed_kernels.h"
 #include "lazy/history.h"
 #include "lazy/op.h"
 #include "lazy/replay.h"
@@ -41,8 +42,9 @@ std::string Explain() {
   absl::StrAppend(&text, "traces: ", base::Get(Counter::kTracesRun), " run, ", base::Get(Counter::kTraceMisses),
                   " not known before, ", base::Get(Counter::kTracesInterpreted), " run op by op\n");
   absl::StrAppend(&text, "kernels: ", base::Get(Counter::kKernelsCompiled), " asked of the compiler, ",
-                  base::Get(Counter::kKernelsFromDisk), " found on disk, ", base::Get(Counter::kKernelLaunches), " launches\n");
-  absl::StrAppend(&text, TextOfHistory(), TextOfRefusals());
+                  base::Get(Counter::kKernelsFromDisk), " found on disk, ", base::Get(Counter::kKernelsFailed), " failed, ",
+                  base::Get(Counter::kKernelLaunches), " launches\n");
+  absl::StrAppend(&text, TextOfFailedKernels(), TextOfHistory(), TextOfRefusals());
   for (const auto& [op, count] : MostFirst(Tally::kCallsImmediateByOp)) {
     absl::StrAppend(&text, "at once ", count, " times: ", op, ": ", WhyImmediate(op), "\n");
   }
@@ -50,7 +52,7 @@ std::string Explain() {
     const Op* known = FindOp(op);
     const bool row = known != nullptr && known->row != nullptr && known->row->lower != nullptr;
     absl::StrAppend(&text, "by ATen ", count, " times: ", op, ": ",
-                    row ? "its trace was not compiled yet, or its lowering does not cover this case" : "it has no lowering", "\n");
+                    row ? "its trace was not compiled yet, a kernel failed, or its lowering does not cover this case" : "it has no lowering", "\n");
   }
   return text;
 }

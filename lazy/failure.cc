@@ -54,6 +54,7 @@ constexpr std::string_view kTakesAllValues[] = {
     "linear",
     "log_softmax",
     "max_pool2d_with_indices",
+    "mkldnn_rnn_layer",
     "mm",
     "mv",
     "native_batch_norm",

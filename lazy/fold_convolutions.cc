@@ -60,6 +60,7 @@ class Folder {
     ir::Builder b(graph_.name);
     std::vector<Value> now(graph_.nodes.size(), kNoValue);
     for (size_t v = 0; v < graph_.nodes.size(); ++v) {
+      b.set_origin(graph_.nodes[v].origin);
       if (chain_of_[v] >= 0) {
         const Chain& chain = chains_[static_cast<size_t>(chain_of_[v])];
         if (chain.end == static_cast<Value>(v)) now[v] = Emit(b, chain, now);

@@ -9,6 +9,7 @@
 #include "ir/builder.h"
 #include "ir/passes/passes.h"
 #include "lazy/bound_plan.h"
+#include "lazy/cudnn_convolution.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -120,7 +121,8 @@ std::unique_ptr<FrozenTrace> Freeze(const Entry& entry, const Trace& trace, cons
   auto constant = constants.outputs.begin();
   for (const ir::Node& node : graph.nodes) {
     if (!IsPacked(node)) continue;
-    PackedConvolution convolution{folded->forms.at(node.attrs.index), node.attrs.index, HasRelu(node), convolutions.size(), {}, {}};
+    PackedConvolution convolution{folded->forms.at(node.attrs.index), node.attrs.index, HasRelu(node), convolutions.size(), {}, {}, {}};
+    if (convolution.has_relu) convolution.saves = SecondsSaved({convolution.form, NumImages(node) == 2});
     convolution.form.has_bias = node.inputs.size() == NumImages(node) + 2;
     const ir::Output weight = *constant++, bias = convolution.form.has_bias ? *constant++ : ir::Output();
     std::vector<size_t>& same = made_of[{weight.value, bias.value}];

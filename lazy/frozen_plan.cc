@@ -11,7 +11,9 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "lazy/cudnn_convolution.h"
+#include "lazy/deterministic.h"
 #include "lazy/eager_device.h"
+#include "lazy/failed_kernels.h"
 
 namespace torch_lazy::lazy {
 
@@ -65,7 +67,7 @@ std::unique_ptr<FrozenPlan> FrozenPlan::For(const Entry& entry, const Trace& tra
 
 bool FrozenPlan::HaveStayed(const Trace& trace) {
   std::vector<uint64_t> stamps;
-  for (const int32_t s : slots_.params) stamps.push_back(trace.slots[s].inherits ? 0 : trace.slots[s].stamp);
+  for (const int32_t s : slots_.params) stamps.push_back(trace.slots[s].stamp);
   const bool known = std::find(stamps.begin(), stamps.end(), uint64_t{0}) == stamps.end();
   if (known && stamps == stamps_) return ++equal_runs_ >= patience_;
   stamps_ = std::move(stamps);
@@ -99,7 +101,7 @@ bool FrozenPlan::AreTimed(const Trace& trace) {
     forms_->pop_back();
     if (IsKnown(fused)) continue;
     IsFusedFaster(fused);
-    if (base::Compilation() != base::CompileMode::kSync) break;
+    if (CompilationFor(IsDeterministic(entry_)) != base::CompileMode::kSync) break;
   }
   return forms_->empty();
 }
@@ -112,12 +114,15 @@ bool FrozenPlan::IsCompiled(const Trace& trace) {
     if (frozen_ == nullptr) return false;
     bool known = false;
     numbers_ = NumbersOf(frozen_->constants, trace);
-    planned_constants_ = PlanOf(std::exchange(frozen_->constants.graph, {}), &frozen_->constants.symbols, &known);
-    planned_rest_ = PlanOf(std::exchange(frozen_->rest.graph, {}), &frozen_->rest.symbols, &known);
+    planned_constants_ = PlanOf(&frozen_->constants, IsDeterministic(entry_), &known);
+    planned_rest_ = PlanOf(&frozen_->rest, IsDeterministic(entry_), &known);
   }
   if (frozen_ == nullptr) return false;
   const bool constants = planned_constants_->Want(frozen_->constants.symbols, 1);
-  return planned_rest_->Want(frozen_->rest.symbols, 1) && constants;
+  if (planned_rest_->Want(frozen_->rest.symbols, 1) && constants) return true;
+  const bool constants_failed = NoteFailures(planned_constants_->Failures(), frozen_->constants, entry_.calls(), trace);
+  if (NoteFailures(planned_rest_->Failures(), frozen_->rest, entry_.calls(), trace) || constants_failed) frozen_ = nullptr;
+  return false;
 }
 
 // The constants are the outputs of a run, on a trace that has slots for them behind its own.

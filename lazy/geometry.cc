@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/geometry.h"
 
+#include <algorithm>
+
 #include <c10/core/Allocator.h>
 #include <c10/core/TensorImpl.h>
 
@@ -41,12 +43,17 @@ at::Tensor MetaTensor(const Geometry& geometry) {
 }
 
 size_t SizeBytes(const Geometry& geometry) {
-  int64_t last = geometry.offset;
+  if (std::find(geometry.sizes.begin(), geometry.sizes.end(), 0) != geometry.sizes.end()) return 0;
+  int64_t last = geometry.offset, step = 0, size_bytes = 0;
+  bool overflows = false;
   for (size_t d = 0; d < geometry.sizes.size(); ++d) {
-    if (geometry.sizes[d] == 0) return 0;
-    last += (geometry.sizes[d] - 1) * geometry.strides[d];
+    overflows |= __builtin_mul_overflow(geometry.sizes[d] - 1, geometry.strides[d], &step);
+    overflows |= __builtin_add_overflow(last, step, &last);
   }
-  return static_cast<size_t>(last + 1) * c10::elementSize(geometry.dtype);
+  overflows |= __builtin_add_overflow(last, 1, &last);
+  overflows |= __builtin_mul_overflow(last, static_cast<int64_t>(c10::elementSize(geometry.dtype)), &size_bytes);
+  TORCH_CHECK(!overflows, "Storage size calculation overflowed with sizes=", geometry.sizes);
+  return static_cast<size_t>(size_bytes);
 }
 
 bool Overlap(const Geometry& one, const Geometry& other) {

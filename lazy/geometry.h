@@ -31,7 +31,7 @@ at::Tensor Alias(const c10::Storage& content, const Geometry& geometry);
 // A tensor of this geometry without memory.
 at::Tensor MetaTensor(const Geometry& geometry);
 
-// Bytes a storage must have for this geometry.
+// Bytes a storage must have for this geometry. Raises eager's error if there are too many to count.
 size_t SizeBytes(const Geometry& geometry);
 
 // Whether tensors on one storage may touch the same bytes: from the first element to the last, what lies between included.

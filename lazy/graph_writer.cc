@@ -62,7 +62,7 @@ void GraphWriter::Write(int32_t slot, const Geometry& geometry, ir::Value logica
 ir::Value GraphWriter::Number(const TrieNode& call, int arg, int item, bool integer) {
   const int32_t place = call.PlaceOfNumber(static_cast<size_t>(arg));
   LAZY_CHECK(place >= 0, call.op->name, ": argument ", arg, " is no run-time number");
-  lowered_.numbers.push_back({place, static_cast<int16_t>(item), integer});
+  lowered_.numbers.push_back({place, item, integer});
   return builder_.Scalar(integer ? ir::DType::kI64 : ir::DType::kF64);
 }
 

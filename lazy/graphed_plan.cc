@@ -2,6 +2,7 @@
 #include "lazy/graphed_plan.h"
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 
 #include "absl/cleanup/cleanup.h"
@@ -10,21 +11,32 @@
 #include "base/metrics.h"
 #include "lazy/bound_plan.h"
 #include "lazy/eager_device.h"
+#include "lazy/kept_graphs.h"
 #include "lazy/memory.h"
-#include "lazy/newest_graphs.h"
+#include "lazy/raise.h"
 
 namespace torch_lazy::lazy {
 namespace {
 
 constexpr size_t kFewestSteps = 3;
-constexpr int kFirstRuns = 2;
+constexpr int kStays = 2;  // runs, of a parameter at one address
 constexpr int kMostMoves = 6;
 constexpr int kOftenMoved = 3;
+constexpr size_t kBytesOfStep = 4 << 10;  // that CUDA keeps for a node of a graph, roughly
+
+// Seconds of the emulation, which must not follow the clock: as with CUDA, a capture takes as long as some replays save.
+constexpr double kEmulatedLaunches = 0.35e-3, kEmulatedReplay = 0.1e-3, kEmulatedCapture = 4e-3;
+
+// A plan that could have a graph runs: the time of graph_choice.h and kept_graphs.h.
+int64_t NextRun() {
+  static std::atomic<int64_t> runs{0};
+  return runs.fetch_add(1, std::memory_order_relaxed);
+}
 
 // Null: it has no memory yet.
 const void* AddressOf(const c10::Storage& content) {
   if (!content) return nullptr;
-  return content.nbytes() == 0 ? &kFirstRuns : content.data();
+  return content.nbytes() == 0 ? &kStays : content.data();
 }
 
 // A storage may be larger than what lies in it.
@@ -65,7 +77,8 @@ std::unique_ptr<GraphedPlan> GraphedPlan::For(const BoundPlan& plan) {
   return std::unique_ptr<GraphedPlan>(new GraphedPlan(plan, *graphs));
 }
 
-GraphedPlan::GraphedPlan(const BoundPlan& plan, const CudaGraphs& graphs) : plan_(plan), graphs_(graphs) {
+GraphedPlan::GraphedPlan(const BoundPlan& plan, const CudaGraphs& graphs)
+    : plan_(plan), graphs_(graphs), choice_(&AccountOf(Venture::kGraphs)) {
   std::vector<bool> is_written(plan.plan_.buffers.size());
   for (const codegen::Step& step : plan.plan_.steps) {
     for (const int32_t buffer : step.results) {
@@ -89,19 +102,34 @@ GraphedPlan::GraphedPlan(const BoundPlan& plan, const CudaGraphs& graphs) : plan
 }
 
 GraphedPlan::~GraphedPlan() {
-  NewestGraphs::Get().Remove(this);
+  if (was_captured_) KeptGraphs::Get().Remove(this);  // which waits for who may be dropping it
   Drop();
+}
+
+void GraphedPlan::LeaveRoom() {
+  if (std::exchange(is_kept_, false)) KeptGraphs::Get().Remove(this);
+}
+
+void GraphedPlan::LetGo() {
+  const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock() || graph_ == nullptr) return;
+  repeats_ = true;
+  Drop();
+  LeaveRoom();
 }
 
 bool GraphedPlan::TryDrop() {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-  if (lock.owns_lock()) Drop();
-  return lock.owns_lock();
+  if (!lock.owns_lock()) return false;
+  is_kept_ = false;
+  if (graph_ != nullptr) choice_.Dropped();
+  Drop();
+  for (Param& param : params_) param.home = c10::Storage();
+  return true;
 }
 
 void GraphedPlan::Drop() {
-  if (graph_ == nullptr) return;
-  if (&graphs_ != &kEmulatedGraphs) graphs_.destroy(graph_);
+  if (graph_ != nullptr && &graphs_ != &kEmulatedGraphs) graphs_.destroy(graph_);
   graph_ = nullptr;
   record_.reset();
   emulated_.clear();
@@ -112,26 +140,49 @@ void GraphedPlan::Refuse(const char* why) {
   LAZY_LOG(1, "no graph: ", why);
   refused_ = true;
   Drop();
+  LeaveRoom();
   for (Param& param : params_) param.home = c10::Storage();
 }
 
 // Which parameters move.
 void GraphedPlan::NoteAddresses(Trace* trace) {
+  const bool is_first = !std::exchange(has_addresses_, true);
   for (Param& param : params_) {
     const void* const address = AddressOf(ContentAt(plan_.lowered_, param.slot, trace));
-    if (runs_ > 0 && address != param.address) {
-      if (address == nullptr || param.address == nullptr) return Refuse("a parameter has memory now and then");
-      param.moves = param.moves || runs_ <= kFirstRuns || ++param.moved == kOftenMoved;
-    }
-    param.address = address;
+    const void* const before = std::exchange(param.address, address);
+    if (is_first) continue;
+    ++param.stayed;
+    if (address == before) continue;
+    if (address == nullptr || before == nullptr) return Refuse("a parameter has memory now and then");
+    param.stayed = 0;
+    param.moves |= was_captured_ && ++param.moved == kOftenMoved;
   }
 }
 
+// True if the graph will do for this trace.
+bool GraphedPlan::Fits(Trace* trace) const {
+  return thread_ == std::this_thread::get_id() && LieAlike(draws_, DrawsOf(*trace)) && std::ranges::all_of(params_, [&](const Param& param) {
+    const void* const address = AddressOf(ContentAt(plan_.lowered_, param.slot, trace));
+    return address == param.address || (param.moves && address != nullptr);
+  });
+}
+
 // A copy takes the host as long as a launch (64 gradients that an optimizer's three launches read: 0.3 ms).
-bool GraphedPlan::IsWorthIt() const {
+bool GraphedPlan::CopiesLittle() const {
   size_t copies = 0;
   for (const Param& param : params_) copies += param.moves ? 1 + param.is_written : 0;
   return copies < plan_.plan_.steps.size();
+}
+
+// What a graph holds: homes at most, arguments of launches, and what CUDA keeps.
+size_t GraphedPlan::SizeBytes() const {
+  size_t size_bytes = plan_.LaunchBytes() + kBytesOfStep * plan_.plan_.steps.size();
+  for (const Param& param : params_) size_bytes += param.moves ? plan_.size_bytes_[param.buffer] : 0;
+  for (const Result& result : results_) {
+    const bool is_param = plan_.plan_.buffers[result.buffer].kind == codegen::BufferSpec::Kind::kParam;
+    size_bytes += is_param ? 0 : plan_.size_bytes_[result.buffer];
+  }
+  return size_bytes;
 }
 
 template <typename Do>
@@ -166,32 +217,61 @@ std::vector<PhiloxDraw> GraphedPlan::DrawsOf(const Trace& trace) const {
 bool GraphedPlan::Run(Trace* trace) {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock() || refused_) return false;
+  const int64_t now = NextRun();
   if (graph_ != nullptr) {
-    const bool stays = thread_ == std::this_thread::get_id() && LieAlike(draws_, DrawsOf(*trace)) && std::all_of(params_.begin(), params_.end(), [&](const Param& param) {
-      const void* const address = AddressOf(ContentAt(plan_.lowered_, param.slot, trace));
-      return address == param.address || (param.moves && address != nullptr);
-    });
     const std::vector<c10::IValue> numbers = NumbersOfCalls(*trace);
     if (!std::equal(numbers.begin(), numbers.end(), numbers_of_calls_.begin(), &IsSame)) {
       Refuse("a number among the arguments of a call changes");
       return false;
     }
-    if (!stays && ++moves_ > kMostMoves) {
+    repeats_ = !Fits(trace);
+    if (repeats_ && ++moves_ > kMostMoves) {
       Refuse("addresses go on changing");
       return false;
     }
-    if (!stays) Drop();
+    if (repeats_) Drop();
   }
-  if (graph_ == nullptr) {
-    NoteAddresses(trace);
-    if (!IsWorthIt()) Refuse("it would copy more parameters than it has steps");
-    if (runs_++ < kFirstRuns || refused_ || !Capture(trace)) return false;
-  }
-  NewestGraphs::Get().Use(this);
+  const double start = SecondsNow();
+  const bool is_new = graph_ == nullptr;
+  if (is_new && !TryCapture(trace, now)) return false;
+  if (!is_new) KeptGraphs::Get().Use(this, now);
   const int64_t stream = CurrentStreamId();
   if (stream != std::exchange(stream_, stream)) WaitForEagerDevice();  // homes are used in one stream's order
+  if (!TryPrepareReplay(trace)) return false;
   Replay(trace);
+  const bool is_emulated = &graphs_ == &kEmulatedGraphs;
+  const double seconds = SecondsNow() - start;
+  if (is_new) choice_.Captured(is_emulated ? kEmulatedCapture : seconds);
+  if (!is_new) choice_.Replayed(is_emulated ? kEmulatedReplay : seconds);
   return true;
+}
+
+void GraphedPlan::AddLaunched(double seconds) {
+  const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  if (lock.owns_lock()) choice_.Launched(&graphs_ == &kEmulatedGraphs ? kEmulatedLaunches : seconds);
+}
+
+// There is no graph, or none that fits.
+bool GraphedPlan::TryCapture(Trace* trace, int64_t now) {
+  LeaveRoom();
+  NoteAddresses(trace);
+  if (refused_) return false;
+  const bool repeats = std::exchange(repeats_, false);
+  const bool is_wanted = (repeats && choice_.MayRepeat()) || choice_.Ask(now);
+  if (repeats && !is_wanted) choice_.Dropped();
+  if (!is_wanted) return false;
+  for (Param& param : params_) {
+    if (!was_captured_) param.moves = param.stayed < kStays;
+  }
+  if (!CopiesLittle()) {
+    Refuse("it would copy more parameters than it has steps");
+    return false;
+  }
+  is_kept_ = KeptGraphs::Get().TryAdd(this, SizeBytes(), now);
+  if (!is_kept_) return false;
+  was_captured_ = true;
+  if (!Capture(trace)) LeaveRoom();
+  return graph_ != nullptr;
 }
 
 bool GraphedPlan::Capture(Trace* trace) {
@@ -204,9 +284,12 @@ bool GraphedPlan::Capture(Trace* trace) {
   if (!FirstOf(draws_)) return Refuse("its calls draw random numbers of several seeds"), false;
   std::vector<c10::Storage> contents;
   for (const Param& param : params_) contents.push_back(ContentAt(plan_.lowered_, param.slot, trace));
+  const auto take_back = absl::MakeCleanup([&] {
+    for (size_t k = 0; k < params_.size(); ++k) ContentAt(plan_.lowered_, params_[k].slot, trace) = std::move(contents[k]);
+  });
   base::Count(base::Counter::kGraphCaptures);
   bool captured = true;
-  {
+  try {
     PlanMemory memory(plan_.plan_, plan_.lowered_, plan_.size_bytes_, trace);
     memory.numbers = NumbersOf(plan_.lowered_, *trace);
     FixMemory(&memory);
@@ -215,8 +298,10 @@ bool GraphedPlan::Capture(Trace* trace) {
     } else {
       captured = CaptureSteps(trace, &memory);
     }
+  } catch (const std::exception& error) {  // there is no memory for what outlives a replay
+    Refuse(error.what());
+    captured = false;
   }
-  for (size_t k = 0; k < params_.size(); ++k) ContentAt(plan_.lowered_, params_[k].slot, trace) = std::move(contents[k]);
   return captured;
 }
 
@@ -239,10 +324,14 @@ void GraphedPlan::FixMemory(PlanMemory* memory) {
 bool GraphedPlan::CaptureSteps(Trace* trace, PlanMemory* memory) {
   backends::Backend& backend = backends::Get();
   const std::lock_guard<std::mutex> nobody_draws(DrawMutex());
-  record_ = backend.BeginRecord(plan_.LaunchBytes());
+  absl::StatusOr<std::unique_ptr<backends::LaunchRecord>> record = backend.BeginRecord(plan_.LaunchBytes());
+  RaiseIfError(record.status());
+  record_ = *std::move(record);
   memory->is_captured = true;
   std::string failure;
   void* graph = nullptr;
+  const Account &products = AccountOf(Venture::kCudaProducts), &convolutions = AccountOf(Venture::kConvolutions);
+  const double products_saved = products.SavedHere(), convolutions_saved = convolutions.SavedHere();
   try {
     graph = graphs_.begin();
     const CapturedDraws draws{*FirstOf(draws_), graphs_.seek, graph};
@@ -253,6 +342,8 @@ bool GraphedPlan::CaptureSteps(Trace* trace, PlanMemory* memory) {
     failure = error.what();
   }
   backend.EndRecord();
+  products_save_ = products.SavedHere() - products_saved;
+  convolutions_save_ = convolutions.SavedHere() - convolutions_saved;
   try {
     if (graph != nullptr) graphs_.end(graph);
     graph_ = graph;
@@ -287,16 +378,31 @@ void GraphedPlan::EmulateReplay(Trace* trace) {
   for (size_t k = 0; k < params_.size(); ++k) ContentAt(plan_.lowered_, params_[k].slot, trace) = std::move(contents[k]);
 }
 
-void GraphedPlan::Replay(Trace* trace) {
+// Nothing of the trace's has been written when this fails: it runs without the graph.
+bool GraphedPlan::TryPrepareReplay(Trace* trace) {
+  try {
+    PrepareReplay(trace);
+    return true;
+  } catch (const std::exception& error) {
+    LAZY_LOG(1, "no replay: ", error.what());
+    Drop();
+    return false;
+  }
+}
+
+void GraphedPlan::PrepareReplay(Trace* trace) {
   const bool is_emulated = &graphs_ == &kEmulatedGraphs;
-  if (!is_emulated) record_->Update(plan_.ScalarsOfLaunches(NumbersOf(plan_.lowered_, *trace)));
+  if (!is_emulated) RaiseIfError(record_->Update(plan_.ScalarsOfLaunches(NumbersOf(plan_.lowered_, *trace))));
   for (const Param& param : params_) {
     if (param.moves) CopyShared(param.home, ContentAt(plan_.lowered_, param.slot, trace));
   }
   for (Result& result : results_) {
     if (result.home != nullptr) result.home->Vacate();
   }
-  if (is_emulated) {
+}
+
+void GraphedPlan::Replay(Trace* trace) {
+  if (&graphs_ == &kEmulatedGraphs) {
     EmulateReplay(trace);
   } else {
     std::optional<DrawScope> draws;
@@ -304,6 +410,8 @@ void GraphedPlan::Replay(Trace* trace) {
     graphs_.replay(graph_);
   }
   base::Count(base::Counter::kGraphReplays);
+  AccountOf(Venture::kCudaProducts).Save(products_save_);
+  AccountOf(Venture::kConvolutions).Save(convolutions_save_);
   for (const Param& param : params_) {
     if (param.moves && param.is_written) CopyShared(ContentAt(plan_.lowered_, param.slot, trace), param.home);
   }

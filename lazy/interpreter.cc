@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/interpreter.h"
 
-#include "base/check.h"
+#include <c10/util/Exception.h>
+
+#include "absl/strings/str_cat.h"
+#include "lazy/line.h"
+#include "lazy/lock.h"
 #include "lazy/memory.h"
 #include "lazy/run_call.h"
 
@@ -45,9 +49,7 @@ c10::Storage ContentOf(const at::Tensor& result, const ResultShape& shape) {
   return content;
 }
 
-}  // namespace
-
-void InterpretCall(const TrieNode& call, Trace* trace) {
+void RunCall(const TrieNode& call, Trace* trace) {
   std::vector<c10::IValue> stack;
   stack.reserve(call.op->args.size());
   for (size_t arg = 0; arg < call.op->args.size(); ++arg) {
@@ -60,8 +62,32 @@ void InterpretCall(const TrieNode& call, Trace* trace) {
   for (const ResultShape& result : call.shape->results) {
     if (!result.defined || result.arg >= 0) continue;
     const c10::IValue& value = stack[result.ret];
-    const at::Tensor tensor = result.item < 0 ? value.toTensor() : value.toTensorVector()[result.item];
+    const at::Tensor tensor = result.item < 0 ? value.toTensor() : value.toListRef()[result.item].toTensor();
     trace->slots[slot++].content = ContentOf(tensor, result);
+  }
+}
+
+// "aten::index.Tensor, call 3 of 7, first made at train.py:33 in step"
+std::string Where(const TrieNode& call, const Trace& trace) {
+  std::shared_ptr<const Line> line;
+  {
+    Locked lock(DeviceLock());
+    line = call.line;
+  }
+  const std::string text = line == nullptr ? "" : TextsOf({*line})[0];
+  const std::string number = trace.path.empty() ? "" : absl::StrCat(", call ", call.depth, " of ", trace.path.size());
+  return absl::StrCat(call.op->name, number, text.empty() ? "" : ", first made at ", text);
+}
+
+}  // namespace
+
+// An error keeps its type and its words, and says where the call was made: what is raised at a wait has nothing else to tell.
+void InterpretCall(const TrieNode& call, Trace* trace) {
+  try {
+    RunCall(call, trace);
+  } catch (c10::Error& error) {
+    error.add_context(Where(call, *trace));
+    throw;
   }
 }
 

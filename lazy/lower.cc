@@ -15,8 +15,9 @@ std::unique_ptr<LoweredTrace> Lower(const Entry& entry, const Trace& trace, Lowe
   GraphWriter writer(trace, lowered.get(), entry.calls().size());
   for (size_t k = 0; k < entry.calls().size(); ++k) {
     const TrieNode& call = *entry.calls()[k];
+    writer.builder().set_origin(static_cast<int32_t>(k));
     const bool is_otherwise = otherwise(&writer, call, k);
-    if (!is_otherwise && LowerCall(&writer, call)) continue;
+    if (!is_otherwise && !entry.IsLeftToAten(k) && LowerCall(&writer, call)) continue;
     if (!is_otherwise && !writer.AppendCall(call, k)) return nullptr;
     lowered->by_aten.push_back(static_cast<int32_t>(k));
   }

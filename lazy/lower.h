@@ -18,7 +18,7 @@ class GraphWriter;
 // Where a run finds the graph's scalar k.
 struct NumberSource {
   int32_t place;  // in the trace's numbers
-  int16_t item;   // position in a list of numbers, or -1
+  int32_t item;   // position in a list of numbers, or -1
   bool integer;   // an i64, else an f64
 };
 
@@ -31,6 +31,7 @@ struct LoweredTrace {
   std::shared_ptr<std::vector<c10::Storage>> carried;  // contents that stay from run to run; null: none
   std::vector<int32_t> by_aten;        // the calls that did not become primitives
   std::vector<PackedConvolution> convolutions;  // that it calls by this name
+  std::vector<int32_t> calls;          // once there is a plan, per node of the graph: the call it was made for, or -1
 };
 
 // What lies there, for a run on the trace.
@@ -41,6 +42,7 @@ inline c10::Storage& ContentAt(const LoweredTrace& lowered, int32_t slot, Trace*
 // Lowers call k in a way of its caller's. False: as always.
 using LowerOtherwise = absl::FunctionRef<bool(GraphWriter*, const TrieNode& call, size_t k)>;
 
+// Calls that the entry leaves to ATen do not become primitives.
 // Null if some value has a dtype that graphs do not know: then the entry is always interpreted.
 // `trace` gives the structural arguments, which are the same on every run of the entry.
 std::unique_ptr<LoweredTrace> Lower(const Entry& entry, const Trace& trace,

@@ -2,7 +2,10 @@
 #include "lazy/memory.h"
 
 #include <cstring>
+#include <memory>
 #include <mutex>
+
+#include <pthread.h>
 
 #include <c10/core/CPUAllocator.h>
 
@@ -10,6 +13,7 @@
 #include "backends/registry.h"
 #include "lazy/current_device.h"
 #include "lazy/eager_device.h"
+#include "lazy/fork.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -22,6 +26,7 @@ struct Block {
 
 void FreeBlock(void* context) {
   Block* block = static_cast<Block*>(context);
+  if (IsForked()) return;
   backends::Get().Free(block->memory, block->size_bytes);
   delete block;
 }
@@ -29,9 +34,11 @@ void FreeBlock(void* context) {
 class PoolAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(size_t size_bytes) override {
-    void* memory = backends::Get().Allocate(size_bytes);
-    TORCH_CHECK_WITH(OutOfMemoryError, memory != nullptr, "lazy: out of memory. Tried to allocate ", size_bytes, " bytes");
-    return c10::DataPtr(memory, new Block{memory, size_bytes}, &FreeBlock, c10::Device(c10::kCPU));
+    std::unique_ptr<Block> block(new Block{nullptr, size_bytes});
+    block->memory = backends::Get().Allocate(size_bytes);
+    TORCH_CHECK_WITH(OutOfMemoryError, block->memory != nullptr, "lazy: out of memory. Tried to allocate ", size_bytes, " bytes");
+    void* const memory = block->memory;
+    return c10::DataPtr(memory, block.release(), &FreeBlock, c10::Device(c10::kCPU));
   }
   void copy_data(void* to, const void* from, size_t size_bytes) const override { std::memcpy(to, from, size_bytes); }
 };
@@ -60,6 +67,9 @@ class ResultAllocator final : public c10::Allocator {
     return installed;
   }
 
+  static void Lock() { Installed()->lock_.lock(); }
+  static void Unlock() { Installed()->lock_.unlock(); }
+
  private:
   static void Free(void* memory) { Installed()->FreeEither(memory); }
 
@@ -73,8 +83,8 @@ class ResultAllocator final : public c10::Allocator {
         sizes_.erase(found);
       }
     }
-    if (size_bytes > 0) backends::Get().Free(memory, size_bytes);
-    else former_->raw_deallocate(memory);
+    if (size_bytes == 0) former_->raw_deallocate(memory);
+    else if (!IsForked()) backends::Get().Free(memory, size_bytes);
   }
 
   c10::Allocator* const former_;
@@ -87,6 +97,8 @@ class ResultAllocator final : public c10::Allocator {
 void InstallPooledResults() {
   ResultAllocator::Installed() = new ResultAllocator(c10::GetCPUAllocator());
   c10::SetCPUAllocator(ResultAllocator::Installed());
+  // A child frees tensors of the CPU, too, whoever had the lock when it was forked.
+  pthread_atfork(&ResultAllocator::Lock, &ResultAllocator::Unlock, &ResultAllocator::Unlock);
 }
 
 PooledResults::PooledResults() { ++num_scopes; }

@@ -46,6 +46,7 @@ struct PackedConvolution {
   bool has_relu;
   size_t same_as;  // the convolution that has the same weight and bias; itself if there is none before it
   at::Tensor packed_weight, bias;  // once they are known
+  double saves = 0;                // seconds of each run, as far as they were measured
 
   // Content of [c, ...] weight and [c] bias, which is null if there is none.
   void Pack(const c10::Storage& weight_content, const c10::Storage& bias_content);

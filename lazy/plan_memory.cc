@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "lazy/eager_device.h"
 #include "lazy/memory.h"
 
@@ -46,7 +47,11 @@ PlanMemory::PlanMemory(const codegen::Plan& plan, const LoweredTrace& lowered, c
 }
 
 PlanMemory::~PlanMemory() {
-  for (const auto& [buffer, saved] : saved_) CopyContent(Content(buffer), saved, saved.nbytes());
+  try {
+    for (const auto& [buffer, saved] : saved_) CopyContent(Content(buffer), saved, saved.nbytes());
+  } catch (const std::exception& error) {  // a device that is lost: nothing on it can be read either
+    LAZY_LOG(1, "what a call that failed has overwritten stays so: ", error.what());
+  }
   ForEachParam([](c10::Storage* slot, c10::Storage* content) {
     if (!*slot) *slot = std::move(*content);
   });

@@ -48,7 +48,7 @@ TrieNode* GrowNode(const Op& op, const CallDescription& call, const torch::jit::
   for (size_t k = 0; k < call.operands.size(); ++k) {
     const CallOperand& operand = call.operands[k];
     const at::TensorBase tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(operand.tensor));
-    node->operands.push_back({slots[k], operand.arg, operand.item, operand.written, GeometryOf(tensor)});
+    node->operands.push_back({slots[k], operand.item, operand.arg, operand.written, GeometryOf(tensor)});
   }
   return node;
 }
@@ -82,6 +82,8 @@ struct Results {
   const CallShape* shape = nullptr;
   std::vector<at::Tensor> made;  // the new ones
   bool diverged = false;         // this is the trace's first call that was not known
+  std::shared_ptr<Line> asked;   // where the program is, for who has asked for it
+  TrieNode* grown = nullptr;     // a node that is new
 };
 
 // For explain(): where the trace left the known ones.
@@ -90,6 +92,19 @@ void NoteDivergence() {
   Locked lock(DeviceLock());
   const std::shared_ptr<Trace>& trace = ThreadTrace();
   if (trace->divergence.known != nullptr) trace->divergence.line = std::move(line);
+}
+
+void NoteLine(Line* asked) {
+  Line line = CurrentLine();
+  Locked lock(DeviceLock());
+  *asked = std::move(line);
+}
+
+// For the text of an error, if it fails when it runs.
+void NoteLineOf(TrieNode* node) {
+  auto line = std::make_shared<const Line>(CurrentLine());
+  Locked lock(DeviceLock());
+  node->line = std::move(line);
 }
 
 // One attempt under the lock. `shape` is needed only when the trie does not know the call; it is asked for outside the lock.
@@ -109,8 +124,9 @@ Recorded TryRecord(const Op& op, CallDescription& call, const std::shared_ptr<co
     if (shape == nullptr) return Recorded::kNo;
     results->diverged = trace->divergence.now == nullptr;
     if (results->diverged) trace->divergence.known = trace->at->node->Nearest(op, call.words);
-    node = GrowNode(op, call, stack, slots, shape, *trace);
+    node = results->grown = GrowNode(op, call, stack, slots, shape, *trace);
   }
+  results->asked = std::move(node->line_asked_for);
   TouchOperands(call.operands, slots, trace);
   for (CallNumber& number : call.numbers) trace->numbers.push_back(std::move(number.value));
   results->shape = node->shape.get();
@@ -139,6 +155,8 @@ bool Record(const Op& op, CallDescription& call, torch::jit::Stack* stack) {
       case Recorded::kYes:
         ReturnResults(op, *results.shape, std::move(results.made), stack);
         if (results.diverged) NoteDivergence();
+        if (results.asked != nullptr) NoteLine(results.asked.get());
+        if (results.grown != nullptr && op.may_fail) NoteLineOf(results.grown);
         if (reason != nullptr) CutThreadTraceAndGoOn(reason);
         return true;
       case Recorded::kConflict:

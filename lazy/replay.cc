@@ -169,6 +169,8 @@ void Replay::Abandon() {
 std::vector<at::Tensor> Replay::End(at::TensorList inputs, at::ArrayRef<double> numbers, at::ArrayRef<PhiloxDraw> given_draws,
                                     at::TensorList outputs, bool saves) {
   TORCH_CHECK(noting_ != nullptr, "lazy: the end of a function that has not begun");
+  TORCH_CHECK_VALUE(inputs.size() == noting_->inputs.size(), "lazy: a function that began with ", noting_->inputs.size(),
+                    " tensors ends with ", inputs.size());
   last_draws_.clear();
   for (const Draw& draw : noting_->draws) {
     if (draw.op == nullptr) last_draws_.push_back(draw.philox);

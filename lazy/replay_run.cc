@@ -331,7 +331,7 @@ class Run {
     c10::SmallVector<CallOperand, 8> operands;
     for (size_t i = 0; i < call.operands.size(); ++i) {
       const NodeOperand& operand = call.operands[i];
-      operands.push_back({Of(static_cast<size_t>(uses[i])), /*tensor=*/nullptr, operand.arg, operand.item, operand.written});
+      operands.push_back({Of(static_cast<size_t>(uses[i])), /*tensor=*/nullptr, operand.item, operand.arg, operand.written});
     }
     c10::SmallVector<int32_t, 8> slots;
     AssignSlots(operands, *trace, &slots);

@@ -6,14 +6,17 @@
 
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include "absl/cleanup/cleanup.h"
 #include "base/flags.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "lazy/current_device.h"
+#include "lazy/deterministic.h"
 #include "lazy/entry.h"
 #include "lazy/gil.h"
 #include "lazy/history.h"
 #include "lazy/memory.h"
+#include "lazy/raise.h"
 #include "lazy/run_thread.h"
 #include "lazy/segments.h"
 #include "lazy/settings.h"
@@ -39,19 +42,6 @@ std::vector<bool> LiveSlots(const Trace& trace) {
   return live;
 }
 
-// What is being caught.
-std::string TextOfError() {
-  try {
-    throw;
-  } catch (const c10::Error& error) {
-    return error.what_without_backtrace();
-  } catch (const std::exception& error) {
-    return error.what();
-  } catch (...) {
-    return "unknown error";
-  }
-}
-
 // The storage takes what the run has left in its slot, and is no longer part of the trace. Not so one that the trace should
 // have made, or inherited, and did not: it has no value.
 void GiveBack(const std::shared_ptr<Trace>& trace, Trace::Slot* slot) {
@@ -68,6 +58,7 @@ void GiveBack(const std::shared_ptr<Trace>& trace, Trace::Slot* slot) {
 void Finish(const std::shared_ptr<Trace>& trace, std::string failure = "") {
   std::vector<Trace::Slot> slots;
   std::vector<c10::IValue> numbers;
+  const auto tell = absl::MakeCleanup([] { TraceDone().notify_all(); });
   {
     Locked lock(DeviceLock());
     trace->failure = std::move(failure);
@@ -78,6 +69,10 @@ void Finish(const std::shared_ptr<Trace>& trace, std::string failure = "") {
     for (Trace::Slot& slot : trace->slots) {
       if (slot.owner != nullptr) GiveBack(trace, &slot);
     }
+    for (const Trace::Heir& heir : trace->heirs) {  // the same, be the storage first used before this run's end or after it
+      const LazyStorageImpl* const owner = trace->slots[heir.slot].owner;
+      heir.trace->slots[heir.its_slot].stamp = owner != nullptr ? owner->stamp() : 0;
+    }
     trace->state = Trace::State::kDone;
     trace->final_slots = trace->slots.size();
     trace->final_numbers = trace->numbers.size();
@@ -85,7 +80,6 @@ void Finish(const std::shared_ptr<Trace>& trace, std::string failure = "") {
     if (!trace->is_ahead) numbers.swap(trace->numbers);
     if (!trace->failure.empty()) trace->slots.resize(slots.size());  // some storages stay
   }
-  TraceDone().notify_all();
 }
 
 // True if no such cut is expected again: fragments of a thread's first steps, which one thread learns shapes in, and eight that
@@ -93,7 +87,8 @@ void Finish(const std::shared_ptr<Trace>& trace, std::string failure = "") {
 bool IsOnce(const Trace& trace, const char* reason) {
   constexpr int kFirstSteps = 8;
   if (reason == kUnknownShape) return true;
-  return trace.fragment && trace.age < kFirstSteps && base::Compilation() != base::CompileMode::kSync;
+  const bool deterministic = trace.num_calls() != 0 && AreDeterministic(trace.settings());
+  return trace.fragment && trace.age < kFirstSteps && CompilationFor(deterministic) != base::CompileMode::kSync;
 }
 
 void Run(Trace* trace, Entry* entry, const std::vector<size_t>& cuts, bool once) {
@@ -112,21 +107,30 @@ struct Kept {
   std::vector<c10::Storage> contents;
 };
 
+std::shared_ptr<Kept> PrepareToRunAhead(const std::shared_ptr<Trace>& trace) {
+  auto kept = std::make_shared<Kept>(Kept{trace, {}});
+  Locked lock(DeviceLock());
+  for (const Trace::Slot& slot : trace->slots) {
+    if (slot.content && !IsPooled(slot.content)) kept->contents.push_back(slot.content);
+  }
+  trace->final_slots = trace->slots.size();
+  trace->final_numbers = trace->numbers.size();
+  trace->after = nullptr;  // done, since the thread is free
+  trace->is_ahead = true;
+  return kept;
+}
+
 // True if the trace will run on a thread of ours: Note [Runs ahead].
 bool RunAhead(const std::shared_ptr<Trace>& trace, Entry* entry) {
   if (trace->num_calls() == 0 || base::Number(base::Option::kOverlap) == 0 || !entry->RunsAhead() || trace->settings() != CurrentSettings()) return false;
   RunThread& thread = RunThread::Get();
   if (!thread.Acquire()) return false;
-  auto kept = std::make_shared<Kept>(Kept{trace, {}});
-  {
-    Locked lock(DeviceLock());
-    for (const Trace::Slot& slot : trace->slots) {
-      if (slot.content && !IsPooled(slot.content)) kept->contents.push_back(slot.content);
-    }
-    trace->final_slots = trace->slots.size();
-    trace->final_numbers = trace->numbers.size();
-    trace->after = nullptr;  // done, since the thread is free
-    trace->is_ahead = true;
+  std::shared_ptr<Kept> kept;
+  try {
+    kept = PrepareToRunAhead(trace);
+  } catch (...) {
+    thread.Post([] {}, nullptr);
+    throw;
   }
   const auto run = [entry, &trace = kept->trace] {
     try {

@@ -94,18 +94,14 @@ class AliasCall {
       *fresh = false;
       return MakeOfMembers(result, at::Device(at::kPrivateUse1, static_cast<c10::DeviceIndex>(CurrentDevice())), [this](const at::Tensor& member) { return Wrap(member); });
     }
-    c10::Storage storage;
-    for (const auto& [content, lazy_storage] : storages_) {
-      if (content == result.storage().unsafeGetStorageImpl()) storage = lazy_storage;
-    }
+    c10::Storage& storage = storages_[result.storage().unsafeGetStorageImpl()];
     if (storage) {
       *fresh = false;
     } else {
       storage = MakeStorage(result.storage());
-      storages_.emplace_back(result.storage().unsafeGetStorageImpl(), storage);
     }
     at::Tensor tensor =
-        MakeTensor(std::move(storage), result.scalar_type(), result.sizes(), result.strides(), result.storage_offset());
+        MakeTensor(storage, result.scalar_type(), result.sizes(), result.strides(), result.storage_offset());
     at::namedinference::propagate_names(tensor, result);
     if (result.is_conj()) tensor.unsafeGetTensorImpl()->_set_conj(true);
     if (result.is_neg()) tensor.unsafeGetTensorImpl()->_set_neg(true);
@@ -160,7 +156,7 @@ class AliasCall {
     at::Tensor alias = SyncToAlias(tensor, reason_, written);
     at::namedinference::propagate_names(alias, tensor);
     if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) alias.unsafeGetTensorImpl()->set_wrapped_number(true);
-    storages_.emplace_back(alias.storage().unsafeGetStorageImpl(), tensor.storage());
+    storages_[alias.storage().unsafeGetStorageImpl()] = tensor.storage();
     return alias;
   }
 
@@ -189,14 +185,14 @@ class AliasCall {
   const char* reason_;
   std::vector<c10::IValue> originals_;
   absl::flat_hash_map<c10::TensorImpl*, at::Tensor> aliases_;  // of the arguments
-  std::vector<std::pair<c10::StorageImpl*, c10::Storage>> storages_;
+  absl::flat_hash_map<c10::StorageImpl*, c10::Storage> storages_;  // of each content, of arguments and results
   std::vector<std::pair<at::Tensor, at::Tensor>> written_;
 };
 
 ResultShape ShapeOf(const at::Tensor& tensor, size_t ret, int item) {
   ResultShape shape;
   shape.ret = static_cast<int16_t>(ret);
-  shape.item = static_cast<int16_t>(item);
+  shape.item = item;
   shape.defined = tensor.defined() && IsDense(tensor);
   if (!shape.defined) return shape;
   shape.geometry = GeometryOf(tensor);

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/run_thread.h"
 
-#include <signal.h>
-
-#include <cstdlib>
 #include <utility>
 
 #include <ATen/Parallel.h>
-#include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
 
 #include "backends/registry.h"
+#include "base/at_work.h"
+#include "base/thread.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -37,9 +35,11 @@ bool RunThread::Acquire() {
     uint64_t ticket;
     {
       std::lock_guard<std::mutex> lock(lock_);
+      if (num_closed_ > 0) return false;
       const bool busy = done_.load() != ticket_;
       if (busy && user_ != std::this_thread::get_id()) return false;
       if (!busy && error_ == nullptr && leftovers_.empty()) {
+        if (!has_thread_ && !Start()) return false;
         // Before anybody may learn that the caller's trace is ahead: a wait must wait for it,
         // posted or not.
         ++ticket_;
@@ -53,16 +53,20 @@ bool RunThread::Acquire() {
   }
 }
 
+bool RunThread::Start() {
+  leftovers_.reserve(1);  // it never holds more, and the thread itself may not fail
+  if (!base::StartThread([this] { Serve(); })) return false;
+  base::CallAtExit([] {
+    Get().Close();
+    Get().lock_.unlock();
+  });
+  has_thread_ = true;
+  return true;
+}
+
 void RunThread::Post(std::function<void()> run, std::shared_ptr<void> keep) {
   {
     std::lock_guard<std::mutex> lock(lock_);
-    if (!has_thread_) {
-      std::thread([this] { Serve(); }).detach();
-      std::atexit([] { Get().Drain(); });  // it does not run into the ends of other libraries
-      // A child of fork has its parent's locks, as they are then, and not this thread.
-      pthread_atfork([] { Get().Drain(); }, nullptr, nullptr);
-      has_thread_ = true;
-    }
     run_ = std::move(run);
     keep_ = std::move(keep);
   }
@@ -98,6 +102,20 @@ void RunThread::Drain() {
   HelpUntilDone(ticket);
 }
 
+void RunThread::Close() {
+  {
+    std::lock_guard<std::mutex> lock(lock_);
+    ++num_closed_;
+  }
+  Drain();
+  lock_.lock();
+}
+
+void RunThread::Open() {
+  --num_closed_;
+  lock_.unlock();
+}
+
 void RunThread::HelpUntilDone(uint64_t ticket) {
   while (true) {
     const uint32_t event = events_.load();
@@ -119,9 +137,6 @@ void RunThread::DropAndRaise() {
 }
 
 void RunThread::Serve() {
-  sigset_t signals;
-  sigfillset(&signals);
-  pthread_sigmask(SIG_SETMASK, &signals, nullptr);
   thread_.store(gettid());
   at::get_num_threads();  // sets this thread's team, which OfferLaunches takes from it again
   backends::Get().OfferLaunches(&events_);
@@ -147,6 +162,7 @@ void RunThread::Serve() {
     }
     events_.fetch_add(1);
     events_.notify_all();
+    base::WatchForExit();
   }
 }
 

@@ -29,10 +29,10 @@ class RunThread {
 
   // True if the thread is now the caller's to Post to. Waits where it runs what the calling thread
   // has posted, and raises what that has raised; false where it runs another's, or where the
-  // program wants one thread only. From then on Wait and Drain wait for the post, too.
+  // program wants one thread only, or can have no more. From then on Wait and Drain wait for the post, too.
   bool Acquire();
 
-  // `keep` is dropped by one of the program's threads, later: what it owns may belong to Python.
+  // To be called after Acquire, whatever happens. `keep` is dropped by one of the program's threads, later: what it owns may belong to Python.
   void Post(std::function<void()> run, std::shared_ptr<void> keep);
 
   // Until nothing that was posted before is left to do; helps. Raises what a run has raised, once.
@@ -41,8 +41,14 @@ class RunThread {
   // The same, but leaves what there is to raise.
   void Drain();
 
+  // Drains, and nobody acquires the thread until it is opened again. The lock is held meanwhile: a
+  // child of a fork has it as it was then, and not the thread.
+  void Close();
+  void Open();
+
  private:
   RunThread() = default;
+  bool Start();  // false if there are no more threads
   void Serve();
   void KeepAway();
   void HelpUntilDone(uint64_t ticket);
@@ -55,6 +61,7 @@ class RunThread {
   std::atomic<uint64_t> done_{0};   // the last ticket that is
   std::mutex lock_;                 // over what follows
   bool has_thread_ = false;
+  int num_closed_ = 0;
   std::thread::id user_;
   uint64_t ticket_ = 0;  // the last that was acquired; the thread is free if it is done
   std::function<void()> run_;

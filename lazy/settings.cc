@@ -6,12 +6,13 @@
 #include <c10/core/ScalarTypeToTypeMeta.h>
 
 #include "lazy/current_device.h"
+#include "lazy/deterministic.h"
 #include "lazy/eager_device.h"
 
 namespace torch_lazy::lazy {
 namespace {
 
-constexpr uint32_t kDeterministic = 1 << 8;  // above the dtype
+// Above the dtype is kDeterministic.
 constexpr uint32_t kWarnOnly = 1 << 9;
 // Of calls on a GPU.
 constexpr uint32_t kTf32Products = 1 << 10;

@@ -53,7 +53,7 @@ void LazyStorageImpl::LeaveTraces() {
   c10::SmallVector<Touch, 1> left;  // ended outside the lock
   Locked lock(DeviceLock());
   for (const Touch& touch : touches) touch.trace->ForgetOwner(touch.slot);
-  left.swap(touches);
+  left = std::move(touches);  // takes no memory, which a swap may
   writer = nullptr;
 }
 

@@ -2,8 +2,10 @@
 // Each thread's trace, and the list of all.
 #include <c10/core/AutogradState.h>
 
+#include "base/at_work.h"
 #include "base/flags.h"
 #include "base/log.h"
+#include "base/of_thread.h"
 #include "lazy/background.h"
 #include "lazy/history.h"
 #include "lazy/trace.h"
@@ -31,12 +33,10 @@ std::vector<std::weak_ptr<Trace>>& AllTraces() {
 
 // Each call comes here: that the trace has been constructed is checked once a thread.
 std::shared_ptr<Trace>& CurrentTrace() {
-  thread_local std::shared_ptr<Trace>* current = nullptr;
-  if (current == nullptr) {
-    thread_local std::shared_ptr<Trace> trace;
-    current = &trace;
-  }
-  return *current;
+  struct Newest {
+    std::shared_ptr<Trace> trace;
+  };
+  return base::OfThread<Newest>().trace;
 }
 
 // Backward runs on the caller's thread: handing each autograd node to another thread costs more than recording it, and a
@@ -44,6 +44,7 @@ std::shared_ptr<Trace>& CurrentTrace() {
 void PrepareThread() {
   thread_local const bool prepared = [] {
     c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
+    base::WatchForExit();
     return true;
   }();
   (void)prepared;

@@ -2,6 +2,7 @@
 #include "lazy/trie.h"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <new>
 #include <type_traits>
@@ -9,7 +10,7 @@
 
 #include "absl/hash/hash.h"
 #include "absl/types/span.h"
-#include "base/check.h"
+#include "lazy/call.h"
 #include "lazy/entry.h"
 
 namespace torch_lazy::lazy {
@@ -107,7 +108,7 @@ void* Trie::FromStream(size_t size_bytes) {
 
 TrieNode* Trie::NewNode(c10::ArrayRef<int64_t> words, c10::ArrayRef<int32_t> slots) {
   static_assert(std::is_trivially_destructible_v<Expected>);
-  LAZY_CHECK(slots.size() <= UINT16_MAX, "a call with ", slots.size(), " operands");
+  static_assert(kMostOperands <= std::numeric_limits<uint16_t>::max());
   char* memory =
       static_cast<char*>(FromStream(sizeof(Expected) + words.size() * sizeof(int64_t) + slots.size() * sizeof(int32_t)));
   Expected* expected = new (memory) Expected;

@@ -14,6 +14,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "lazy/geometry.h"
+#include "lazy/line.h"
 #include "lazy/op.h"
 
 namespace torch_lazy::lazy {
@@ -24,8 +25,8 @@ struct TrieNode;
 
 // One returned tensor of a call.
 struct ResultShape {
+  int32_t item = -1;       // position in a returned list
   int16_t ret = 0;         // which return
-  int16_t item = -1;       // position in a returned list
   int16_t arg = -1;        // >= 0: it is this written argument itself
   bool defined = true;
   Geometry geometry;       // of a new tensor
@@ -42,8 +43,8 @@ struct CallShape {
 
 struct NodeOperand {
   int32_t slot;
+  int32_t item;  // position in a tensor list, -1 for a tensor argument
   int16_t arg;
-  int16_t item;
   bool written;
   Geometry geometry;
 };
@@ -78,12 +79,14 @@ struct TrieNode {
   int32_t depth = 0;                           // calls from the root
   TrieNode* parent = nullptr;
   uint64_t words_hash = 0;
+  std::shared_ptr<const Line> line;            // where a call that may fail was first made; null: unknown
   std::vector<NodeOperand> operands;
   std::vector<c10::IValue> args;               // structure; tensors and run-time numbers are None, lists of tensors undefined
   std::vector<int16_t> number_args;            // the arguments that are run-time numbers, in order
 
   absl::flat_hash_map<uint64_t, c10::SmallVector<TrieNode*, 1>> children;  // by hash of words and slots
   std::vector<std::unique_ptr<Entry>> entries;
+  std::shared_ptr<Line> line_asked_for;        // becomes the program's line that records the call the long way next; null: not asked for
 
   TrieNode(Trie* of, Expected* its);
   ~TrieNode();

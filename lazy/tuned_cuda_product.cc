@@ -15,8 +15,10 @@
 #include "base/flags.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "lazy/alike_sizes.h"
 #include "lazy/background.h"
 #include "lazy/cuda_library.h"
+#include "lazy/ledger.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -25,7 +27,8 @@ constexpr double kFewestOperations = 1e9;  // 2 us of an H200
 constexpr int64_t kFewestOfEach = 8;       // rows, columns and terms
 constexpr double kWorthIt = 0.97;          // of ATen's time
 constexpr int kRounds = 2;                 // the faster one counts
-constexpr size_t kMostKnown = 1 << 12;     // shapes; those that come later are ATen's
+constexpr size_t kMostKnown = 1 << 12;     // sizes; those that come later are ATen's
+constexpr int kParts = 4;                  // of an octave: sizes that far from each other are not alike
 constexpr const char* kAtensWord = "aten";
 
 const CudaProducts* Open() {
@@ -33,7 +36,12 @@ const CudaProducts* Open() {
   return products == nullptr ? nullptr : products();
 }
 
-std::string WordOf(const Geometry& matrix) {
+std::string WordOf(c10::IntArrayRef numbers) { return AlikeWord({numbers.data(), numbers.size()}, kParts, /*aligned=*/true); }
+
+std::string WordOf(const Geometry& matrix) { return WordOf(matrix.sizes) + WordOf(matrix.strides); }
+
+// The size itself.
+std::string SizeOf(const Geometry& matrix) {
   return absl::StrCat("[", absl::StrJoin(matrix.sizes, ","), "; ", absl::StrJoin(matrix.strides, ","), "]");
 }
 
@@ -64,31 +72,47 @@ TunedCudaProduct* TunedCudaProduct::For(const Geometry& x, const Geometry& y, co
   const CudaProducts* const products = FindCudaProducts();
   if (products == nullptr) return nullptr;
   const bool is_tf32 = context.float32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL) == at::Float32Precision::TF32;
-  const std::string key = absl::StrCat("product ", c10::toString(x.dtype), x.dtype == at::kFloat && is_tf32 ? " tf32 " : " ", WordOf(x), " ",
-                                 WordOf(y), bias.sizes.empty() ? " " : is_relu ? " bias relu " : " bias ", WordOf(result));
+  const char* const precision = x.dtype == at::kFloat && is_tf32 ? " tf32 " : " ";
+  const char* const ends = bias.sizes.empty() ? " " : is_relu ? " bias relu " : " bias ";
+  std::string key = absl::StrCat("products ", c10::toString(x.dtype), precision, WordOf(x), " ", WordOf(y), ends, WordOf(result), " ",
+                                 products->machine());
   static std::mutex* const lock = new std::mutex;
+  static auto* const choices = new absl::flat_hash_map<std::string, std::unique_ptr<CudaProductChoice>>;
   static auto* const known = new absl::flat_hash_map<std::string, std::unique_ptr<TunedCudaProduct>>;
   std::lock_guard<std::mutex> guard(*lock);
-  const auto found = known->find(key);
-  if (found != known->end()) return found->second.get();
-  if (known->size() >= kMostKnown) return nullptr;
-  return known->emplace(key, std::make_unique<TunedCudaProduct>(*products, key)).first->second.get();
+  const auto [place, is_new] = known->try_emplace(absl::StrCat(key, SizeOf(x), SizeOf(y), SizeOf(result)));
+  if (!is_new) return place->second.get();
+  if (known->size() > kMostKnown) {
+    known->erase(place);
+    return nullptr;
+  }
+  std::unique_ptr<CudaProductChoice>& choice = (*choices)[key];
+  if (choice == nullptr) choice = std::make_unique<CudaProductChoice>(std::move(key));
+  place->second = std::make_unique<TunedCudaProduct>(*products, choice.get());
+  return place->second.get();
 }
 
-TunedCudaProduct::TunedCudaProduct(const CudaProducts& products, const std::string& key)
-    : products_(products), key_(absl::StrCat(key, " ", products.machine())) {}
-
-// Its first run: what the disk knows is taken at once.
-void TunedCudaProduct::Begin(const ProductTensors& tensors) {
-  product_ = products_.make(tensors);
-  state_ = product_ == nullptr ? State::kAtens : State::kSeen;
-  if (product_ == nullptr) return;
-  const std::string word = backends::Get().Recall(key_);
-  if (word == kAtensWord) state_ = State::kAtens;
-  else if (!word.empty() && products_.choose(product_, word)) state_ = State::kChosen;
+// What is to be done once is done outside of captures.
+void TunedCudaProduct::Prepare(const ProductTensors& tensors, const std::function<void()>& atens) {
+  using Choice = CudaProductChoice::State;
+  if (state_ == State::kNew) {
+    product_ = products_.make(tensors);
+    state_ = product_ == nullptr ? State::kAtens : State::kWaits;
+  }
+  if (state_ != State::kWaits) return;
+  if (choice_.state == Choice::kNew) {  // what the disk knows is taken at once
+    choice_.word = backends::Get().Recall(choice_.key);
+    choice_.state = choice_.word.empty() ? Choice::kSeen : Choice::kKnown;
+  } else if (choice_.state == Choice::kSeen && AccountOf(Venture::kCudaProducts).MayTry()) {
+    Tune(tensors, atens);
+  }
+  if (choice_.state != Choice::kKnown) return;
+  const bool chosen = choice_.word != kAtensWord && products_.choose(product_, choice_.word);
+  state_ = chosen ? State::kChosen : State::kAtens;
 }
 
 void TunedCudaProduct::Tune(const ProductTensors& tensors, const std::function<void()>& atens) {
+  const double start = SecondsNow();
   std::vector<std::string> words = products_.candidates(product_);
   std::vector<double> fastest(words.size(), INFINITY);
   double by_aten = INFINITY;
@@ -103,25 +127,23 @@ void TunedCudaProduct::Tune(const ProductTensors& tensors, const std::function<v
     }
   }
   const auto best = std::min_element(fastest.begin(), fastest.end());
-  const bool wins = best != fastest.end() && std::isfinite(by_aten) && *best < kWorthIt * by_aten &&
-                    products_.choose(product_, words[static_cast<size_t>(best - fastest.begin())]);
-  state_ = wins ? State::kChosen : State::kAtens;
-  LAZY_LOG(1, key_, ": aten ", 1e6 * by_aten, ", best of ", words.size(), " ", best == fastest.end() ? 0 : 1e6 * *best, " us");
+  const bool wins = best != fastest.end() && std::isfinite(by_aten) && *best < kWorthIt * by_aten;
+  choice_.state = CudaProductChoice::State::kKnown;
+  choice_.word = wins ? words[static_cast<size_t>(best - fastest.begin())] : kAtensWord;
+  choice_.saves = wins ? by_aten - *best : 0;
+  AccountOf(Venture::kCudaProducts).Spend(SecondsNow() - start);
+  LAZY_LOG(1, choice_.key, ": aten ", 1e6 * by_aten, ", best of ", words.size(), " ", best == fastest.end() ? 0 : 1e6 * *best, " us");
   if (!std::isfinite(by_aten)) return;
-  std::string word = wins ? words[static_cast<size_t>(best - fastest.begin())] : kAtensWord;
-  InBackground([key = key_, word = std::move(word)] { backends::Get().Keep(key, word); });
+  InBackground([key = choice_.key, word = choice_.word] { backends::Get().Keep(key, word); });
 }
 
 void TunedCudaProduct::Run(const ProductTensors& tensors, const std::function<void()>& atens) {
   static std::atomic<int64_t>& count = base::Cell(base::Tally::kTunedProducts, "cublaslt");
   {
-    const std::lock_guard<std::mutex> guard(lock_);
-    if (state_ == State::kNew) {
-      if (!products_.is_capturing()) Begin(tensors);
-    } else if (state_ == State::kSeen && !products_.is_capturing()) {
-      Tune(tensors, atens);
-    }
+    const std::lock_guard<std::mutex> guard(choice_.lock);
+    if ((state_ == State::kNew || state_ == State::kWaits) && !products_.is_capturing()) Prepare(tensors, atens);
     if (state_ == State::kChosen && products_.run(product_, tensors)) {
+      AccountOf(Venture::kCudaProducts).Save(choice_.saves);
       count.fetch_add(1, std::memory_order_relaxed);
       return;
     }

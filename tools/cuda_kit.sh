@@ -6,15 +6,15 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build}
 kit=${2:-build/cuda_kit}
-programs=(programs_test train_bench host_bench backends_cuda_test)
+programs=(programs_test train_bench host_bench backends_cuda_test exit_program)
 
 rm -rf "$kit"
 mkdir -p "$kit/lib" "$kit/bin" "$kit/python" "$kit/site"
 staged=$(mktemp -d)
 trap 'rm -rf "$staged"' EXIT
 
-cmake --install "$build" --prefix "$staged" --strip >/dev/null
-cp -L "$staged"/lib/libtorch_lazy*.so "$kit/lib/"
+cmake --install "$build" --prefix "$staged" >/dev/null
+cp -L "$staged"/lib/libtorch_lazy* "$staged"/lib/torch_lazy_compile "$kit/lib/"
 cp -L "$build/lib/libnull_device.so" "$kit/lib/" && strip "$kit/lib/libnull_device.so"  # what recording costs at least
 echo 'file(RPATH_REMOVE FILE "${FILE}")' >"$staged/remove_rpath.cmake"
 for program in "${programs[@]}"; do

@@ -36,13 +36,20 @@ const std::vector<std::string>& Flags() {
   return flags;
 }
 
-// The file of a program as a shell would find it; empty if there is none.
+bool IsProgram(const std::string& path) {
+  struct stat info = {};
+  return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && access(path.c_str(), X_OK) == 0;
+}
+
+// The file of a program: of an absolute path, or the first of its name in the folders of PATH as it
+// was at first. What depends on the current folder is none. Empty if there is none.
 std::string FindProgram(const std::string& program) {
-  if (absl::StrContains(program, '/')) return access(program.c_str(), X_OK) == 0 ? program : "";
-  for (absl::string_view folder :
-       absl::StrSplit(base::Environment("PATH"), ':', absl::SkipEmpty())) {
+  if (absl::StrContains(program, '/'))
+    return program[0] == '/' && IsProgram(program) ? program : "";
+  static const std::string& folders = *new std::string(base::Environment("PATH"));
+  for (absl::string_view folder : absl::StrSplit(folders, ':', absl::SkipEmpty())) {
     const std::string path = absl::StrCat(folder, "/", program);
-    if (access(path.c_str(), X_OK) == 0) return path;
+    if (path[0] == '/' && IsProgram(path)) return path;
   }
   return "";
 }
@@ -75,8 +82,9 @@ std::vector<std::string> Words(const std::string& text) {
 }  // namespace
 
 absl::StatusOr<Compiler> FindCompiler() {
-  std::vector<std::string> wanted = Words(base::Text(base::Option::kCompiler));
-  if (wanted.empty()) wanted = Words(base::Environment("CXX"));
+  std::vector<std::string> wanted = Words(base::FixedText(base::Option::kCompiler));
+  static const std::string& cxx = *new std::string(base::Environment("CXX"));
+  if (wanted.empty()) wanted = Words(cxx);
   const std::vector<std::vector<std::string>> candidates =
       wanted.empty() ? std::vector<std::vector<std::string>>{{"g++"}, {"c++"}}
                      : std::vector<std::vector<std::string>>{wanted};

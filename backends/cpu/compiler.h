@@ -15,8 +15,9 @@ struct Compiler {
   std::string key;  // one line: all that changes the code made from a source
 };
 
-// Option `compiler`, else $CXX, else g++ or c++ of the PATH. An option or a $CXX that is no program
-// is an error.
+// Option `compiler`, else $CXX, else g++ or c++ of the PATH: the names and the variables are those of
+// the first call. An option or a $CXX that is no program, by its absolute path or in the PATH, is an
+// error.
 absl::StatusOr<Compiler> FindCompiler();
 
 // The command that makes the shared library `library` from `source`.

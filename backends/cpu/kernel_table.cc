@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/kernel_table.h"
 
-#include <signal.h>
-
-#include <thread>
+#include <utility>
 
 #include "absl/time/clock.h"
-#include "base/log.h"
+#include "backends/compiler_log.h"
+#include "backends/cpu/compiler.h"
+#include "backends/cpu/load_kernels.h"
+#include "backends/disk/places.h"
+#include "base/at_work.h"
+#include "base/faults.h"
 #include "base/metrics.h"
 #include "base/status.h"
+#include "base/thread.h"
+#include "base/wait.h"
 
 namespace torch_lazy::backends {
 
@@ -29,12 +34,18 @@ class KernelModule final : public Module {
     }
     return absl::OkStatus();
   }
-  void Wait() override {
+  absl::Status StatusOf(int kernel) const override {
     absl::MutexLock lock(&table_->mutex_);
-    for (const KernelTable::Entry* entry : entries_) {
-      if (entry->job != nullptr) entry->job->Hurry();
+    return entries_[kernel]->status;
+  }
+  void Wait() override {
+    {
+      absl::MutexLock lock(&table_->mutex_);
+      for (const KernelTable::Entry* entry : entries_) {
+        if (entry->job != nullptr) entry->job->Hurry();
+      }
     }
-    table_->mutex_.Await(absl::Condition(this, &KernelModule::Ready));
+    while (!IsReadyWithin(base::kWaitTurn) && !base::MustStopWaiting()) continue;
   }
   void* Function(int kernel) const override {
     absl::MutexLock lock(&table_->mutex_);
@@ -42,6 +53,10 @@ class KernelModule final : public Module {
   }
 
  private:
+  bool IsReadyWithin(absl::Duration limit) const {
+    absl::MutexLock lock(&table_->mutex_);
+    return table_->mutex_.AwaitWithTimeout(absl::Condition(this, &KernelModule::Ready), limit);
+  }
   bool Ready() const ABSL_NO_THREAD_SAFETY_ANALYSIS {
     for (const KernelTable::Entry* entry : entries_) {
       if (entry->job != nullptr) return false;
@@ -69,15 +84,15 @@ std::shared_ptr<Module> KernelTable::Compile(absl::Span<const codegen::Kernel> k
     LoadFromDisk(kernels);
     jobs = NewJobs(kernels, wait);
     for (const codegen::Kernel& kernel : kernels) wanted.push_back(entries_[kernel.name].get());
-    if (!wait && !jobs.empty()) queue_.push_back(jobs);
-    if (!queue_.empty() && !has_thread_) {
-      has_thread_ = true;
-      std::thread([this] { ServeQueue(); }).detach();
-    }
+    if (!wait && !jobs.empty() && !has_thread_)
+      has_thread_ = base::StartThread([this] { ServeQueue(); });
+    if (!wait && !jobs.empty() && has_thread_) queue_.push_back(std::exchange(jobs, {}));
   }
-  if (wait) Run(jobs, /*idle=*/false);
   auto module = std::make_shared<KernelModule>(this, std::move(wanted));
-  if (wait) module->Wait();  // for kernels that another Compile had begun
+  const bool beside =
+      wait && !jobs.empty() && base::StartThread([this, jobs] { Run(jobs, /*idle=*/false); });
+  if (!beside && !jobs.empty()) Run(jobs, /*idle=*/!wait);
+  if (wait) module->Wait();
   return module;
 }
 
@@ -102,21 +117,21 @@ std::string KernelTable::Recall(absl::string_view key) {
   return cache == nullptr ? "" : cache->Recall(key);
 }
 
-absl::StatusOr<void*> KernelTable::LoadFromDisk(const codegen::Kernel& kernel) {
+absl::StatusOr<void*> KernelTable::FindOnDisk(const codegen::Kernel& kernel) {
   DiskCache* cache = Cache();
-  const std::string library = cache == nullptr ? "" : cache->Find(kernel);
-  if (library.empty()) return absl::NotFoundError(kernel.name);
+  if (cache == nullptr) return absl::NotFoundError(kernel.name);
+  LAZY_ASSIGN_OR_RETURN(const DiskCache::Code library, cache->Find(kernel));
   LAZY_ASSIGN_OR_RETURN(const std::vector<void*> function,
-                        LoadKernels(library, absl::MakeConstSpan(&kernel, 1)));
-  base::Count(base::Counter::kKernelsFromDisk);
+                        LoadKernels(library.file.LoadPath(), absl::MakeConstSpan(&kernel, 1)));
   return function[0];
 }
 
 void KernelTable::LoadFromDisk(absl::Span<const codegen::Kernel> kernels) {
   for (const codegen::Kernel& kernel : kernels) {
     if (entries_.contains(kernel.name)) continue;
-    const absl::StatusOr<void*> function = LoadFromDisk(kernel);
+    const absl::StatusOr<void*> function = FindOnDisk(kernel);
     if (!function.ok()) continue;  // it is compiled
+    base::Count(base::Counter::kKernelsFromDisk);
     auto entry = std::make_unique<Entry>();
     entry->function = *function;
     entries_[kernel.name] = std::move(entry);
@@ -127,7 +142,7 @@ absl::StatusOr<std::vector<void*>> KernelTable::FindOnDisk(const CompileJob& job
   absl::MutexLock lock(&mutex_);
   std::vector<void*> functions;
   for (const codegen::Kernel& kernel : job.kernels()) {
-    LAZY_ASSIGN_OR_RETURN(functions.emplace_back(), LoadFromDisk(kernel));
+    LAZY_ASSIGN_OR_RETURN(functions.emplace_back(), FindOnDisk(kernel));
   }
   return functions;
 }
@@ -140,13 +155,23 @@ KernelTable::Jobs KernelTable::NewJobs(absl::Span<const codegen::Kernel> kernels
     Entry& entry = *it->second;
     const bool failed_before =
         entry.job == nullptr && entry.function == nullptr && !entry.status.ok();
-    if (is_new || (failed_before && absl::IsNotFound(entry.status))) missing.push_back(kernel);
+    if (!is_new && !(failed_before && absl::IsNotFound(entry.status))) continue;
+    missing.push_back(kernel);
+    if (base::MustSpoilKernel()) missing.back().source += base::kSpoiltText;
   }
   const size_t batches = missing.empty() ? 0 : wait && missing.size() >= kSplitFrom ? 2 : 1;
+  Jobs jobs = InBatches(missing, batches);
+  base::Count(base::Counter::kKernelsCompiled, static_cast<int64_t>(missing.size()));
+  base::Count(base::Counter::kCompilesPending, static_cast<int64_t>(missing.size()));
+  return jobs;
+}
+
+KernelTable::Jobs KernelTable::InBatches(absl::Span<const codegen::Kernel> kernels,
+                                         size_t batches) {
   Jobs jobs;
   for (size_t b = 0; b < batches; ++b) {
-    std::vector<codegen::Kernel> batch(missing.begin() + missing.size() * b / batches,
-                                       missing.begin() + missing.size() * (b + 1) / batches);
+    std::vector<codegen::Kernel> batch(kernels.begin() + kernels.size() * b / batches,
+                                       kernels.begin() + kernels.size() * (b + 1) / batches);
     auto job = std::make_shared<CompileJob>(std::move(batch));
     for (const codegen::Kernel& kernel : job->kernels()) {
       entries_[kernel.name]->job = job;
@@ -154,15 +179,18 @@ KernelTable::Jobs KernelTable::NewJobs(absl::Span<const codegen::Kernel> kernels
     }
     jobs.push_back(std::move(job));
   }
-  base::Count(base::Counter::kKernelsCompiled, static_cast<int64_t>(missing.size()));
-  base::Count(base::Counter::kCompilesPending, static_cast<int64_t>(missing.size()));
   return jobs;
+}
+
+KernelTable::Jobs KernelTable::Halves(const CompileJob& job) {
+  absl::MutexLock lock(&mutex_);
+  return InBatches(job.kernels(), 2);
 }
 
 FileLock KernelTable::Claim(const CompileJob& job) {
   absl::MutexLock lock(&mutex_);
   DiskCache* cache = Cache();
-  return FileLock::Try(cache == nullptr ? "" : cache->LockPath(job.kernels()));
+  return cache == nullptr ? FileLock::Try(nullptr, "") : cache->Lock(job.kernels());
 }
 
 FileLock KernelTable::AwaitClaim(const CompileJob& job) {
@@ -175,12 +203,23 @@ FileLock KernelTable::AwaitClaim(const CompileJob& job) {
 }
 
 void KernelTable::Run(const Jobs& jobs, bool idle) {
+  try {
+    TryRun(jobs, idle);
+  } catch (const std::exception& error) {  // no memory: somebody may wait for these kernels
+    for (const std::shared_ptr<CompileJob>& job : jobs) Enter(*job, absl::InternalError(error.what()));
+  }
+}
+
+void KernelTable::TryRun(const Jobs& jobs, bool idle) {
   std::vector<std::optional<FileLock>> claims(jobs.size());
   std::vector<absl::StatusOr<std::vector<void*>>> results(jobs.size());
   const auto start = [&](size_t k) {
+    const base::AtWork work;
     results[k] = FindOnDisk(*jobs[k]);  // another process may have stored them meanwhile
-    if (!results[k].ok()) return jobs[k]->Start(idle);
-    base::Count(base::Counter::kKernelsCompiled, -static_cast<int64_t>(jobs[k]->kernels().size()));
+    if (!results[k].ok()) return jobs[k]->Start(NewOrder(claims[k]->path()), idle, claims[k]->file());
+    const auto number = static_cast<int64_t>(jobs[k]->kernels().size());
+    base::Count(base::Counter::kKernelsFromDisk, number);
+    base::Count(base::Counter::kKernelsCompiled, -number);
   };
   for (size_t k = 0; k < jobs.size(); ++k) {
     claims[k].emplace(Claim(*jobs[k]));
@@ -191,39 +230,72 @@ void KernelTable::Run(const Jobs& jobs, bool idle) {
       claims[k].emplace(AwaitClaim(*jobs[k]));
       start(k);
     }
-    if (!results[k].ok()) {
-      results[k] = jobs[k]->Finish([&](const std::string& library) { Store(*jobs[k], library); });
+    absl::StatusOr<std::string> code;
+    if (!results[k].ok()) code = jobs[k]->Finish();
+    if (!results[k].ok()) results[k] = code.ok() ? Load(*jobs[k], *code) : code.status();
+    bool is_kernels_fault = absl::IsInvalidArgument(results[k].status());
+    if (is_kernels_fault && !CompilerWorks(idle)) {
+      is_kernels_fault = false;
+      results[k] = absl::InternalError(results[k].status().message());
     }
-    Enter(*jobs[k], results[k]);
+    if (is_kernels_fault && jobs[k]->kernels().size() > 1) {
+      Run(Halves(*jobs[k]), idle);  // until the one at fault is alone
+    } else {
+      Enter(*jobs[k], results[k]);
+    }
     claims[k].reset();
   }
 }
 
-void KernelTable::Store(const CompileJob& job, const std::string& library) {
+bool KernelTable::CompilerWorks(bool idle) {
+  CompileJob empty({});
+  empty.Start(NewOrder(/*lock_path=*/""), idle);
+  return empty.Finish().ok();
+}
+
+absl::StatusOr<Order> KernelTable::NewOrder(std::string lock_path) {
+  LAZY_ASSIGN_OR_RETURN(const Compiler compiler, FindCompiler());
   absl::MutexLock lock(&mutex_);
-  if (DiskCache* cache = Cache()) cache->Store(job.kernels(), ReadFile(library));
+  DiskCache* const cache = Cache();
+  Order order;
+  order.command = compiler.command;
+  order.cache_root = cache == nullptr ? "" : cache->root();
+  order.cache_key = compiler.key;
+  order.lock_path = std::move(lock_path);
+  return order;
+}
+
+absl::StatusOr<std::vector<void*>> KernelTable::Load(const CompileJob& job,
+                                                     const std::string& code) {
+  const base::AtWork work;
+  absl::StatusOr<std::vector<void*>> functions = FindOnDisk(job);
+  if (!functions.ok()) functions = LoadCode(code, job.kernels());
+  absl::MutexLock lock(&mutex_);
+  if (DiskCache* const cache = functions.ok() ? nullptr : Cache()) cache->Forget(job.kernels());
+  return functions;
 }
 
 void KernelTable::Enter(const CompileJob& job,
                         const absl::StatusOr<std::vector<void*>>& functions) {
-  if (!functions.ok()) {
-    base::WarnOnce("compiler", absl::StrCat("kernels are not compiled, so ops run one by one: ",
-                                            functions.status().message()));
-  }
+  const base::AtWork work;
+  int64_t entered = 0;
   absl::MutexLock lock(&mutex_);
   for (size_t k = 0; k < job.kernels().size(); ++k) {
     Entry& entry = *entries_[job.kernels()[k].name];
+    if (entry.job.get() != &job) continue;  // it has been entered, or is another job's by now
+    ++entered;
     if (functions.ok()) entry.function = (*functions)[k];
     entry.status = functions.status();
     entry.job = nullptr;
   }
-  base::Count(base::Counter::kCompilesPending, -static_cast<int64_t>(job.kernels().size()));
+  base::Count(base::Counter::kCompilesPending, -entered);
+  if (functions.ok() || entered == 0) return;
+  base::Count(base::Counter::kKernelsFailed, entered);
+  base::Count(base::Counter::kKernelsCompiled, -entered);
+  if (!absl::IsInvalidArgument(functions.status())) WarnOfCompiler(functions.status());
 }
 
 void KernelTable::ServeQueue() {
-  sigset_t signals;  // they are for the program's own threads
-  sigfillset(&signals);
-  pthread_sigmask(SIG_SETMASK, &signals, nullptr);
   for (;;) {
     Jobs jobs;
     {

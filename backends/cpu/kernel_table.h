@@ -3,10 +3,12 @@
 //
 // A kernel is looked for in memory, then on disk, then compiled. Its name is the fingerprint of its
 // text, so the first to ask for it compiles it for everybody: other processes that ask for the same
-// kernels wait for it. One thread of ours does nothing but wait for compilers.
+// kernels wait for it. Threads of ours do nothing but wait for compilers: one for what nobody waits
+// for, and one for each batch that somebody does.
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,7 +19,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "backends/backend.h"
-#include "backends/cpu/compile_job.h"
+#include "backends/compile/job.h"
 #include "backends/disk/disk_cache.h"
 #include "backends/disk/files.h"
 
@@ -39,13 +41,19 @@ class KernelTable {
   };
   using Jobs = std::vector<std::shared_ptr<CompileJob>>;
 
-  absl::StatusOr<void*> LoadFromDisk(const codegen::Kernel& kernel)
+  absl::StatusOr<void*> FindOnDisk(const codegen::Kernel& kernel)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LoadFromDisk(absl::Span<const codegen::Kernel> kernels)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Jobs NewJobs(absl::Span<const codegen::Kernel> kernels, bool wait)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // So many jobs for these kernels, whose entries wait for them.
+  Jobs InBatches(absl::Span<const codegen::Kernel> kernels, size_t batches)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Jobs Halves(const CompileJob& job) ABSL_LOCKS_EXCLUDED(mutex_);
+  // All are entered at its end, whatever happens.
   void Run(const Jobs& jobs, bool idle) ABSL_LOCKS_EXCLUDED(mutex_);
+  void TryRun(const Jobs& jobs, bool idle) ABSL_LOCKS_EXCLUDED(mutex_);
   // Held, unless another process compiles the same kernels now.
   FileLock Claim(const CompileJob& job) ABSL_LOCKS_EXCLUDED(mutex_);
   // Waits for that, though not for ever.
@@ -54,7 +62,12 @@ class KernelTable {
   absl::StatusOr<std::vector<void*>> FindOnDisk(const CompileJob& job) ABSL_LOCKS_EXCLUDED(mutex_);
   void Enter(const CompileJob& job, const absl::StatusOr<std::vector<void*>>& functions)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  void Store(const CompileJob& job, const std::string& library) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<Order> NewOrder(std::string lock_path) ABSL_LOCKS_EXCLUDED(mutex_);
+  // False if it cannot compile an empty text either: no kernel is to blame then.
+  bool CompilerWorks(bool idle) ABSL_LOCKS_EXCLUDED(mutex_);
+  // What the job has made.
+  absl::StatusOr<std::vector<void*>> Load(const CompileJob& job, const std::string& code)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   DiskCache* Cache() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ServeQueue();
 

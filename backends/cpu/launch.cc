@@ -6,9 +6,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <thread>
+#include <utility>
+#include <vector>
 
-#include "base/check.h"
+#include "absl/strings/str_cat.h"
+#include "base/faults.h"
 #include "base/metrics.h"
+#include "base/of_thread.h"
 
 namespace torch_lazy::backends {
 namespace {
@@ -24,26 +28,36 @@ using Function = void (*)(void* const* buffers, const int64_t* extents, const do
 class Scratch {
  public:
   ~Scratch() { free(memory_); }
-  void* Get(int64_t size_bytes) {
-    if (size_bytes <= size_bytes_) return memory_;
+  // False if the system has no more.
+  bool Reserve(int64_t size_bytes) {
+    if (size_bytes <= size_bytes_) return true;
+    const int64_t wanted = (size_bytes + 4095) / 4096 * 4096;
     free(memory_);
-    size_bytes_ = (size_bytes + 4095) / 4096 * 4096;
-    memory_ = aligned_alloc(64, size_bytes_);
-    LAZY_CHECK(memory_ != nullptr, "no memory for ", size_bytes_, " bytes of scratch");
-    return memory_;
+    memory_ = base::MustFail() ? nullptr : aligned_alloc(64, wanted);
+    size_bytes_ = memory_ == nullptr ? 0 : wanted;
+    return memory_ != nullptr;
   }
+  void* memory() const { return memory_; }
 
  private:
   void* memory_ = nullptr;
   int64_t size_bytes_ = 0;
 };
 
+Scratch& ScratchOfThread() { return base::OfThread<Scratch>(); }
+
+int64_t ScratchBytes(absl::Span<const BoundInstance> instances) {
+  int64_t most = 0;
+  for (const BoundInstance& instance : instances) most = std::max(most, instance.scratch_bytes);
+  return most;
+}
+
+// The thread has reserved the instance's scratch memory.
 void RunRange(const BoundInstance& instance, int64_t begin, int64_t end) {
-  static thread_local Scratch scratch;
   if (begin >= end) return;
   const auto function = reinterpret_cast<Function>(instance.function);
   function(instance.buffers.data(), instance.extents.data(), instance.scalars.data(), begin, end,
-           scratch.Get(instance.scratch_bytes));
+           ScratchOfThread().memory());
 }
 
 double Cost(const BoundInstance& instance) {
@@ -78,6 +92,7 @@ class Offer {
   void Make(absl::Span<const BoundInstance> instances, double total,
             std::atomic<uint32_t>* offers) {
     instances_ = instances;
+    scratch_bytes_ = ScratchBytes(instances);
     total_ = total;
     shares_ = static_cast<int>(std::min(total / kSerialNanoseconds * 2, 64.0));
     next_.store(0, std::memory_order_relaxed);
@@ -91,7 +106,8 @@ class Offer {
 
   bool Help() {
     helpers_.fetch_add(1);
-    const bool open = open_.load() && TakeShares();
+    const bool open =
+        open_.load() && ScratchOfThread().Reserve(scratch_bytes_) && TakeShares();
     helpers_.fetch_sub(1);
     return open;
   }
@@ -112,6 +128,7 @@ class Offer {
 
   // Constant while it is open or has helpers.
   absl::Span<const BoundInstance> instances_;
+  int64_t scratch_bytes_ = 0;
   double total_ = 0;
   int shares_ = 0;
 
@@ -136,19 +153,24 @@ void OfferLaunchesOnCpu(std::atomic<uint32_t>* offers) {
 
 bool HelpOnCpu() { return TheOffer().Help(); }
 
-void LaunchOnCpu(absl::Span<const BoundInstance> instances) {
+absl::Status LaunchOnCpu(absl::Span<const BoundInstance> instances) {
   base::Count(base::Counter::kKernelLaunches);
+  const int64_t scratch_bytes = ScratchBytes(instances);
+  if (!ScratchOfThread().Reserve(scratch_bytes))
+    return absl::ResourceExhaustedError(
+        absl::StrCat("out of memory. Tried to allocate ", scratch_bytes, " bytes"));
   double total = 0;
   for (const BoundInstance& instance : instances) total += Cost(instance);
   if (offers_of_thread != nullptr && total >= kSerialNanoseconds) {
     TheOffer().Make(instances, total, offers_of_thread);
-    return;
+    return absl::OkStatus();
   }
   const int threads = omp_get_max_threads();
   if (threads == 1 || total < kSerialNanoseconds || omp_in_parallel()) {
     for (const BoundInstance& instance : instances) RunRange(instance, 0, instance.iterations);
-    return;
+    return absl::OkStatus();
   }
+  std::vector<std::pair<double, double>> left(threads);  // by threads without scratch memory
 #pragma omp parallel num_threads(threads)
   {
     // The runtime may give fewer threads than asked for.
@@ -156,8 +178,16 @@ void LaunchOnCpu(absl::Span<const BoundInstance> instances) {
     const int me = omp_get_thread_num();
     const double from = me == 0 ? -1 : total * me / team;
     const double to = me + 1 == team ? 2 * total + 1 : total * (me + 1) / team;
-    RunShare(instances, from, to);
+    if (ScratchOfThread().Reserve(scratch_bytes)) {
+      RunShare(instances, from, to);
+    } else {
+      left[me] = {from, to};
+    }
   }
+  for (const auto& [from, to] : left) {
+    if (from < to) RunShare(instances, from, to);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace torch_lazy::backends

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <new>
 
 #include "base/faults.h"
 #include "base/metrics.h"
@@ -55,13 +56,29 @@ void* Pool::Take(Blocks* blocks, size_t bytes) {
     idle_bytes_ -= bytes;
     return Pop(&blocks->idle);
   }
-  if (bytes >= kMapped) return MapBlock(bytes);
-  return blocks->empty.empty() ? slabs_.Carve(bytes) : Pop(&blocks->empty);
+  if (!blocks->empty.empty()) return Pop(&blocks->empty);
+  blocks->MakeRoom();
+  void* const memory = bytes >= kMapped ? MapBlock(bytes) : slabs_.Carve(bytes);
+  blocks->number += memory != nullptr;
+  return memory;
+}
+
+void Pool::Blocks::MakeRoom() {
+  if (number < idle.capacity()) return;
+  const size_t room = std::max<size_t>(2 * number, 8);
+  empty.reserve(room);
+  idle.reserve(room);
 }
 
 void* Pool::MapBlock(size_t bytes) {
+  if (!settled_) early_.push_back({nullptr, bytes});
   void* const memory = Map(bytes, settled_);
-  if (memory != nullptr && !settled_) early_.push_back({memory, bytes});
+  if (settled_) return memory;
+  if (memory != nullptr) {
+    early_.back().memory = memory;
+  } else {
+    early_.pop_back();
+  }
   return memory;
 }
 
@@ -70,14 +87,24 @@ void Pool::UnmapBlock(void* memory, size_t bytes) {
   Unmap(memory, bytes);
 }
 
+// What is idle goes back to the system where it has no more.
+void* Pool::TakeOrDrop(Blocks* blocks, size_t bytes) {
+  try {
+    void* memory = nullptr;
+    do {
+      memory = Take(blocks, bytes);
+    } while (memory == nullptr && DropLargest());
+    return memory;
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
 void* Pool::Allocate(size_t size_bytes) {
   if (base::MustFail()) return nullptr;
   const SizeClass size_class = ClassOf(size_bytes);
   absl::MutexLock lock(&mutex_);
-  void* memory = nullptr;
-  do {
-    memory = Take(&blocks_[size_class.index], size_class.bytes);
-  } while (memory == nullptr && DropLargest());
+  void* const memory = TakeOrDrop(&blocks_[size_class.index], size_class.bytes);
   if (memory == nullptr) return nullptr;
   live_bytes_ += size_class.bytes;
   peak_bytes_ = std::max(peak_bytes_, live_bytes_);
@@ -107,6 +134,7 @@ bool Pool::DropLargest() {
     const size_t bytes = BytesOfClass(index);
     if (bytes >= kMapped) {
       UnmapBlock(Pop(&blocks.idle), bytes);
+      --blocks.number;
     } else if (Slabs::DropPages(blocks.idle.back(), bytes)) {
       blocks.empty.push_back(Pop(&blocks.idle));
     } else {

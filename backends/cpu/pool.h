@@ -34,10 +34,14 @@ class Pool {
  private:
   static constexpr int kNumClasses = 256;
 
-  // The free blocks of a size class.
+  // The free blocks of a size class. There is room for all there are: to give one back takes no
+  // memory, which the system may have no more of.
   struct Blocks {
     std::vector<void*> idle;
     std::vector<void*> empty;  // carved ones whose pages the system has back
+    size_t number = 0;         // in use, too
+
+    void MakeRoom();  // for one more
   };
 
   // A block that was mapped before the program settled.
@@ -46,6 +50,7 @@ class Pool {
     size_t bytes;
   };
 
+  void* TakeOrDrop(Blocks* blocks, size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void* Take(Blocks* blocks, size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void* MapBlock(size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void UnmapBlock(void* memory, size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -40,6 +40,7 @@ Slabs::~Slabs() {
 
 void* Slabs::Carve(size_t bytes) {
   if (slabs_.empty() || used_bytes_ + bytes > kSlab) {
+    slabs_.reserve(slabs_.size() + 1);
     void* const slab = Map(kSlab, huge_);
     if (slab == nullptr) return nullptr;
     slabs_.push_back(static_cast<char*>(slab));

@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/cubin_table.h"
 
-#include <signal.h>
-#include <sys/resource.h>
-
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "backends/cuda/at_work.h"
+#include "backends/compiler_log.h"
 #include "backends/cuda/nvrtc.h"
-#include "backends/disk/files.h"
+#include "backends/disk/places.h"
+#include "base/at_work.h"
 #include "base/faults.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/status.h"
+#include "base/thread.h"
+#include "base/wait.h"
 
 namespace torch_lazy::backends {
 namespace {
@@ -26,17 +24,8 @@ namespace {
 constexpr char kVersion[] =
     "torch_lazy cuda 1";             // raise it when the meaning of a kernel's arguments changes
 constexpr size_t kMostTogether = 8;  // kernels of a program: more save nothing
-// A tenth of a busy processor: a program that keeps all of them busy would leave an idle thread
-// nothing, for ever, and such a thread holds NVRTC's locks.
-constexpr int kNice = 10;
-
-size_t MostThreads() { return std::clamp<size_t>(std::thread::hardware_concurrency(), 1, 4); }
-
-std::string SourceOf(absl::Span<const codegen::Kernel> kernels) {
-  std::string source;
-  for (const codegen::Kernel& kernel : kernels) absl::StrAppend(&source, InNamespace(kernel));
-  return source;
-}
+// A process has 80 MB, three quarters of them NVRTC's file.
+size_t MostProcesses() { return std::clamp<size_t>(std::thread::hardware_concurrency(), 1, 16); }
 
 }  // namespace
 
@@ -57,18 +46,24 @@ class CubinModule final : public Module {
     }
     return absl::OkStatus();
   }
-  void Wait() override {
-    while (const std::shared_ptr<CubinTable::Program> program = table_->Take(entries_))
-      table_->Run(*program);
+  absl::Status StatusOf(int kernel) const override {
     absl::MutexLock lock(&table_->mutex_);
-    table_->mutex_.Await(absl::Condition(this, &CubinModule::Ready));
+    return entries_[kernel]->status;
+  }
+  void Wait() override {
+    table_->Hurry(entries_);
+    while (!IsReadyWithin(base::kWaitTurn) && !base::MustStopWaiting()) continue;
   }
   void* Function(int kernel) const override { return &entries_[kernel]->kernel; }
 
  private:
+  bool IsReadyWithin(absl::Duration limit) const {
+    absl::MutexLock lock(&table_->mutex_);
+    return table_->mutex_.AwaitWithTimeout(absl::Condition(this, &CubinModule::Ready), limit);
+  }
   bool Ready() const ABSL_NO_THREAD_SAFETY_ANALYSIS {
     return std::none_of(entries_.begin(), entries_.end(),
-                        [](const CubinTable::Entry* entry) { return entry->pending; });
+                        [](const CubinTable::Entry* entry) { return entry->job != nullptr; });
   }
 
   CubinTable* const table_;
@@ -77,23 +72,20 @@ class CubinModule final : public Module {
 
 std::shared_ptr<Module> CubinTable::Compile(absl::Span<const codegen::Kernel> kernels, bool wait) {
   std::vector<Entry*> wanted;
-  Programs programs;
-  cuda::WaitForWorkAtExit();
+  bool has_threads = false;
   {
+    const base::MustEnd driver;
     absl::MutexLock lock(&mutex_);
     LoadFromDisk(kernels);
-    programs = NewPrograms(kernels);
+    const Programs programs = NewPrograms(kernels);
     for (const codegen::Kernel& kernel : kernels) wanted.push_back(entries_[kernel.name].get());
-    if (!wait && !programs.empty()) {
-      queue_.insert(queue_.end(), programs.begin(), programs.end());
-      StartThreads();
-    }
+    queue_.insert(queue_.end(), programs.begin(), programs.end());
+    StartThreads();
+    has_threads = num_threads_ > 0;
   }
+  while (!has_threads && RunNext()) continue;
   auto module = std::make_shared<CubinModule>(this, std::move(wanted));
-  if (wait) {
-    RunAll(programs);
-    module->Wait();  // for kernels that another Compile had begun
-  }
+  if (wait) module->Wait();
   return module;
 }
 
@@ -123,18 +115,25 @@ std::string CubinTable::Recall(absl::string_view key) {
 void CubinTable::LoadFromDisk(absl::Span<const codegen::Kernel> kernels) {
   DiskCache* const cache = Cache();
   if (cache == nullptr) return;
-  std::map<std::string, std::vector<std::unique_ptr<Entry>>> found;  // by file
+  struct Found {
+    std::string cubin;
+    std::vector<std::unique_ptr<Entry>> entries;
+  };
+  std::map<std::string, Found> found;  // by batch
   for (const codegen::Kernel& kernel : kernels) {
     if (entries_.contains(kernel.name)) continue;
-    const std::string file = cache->Find(kernel);
-    if (file.empty()) continue;
-    found[file].push_back(std::make_unique<Entry>(BlockKernelOf(kernel)));
+    const absl::StatusOr<DiskCache::Code> code = cache->Find(kernel);
+    if (!code.ok()) continue;
+    Found& batch = found[code->batch];
+    if (batch.entries.empty()) batch.cubin = code->file.Read();
+    batch.entries.push_back(std::make_unique<Entry>(BlockKernelOf(kernel)));
   }
-  for (auto& [file, entries] : found) {
+  for (auto& [batch, code] : found) {
+    std::vector<std::unique_ptr<Entry>>& entries = code.entries;
     std::vector<BlockKernel*> loaded;
     for (const std::unique_ptr<Entry>& entry : entries) loaded.push_back(&entry->kernel);
-    const absl::Status status = load_(ReadFile(file), loaded);
-    LAZY_LOG(2, file, ": ", status.ok() ? "loaded" : status.message());
+    const absl::Status status = load_(code.cubin, loaded);
+    LAZY_LOG(2, batch, ": ", status.ok() ? "loaded" : status.message());
     if (!status.ok()) continue;  // they are compiled
     base::Count(base::Counter::kKernelsFromDisk, static_cast<int64_t>(entries.size()));
     for (std::unique_ptr<Entry>& entry : entries) {
@@ -145,109 +144,140 @@ void CubinTable::LoadFromDisk(absl::Span<const codegen::Kernel> kernels) {
 }
 
 CubinTable::Programs CubinTable::NewPrograms(absl::Span<const codegen::Kernel> kernels) {
-  Program all;
+  std::vector<codegen::Kernel> missing;
+  std::vector<Entry*> theirs;
   for (const codegen::Kernel& kernel : kernels) {
     std::unique_ptr<Entry>& entry = entries_[kernel.name];
     const bool is_new = entry == nullptr;
     if (is_new) entry = std::make_unique<Entry>(BlockKernelOf(kernel));
-    if (entry->pending || (!is_new && !absl::IsNotFound(entry->status))) continue;
-    entry->pending = true;
-    entry->status = absl::OkStatus();
-    all.kernels.push_back(kernel);
-    all.entries.push_back(entry.get());
+    if (entry->job != nullptr || (!is_new && !absl::IsNotFound(entry->status))) continue;
+    missing.push_back(kernel);
+    if (base::MustSpoilKernel()) missing.back().source += base::kSpoiltText;
+    theirs.push_back(entry.get());
   }
-  const size_t number = all.kernels.size();
-  const size_t parts =
-      std::max(std::min(number, MostThreads()), (number + kMostTogether - 1) / kMostTogether);
+  const size_t number = missing.size();
+  base::Count(base::Counter::kKernelsCompiled, static_cast<int64_t>(number));
+  base::Count(base::Counter::kCompilesPending, static_cast<int64_t>(number));
+  return InParts(missing, theirs, std::max(std::min(number, MostProcesses()),
+                                           (number + kMostTogether - 1) / kMostTogether));
+}
+
+CubinTable::Programs CubinTable::InParts(absl::Span<const codegen::Kernel> kernels,
+                                         absl::Span<Entry* const> entries, size_t parts) {
+  const size_t number = kernels.size();
   Programs programs;
   for (size_t k = 0; k < parts; ++k) {
     const size_t begin = number * k / parts, end = number * (k + 1) / parts;
-    programs.push_back(std::make_shared<Program>(
-        Program{{all.kernels.begin() + begin, all.kernels.begin() + end},
-                {all.entries.begin() + begin, all.entries.begin() + end}}));
+    Program& program = programs.emplace_back();
+    program.job = std::make_shared<CompileJob>(
+        std::vector<codegen::Kernel>(kernels.begin() + begin, kernels.begin() + end));
+    program.entries.assign(entries.begin() + begin, entries.begin() + end);
+    for (Entry* const entry : program.entries) {
+      entry->job = program.job;
+      entry->status = absl::OkStatus();
+    }
   }
-  base::Count(base::Counter::kKernelsCompiled, static_cast<int64_t>(number));
-  base::Count(base::Counter::kCompilesPending, static_cast<int64_t>(number));
   return programs;
 }
 
 void CubinTable::StartThreads() {
-  const size_t wanted = std::min(MostThreads(), queue_.size());
-  for (; num_threads_ < wanted; ++num_threads_) std::thread([this] { ServeQueue(); }).detach();
+  const size_t wanted = std::min(MostProcesses(), queue_.size());
+  while (num_threads_ < wanted && base::StartThread([this] { ServeQueue(); })) ++num_threads_;
 }
 
-void CubinTable::RunAll(const Programs& programs) {
-  std::atomic<size_t> next{0};
-  const auto run = [&] {
-    for (size_t k = next++; k < programs.size(); k = next++) Run(*programs[k]);
-  };
-  std::vector<std::thread> helpers;
-  for (size_t k = 1; k < std::min(programs.size(), MostThreads()); ++k) helpers.emplace_back(run);
-  run();
-  for (std::thread& helper : helpers) helper.join();
+absl::StatusOr<Order> CubinTable::NewOrder() {
+  LAZY_ASSIGN_OR_RETURN(const cuda::Nvrtc* const nvrtc, cuda::Nvrtc::Find());
+  absl::MutexLock lock(&mutex_);
+  DiskCache* const cache = Cache();
+  Order order;
+  order.language = Order::Language::kCuda;
+  order.command = {nvrtc->file(), arch_};
+  order.cache_root = cache == nullptr ? "" : cache->root();
+  order.cache_key = cache == nullptr ? "" : cache->key();
+  return order;
+}
+
+absl::Status CubinTable::LoadProgram(const Program& program, const std::string& cubin) {
+  std::vector<BlockKernel*> kernels;
+  for (Entry* const entry : program.entries) kernels.push_back(&entry->kernel);
+  const base::MustEnd driver;
+  const absl::Status status = load_(cubin, kernels);
+  absl::MutexLock lock(&mutex_);
+  if (DiskCache* const cache = status.ok() ? nullptr : Cache())
+    cache->Forget(program.job->kernels());
+  return status;
 }
 
 void CubinTable::Run(const Program& program) {
-  const absl::Time start = absl::Now();
-  absl::Status status = CompileAndLoad(program);
-  if (base::MustFail()) status = absl::InternalError("a fault that was asked for");
-  const absl::Duration took = absl::Now() - start;
-  base::Count(base::Counter::kCompileSeconds, absl::ToInt64Nanoseconds(took));
-  LAZY_LOG(2, "compiled ", program.kernels.size(), " kernels in ", absl::FormatDuration(took));
-  if (!status.ok() && !absl::IsCancelled(status)) {
-    base::WriteDump(base::MakeDumpFolder("failed-compile"), "kernels.cu",
-                    SourceOf(program.kernels));
-    base::WarnOnce("compiler", absl::StrCat("kernels are not compiled, so ops run one by one: ",
-                                            status.message()));
+  try {
+    TryRun(program);
+  } catch (const std::exception& error) {  // no memory: somebody may wait for these kernels
+    Enter(program, absl::InternalError(error.what()));
   }
+}
+
+void CubinTable::TryRun(const Program& program) {
+  {
+    const base::AtWork work;
+    program.job->Start(NewOrder(), /*idle=*/true);
+  }
+  const absl::StatusOr<std::string> cubin = program.job->Finish();
+  const base::AtWork work;
+  const absl::Status status = cubin.ok() ? LoadProgram(program, *cubin) : cubin.status();
+  if (!absl::IsInvalidArgument(status) || program.entries.size() == 1)
+    return Enter(program, status);
+  absl::MutexLock lock(&mutex_);  // a kernel is at fault: until it is alone
+  const Programs halves = InParts(program.job->kernels(), program.entries, 2);
+  queue_.insert(queue_.begin(), halves.begin(), halves.end());
+}
+
+void CubinTable::Enter(const Program& program, const absl::Status& status) {
+  int64_t entered = 0;
   absl::MutexLock lock(&mutex_);
   for (Entry* const entry : program.entries) {
+    if (entry->job != program.job) continue;  // it is another's by now
+    ++entered;
     entry->status = status;
-    entry->pending = false;
+    entry->job = nullptr;
   }
-  base::Count(base::Counter::kCompilesPending, -static_cast<int64_t>(program.kernels.size()));
+  base::Count(base::Counter::kCompilesPending, -entered);
+  if (status.ok() || entered == 0) return;
+  base::Count(base::Counter::kKernelsFailed, entered);
+  base::Count(base::Counter::kKernelsCompiled, -entered);
+  if (!absl::IsInvalidArgument(status)) WarnOfCompiler(status);
 }
 
-absl::Status CubinTable::CompileAndLoad(const Program& program) {
-  const cuda::AtWork work;
-  if (!work.may_begin()) return absl::CancelledError("the program exits");
-  LAZY_ASSIGN_OR_RETURN(const cuda::Nvrtc* const nvrtc, cuda::Nvrtc::Find());
-  LAZY_ASSIGN_OR_RETURN(const std::string cubin, nvrtc->Compile(SourceOf(program.kernels), arch_));
-  std::vector<BlockKernel*> kernels;
-  for (Entry* const entry : program.entries) kernels.push_back(&entry->kernel);
-  LAZY_RETURN_IF_ERROR(load_(cubin, kernels));
+void CubinTable::Hurry(absl::Span<Entry* const> entries) {
   absl::MutexLock lock(&mutex_);
-  if (DiskCache* cache = Cache()) cache->Store(program.kernels, cubin);
-  return absl::OkStatus();
-}
-
-std::shared_ptr<CubinTable::Program> CubinTable::Take(absl::Span<Entry* const> entries) {
-  absl::MutexLock lock(&mutex_);
-  const auto found = std::find_if(queue_.begin(), queue_.end(), [&](const auto& program) {
-    return std::find_first_of(entries.begin(), entries.end(), program->entries.begin(),
-                              program->entries.end()) != entries.end();
+  for (const Entry* const entry : entries) {
+    if (entry->job != nullptr) entry->job->Hurry();
+  }
+  std::stable_partition(queue_.begin(), queue_.end(), [&](const Program& program) {
+    return std::find_first_of(entries.begin(), entries.end(), program.entries.begin(),
+                              program.entries.end()) != entries.end();
   });
-  if (found == queue_.end()) return nullptr;
-  std::shared_ptr<Program> program = *found;
-  queue_.erase(found);
-  return program;
+}
+
+bool CubinTable::RunNext() {
+  Program program;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (queue_.empty()) return false;
+    program = std::move(queue_.front());
+    queue_.pop_front();
+  }
+  Run(program);
+  return true;
 }
 
 void CubinTable::ServeQueue() {
-  sigset_t signals;  // they are for the program's own threads
-  sigfillset(&signals);
-  pthread_sigmask(SIG_SETMASK, &signals, nullptr);
-  setpriority(PRIO_PROCESS, 0, kNice);  // of this thread alone, on Linux
   for (;;) {
-    std::shared_ptr<Program> program;
     {
       absl::MutexLock lock(&mutex_);
       mutex_.Await(absl::Condition(
-          +[](std::deque<std::shared_ptr<Program>>* queue) { return !queue->empty(); }, &queue_));
-      program = std::move(queue_.front());
-      queue_.pop_front();
+          +[](Programs* queue) { return !queue->empty(); }, &queue_));
     }
-    Run(*program);
+    RunNext();
   }
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // All CUDA kernels of this process: loaded, failed, or being compiled.
 //
-// A kernel is looked for in memory, then on disk, then compiled. NVRTC has no process, so up to
-// four threads of ours with low priority compile while the program goes on; who waits takes what
-// nobody has begun. A kernel of a program of its own takes 63 ms, in a program of eight 41 (two
-// entries each, a sum with exponentials), and programs compile side by side.
+// A kernel is looked for in memory, then on disk, then compiled, by a process a program, with low
+// priority, as many side by side as there are processors; what somebody waits for comes first. A
+// kernel of a program of its own takes 63 ms, in a program of eight 41 (two entries each, a sum
+// with exponentials); the process adds 25 to a program.
 #pragma once
 
 #include <deque>
@@ -20,13 +20,15 @@
 #include "absl/types/span.h"
 #include "backends/backend.h"
 #include "backends/blocks/block_kernel.h"
+#include "backends/compile/job.h"
 #include "backends/disk/disk_cache.h"
 
 namespace torch_lazy::backends {
 
 class CubinTable {
  public:
-  // Loads a program's code and sets its kernels' entries. From any thread.
+  // Loads a program's code and sets its kernels' entries. kInvalidArgument: a kernel is at fault.
+  // From any thread.
   using Load =
       std::function<absl::Status(const std::string& cubin, absl::Span<BlockKernel* const> kernels)>;
 
@@ -44,26 +46,34 @@ class CubinTable {
   struct Entry {
     BlockKernel kernel;
     absl::Status status;
-    bool pending = false;  // neither loaded nor failed yet
+    std::shared_ptr<CompileJob> job;  // not null: neither loaded nor failed yet
   };
   // Kernels compiled together.
   struct Program {
-    std::vector<codegen::Kernel> kernels;
-    std::vector<Entry*> entries;  // theirs
+    std::shared_ptr<CompileJob> job;
+    std::vector<Entry*> entries;  // its kernels'
   };
-  using Programs = std::vector<std::shared_ptr<Program>>;
+  using Programs = std::deque<Program>;
 
   DiskCache* Cache() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LoadFromDisk(absl::Span<const codegen::Kernel> kernels)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Programs NewPrograms(absl::Span<const codegen::Kernel> kernels)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // So many programs for these kernels, whose entries wait for them.
+  static Programs InParts(absl::Span<const codegen::Kernel> kernels,
+                          absl::Span<Entry* const> entries, size_t parts);
   void StartThreads() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void RunAll(const Programs& programs) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Its kernels are entered at its end, whatever happens, or become those of two others.
   void Run(const Program& program) ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::Status CompileAndLoad(const Program& program) ABSL_LOCKS_EXCLUDED(mutex_);
-  // One that nobody has begun and that has one of these; null if there is none.
-  std::shared_ptr<Program> Take(absl::Span<Entry* const> entries) ABSL_LOCKS_EXCLUDED(mutex_);
+  void TryRun(const Program& program) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Enter(const Program& program, const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool RunNext() ABSL_LOCKS_EXCLUDED(mutex_);  // false if nothing is queued
+  absl::Status LoadProgram(const Program& program, const std::string& cubin)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<Order> NewOrder() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Somebody waits for these.
+  void Hurry(absl::Span<Entry* const> entries) ABSL_LOCKS_EXCLUDED(mutex_);
   void ServeQueue();
 
   const std::string arch_;
@@ -72,7 +82,7 @@ class CubinTable {
   absl::flat_hash_map<std::string, std::unique_ptr<Entry>> entries_
       ABSL_GUARDED_BY(mutex_);  // by name; never removed
   std::optional<DiskCache> cache_ ABSL_GUARDED_BY(mutex_);
-  std::deque<std::shared_ptr<Program>> queue_ ABSL_GUARDED_BY(mutex_);
+  Programs queue_ ABSL_GUARDED_BY(mutex_);
   size_t num_threads_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -8,7 +8,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
-#include "backends/cuda/at_work.h"
+#include "base/at_work.h"
 #include "base/check.h"
 #include "base/faults.h"
 #include "base/metrics.h"
@@ -19,10 +19,11 @@ namespace torch_lazy::backends {
 // An image of all captured launches, on the host and on the device.
 class CudaRecord final : public LaunchRecord {
  public:
-  CudaRecord(CudaBackend* backend, size_t size_bytes)
+  // `device`: memory for the image, which becomes the record's.
+  CudaRecord(CudaBackend* backend, size_t size_bytes, void* device)
       : backend_(*backend),
         image_(size_bytes / sizeof(double)),
-        device_(static_cast<char*>(backend->host_.allocate(std::max<size_t>(size_bytes, 8)))) {}
+        device_(static_cast<char*>(device)) {}
   ~CudaRecord() override { backend_.host_.free(device_, image_.size() * sizeof(double)); }
 
   UploadRing::Place Place(const BlockLaunches& launches,
@@ -41,25 +42,28 @@ class CudaRecord final : public LaunchRecord {
     return place;
   }
 
-  void Update(absl::Span<const double> scalars) override {
+  absl::Status Update(absl::Span<const double> scalars) override {
     LAZY_CHECK(scalars.size() == scalars_.size(), scalars.size(), " numbers for ", scalars_.size());
     bool changed = !uploaded_;
     for (size_t k = 0; k < scalars.size(); ++k) {
       changed |= std::bit_cast<int64_t>(image_[scalars_[k]]) != std::bit_cast<int64_t>(scalars[k]);
       image_[scalars_[k]] = scalars[k];
     }
-    if (!changed || used_bytes_ == 0) return;
-    uploaded_ = true;
+    if (!changed || used_bytes_ == 0) return absl::OkStatus();
+    uploaded_ = false;
     CudaBackend::OfDevice& device = backend_.ThisDevice();
     const cuda::CurrentContext current(backend_.driver_, device.context);
+    LAZY_RETURN_IF_ERROR(current.status());
     const auto stream = static_cast<cuda::Stream>(backend_.host_.stream());
     absl::MutexLock lock(&device.mutex);
-    const UploadRing::Place place = device.ring.Take(used_bytes_, stream);
+    LAZY_ASSIGN_OR_RETURN(const UploadRing::Place place, device.ring.Take(used_bytes_, stream));
     std::memcpy(place.host, image_.data(), used_bytes_);
-    LAZY_CHECK_CUDA(
+    LAZY_RETURN_IF_CUDA_ERROR(
         backend_.driver_,
         MemcpyHtoDAsync(reinterpret_cast<uint64_t>(device_), place.host, used_bytes_, stream),
         "cuMemcpyHtoDAsync of ", used_bytes_, " bytes of a graph's arguments");
+    uploaded_ = true;
+    return absl::OkStatus();
   }
 
   static thread_local CudaRecord* current;  // the thread's, from BeginRecord to EndRecord
@@ -102,14 +106,33 @@ absl::StatusOr<Description> DescriptionOf(const cuda::Driver& driver, int index)
   return found;
 }
 
+// An error of what is loaded. Others, as after a kernel that has gone astray, no other code would
+// mend.
+bool IsOfImage(cuda::Result result) {
+  constexpr cuda::Result kOfImage[] = {
+      200,  // CUDA_ERROR_INVALID_IMAGE
+      209,  // CUDA_ERROR_NO_BINARY_FOR_GPU
+      300,  // CUDA_ERROR_INVALID_SOURCE
+      302,  // CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND
+      303,  // CUDA_ERROR_SHARED_OBJECT_INIT_FAILED
+      500,  // CUDA_ERROR_NOT_FOUND
+      701,  // CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES
+  };
+  return std::find(std::begin(kOfImage), std::end(kOfImage), result) != std::end(kOfImage);
+}
+
 }  // namespace
 
 absl::StatusOr<CudaBackend*> CudaBackend::Make(const CudaHost& host) {
-  cuda::WaitForWorkAtExit();
+  base::WatchForExit();  // before what CUDA has registered by then
   LAZY_ASSIGN_OR_RETURN(const cuda::Driver* const driver, cuda::FindDriver());
-  LAZY_ASSIGN_OR_RETURN(const Description first, DescriptionOf(*driver, 0));
+  return Make(*driver, host);
+}
+
+absl::StatusOr<CudaBackend*> CudaBackend::Make(const cuda::Driver& driver, const CudaHost& host) {
+  LAZY_ASSIGN_OR_RETURN(const Description first, DescriptionOf(driver, 0));
   auto backend = absl::WrapUnique(
-      new CudaBackend(*driver, host, first.arch, first.multiprocessors));
+      new CudaBackend(driver, host, first.arch, first.multiprocessors));
   LAZY_RETURN_IF_ERROR(backend->Open(0));
   return backend.release();
 }
@@ -145,37 +168,51 @@ absl::Status CudaBackend::Open(int device) {
   return absl::OkStatus();
 }
 
-// A library's kernels are all devices'. One that is damaged shows when a device loads it.
+// A library's kernels are all devices'. One that is damaged shows when a device loads it, and so
+// does one whose blocks need more registers than there are, which would be refused at its launch.
 absl::Status CudaBackend::Load(const std::string& cubin,
                                absl::Span<BlockKernel* const> kernels) const {
   const cuda::CurrentContext current(driver_, devices_[0].load()->context);
+  LAZY_RETURN_IF_ERROR(current.status());
   cuda::Library library = nullptr;  // stays: its kernels may be launched at any time
-  LAZY_RETURN_IF_ERROR(StatusOf(
-      driver_,
+  const auto check = [this](cuda::Result result, absl::string_view call, const std::string& name) {
+    const absl::Status status = StatusOf(driver_, result, absl::StrCat(call, " of ", name));
+    return IsOfImage(result) ? absl::InvalidArgumentError(status.message()) : status;
+  };
+  const std::string& first = kernels[0]->name;
+  LAZY_RETURN_IF_ERROR(check(
       driver_.LibraryLoadData(&library, cubin.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
-      "cuLibraryLoadData"));
-  const auto find = [&](const std::string& name, void** entry) {
-    cuda::Kernel kernel = nullptr;
-    LAZY_RETURN_IF_ERROR(StatusOf(driver_,
-                                  driver_.LibraryGetKernel(&kernel, library, name.c_str()),
-                                  absl::StrCat("cuLibraryGetKernel of ", name)));
-    *entry = kernel;
+      "cuLibraryLoadData", first));
+  const auto find = [&](const BlockKernel& kernel, absl::string_view ending, void** entry) {
+    const std::string name = absl::StrCat(kernel.name, ending);
+    cuda::Kernel found = nullptr;
+    LAZY_RETURN_IF_ERROR(
+        check(driver_.LibraryGetKernel(&found, library, name.c_str()), "cuLibraryGetKernel", name));
+    *entry = found;
     cuda::Function function = nullptr;
-    return StatusOf(driver_, driver_.KernelGetFunction(&function, kernel),
-                    absl::StrCat("cuKernelGetFunction of ", name));
+    LAZY_RETURN_IF_ERROR(
+        check(driver_.KernelGetFunction(&function, found), "cuKernelGetFunction", name));
+    int threads = 0;
+    LAZY_RETURN_IF_ERROR(
+        check(driver_.FuncGetAttribute(&threads, cuda::kMostThreadsOfBlock, function),
+              "cuFuncGetAttribute", name));
+    if (kernel.threads <= threads) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, ": blocks of ", kernel.threads, " threads, and its registers suffice for ", threads));
   };
   for (BlockKernel* const kernel : kernels) {
-    LAZY_RETURN_IF_ERROR(find(kernel->name, &kernel->one));
-    LAZY_RETURN_IF_ERROR(find(absl::StrCat(kernel->name, "_many"), &kernel->many));
-    if (kernel->takes_few) LAZY_RETURN_IF_ERROR(find(absl::StrCat(kernel->name, "_few"), &kernel->few));
+    LAZY_RETURN_IF_ERROR(find(*kernel, "", &kernel->one));
+    LAZY_RETURN_IF_ERROR(find(*kernel, "_many", &kernel->many));
+    if (kernel->takes_few) LAZY_RETURN_IF_ERROR(find(*kernel, "_few", &kernel->few));
     if (kernel->exact_rows.extent >= 0)
-      LAZY_RETURN_IF_ERROR(find(absl::StrCat(kernel->name, "_exact"), &kernel->exact));
+      LAZY_RETURN_IF_ERROR(find(*kernel, "_exact", &kernel->exact));
   }
   return absl::OkStatus();
 }
 
-std::unique_ptr<LaunchRecord> CudaBackend::BeginRecord(size_t size_bytes) {
-  auto record = std::make_unique<CudaRecord>(this, size_bytes);
+absl::StatusOr<std::unique_ptr<LaunchRecord>> CudaBackend::BeginRecord(size_t size_bytes) {
+  LAZY_ASSIGN_OR_RETURN(void* const device, host_.allocate(std::max<size_t>(size_bytes, 8)));
+  auto record = std::make_unique<CudaRecord>(this, size_bytes, device);
   CudaRecord::current = record.get();
   return record;
 }
@@ -186,24 +223,23 @@ size_t CudaBackend::LaunchBytes(absl::Span<const BoundInstance> instances) const
   return BlockLaunches(instances).size_bytes();
 }
 
-void CudaBackend::Launch(absl::Span<const BoundInstance> instances) {
+absl::Status CudaBackend::Launch(absl::Span<const BoundInstance> instances) {
   const BlockLaunches launches(instances);
-  if (launches.launches().empty()) return;
+  if (launches.launches().empty()) return absl::OkStatus();
   OfDevice& device = ThisDevice();
   const cuda::CurrentContext current(driver_, device.context);
+  LAZY_RETURN_IF_ERROR(current.status());
   const auto stream = static_cast<cuda::Stream>(host_.stream());
-  if (CudaRecord::current != nullptr) {
-    const UploadRing::Place image = CudaRecord::current->Place(launches, instances);
-    for (const BlockLaunch& launch : launches.launches()) Send(launch, image, stream);
-    return;
-  }
+  if (CudaRecord::current != nullptr)
+    return SendAll(launches, CudaRecord::current->Place(launches, instances), stream);
   absl::MutexLock lock(&device.mutex);
-  const UploadRing::Place image = Write(launches, &device, stream);
-  for (const BlockLaunch& launch : launches.launches()) Send(launch, image, stream);
+  LAZY_ASSIGN_OR_RETURN(const UploadRing::Place image, Write(launches, &device, stream));
+  return SendAll(launches, image, stream);
 }
 
-UploadRing::Place CudaBackend::Write(const BlockLaunches& launches, OfDevice* device,
-                                     cuda::Stream stream) const {
+absl::StatusOr<UploadRing::Place> CudaBackend::Write(const BlockLaunches& launches,
+                                                     OfDevice* device,
+                                                     cuda::Stream stream) const {
   const size_t device_bytes = launches.device_bytes();
   const BlockKernel* const first = launches.launches()[0].kernel;
   if (!launches.has_tables()) {  // what the device reads are numbers, at the image's start
@@ -211,27 +247,38 @@ UploadRing::Place CudaBackend::Write(const BlockLaunches& launches, OfDevice* de
         std::max(device->arguments.size(), launches.size_bytes() / sizeof(int64_t)));
     char* const host = reinterpret_cast<char*>(device->arguments.data());
     launches.Write(host, 0);
-    if (device_bytes == 0) return {host, 0};
+    if (device_bytes == 0) return UploadRing::Place{host, 0};
     const absl::Span<const double> scalars(reinterpret_cast<double*>(host),
                                            device_bytes / sizeof(double));
-    if (const uint64_t kept = device->kept.Find(first, scalars); kept != 0) {
+    LAZY_ASSIGN_OR_RETURN(const uint64_t kept, device->kept.Find(first, scalars));
+    if (kept != 0) {
       launches.Write(host, kept);
-      return {host, kept};
+      return UploadRing::Place{host, kept};
     }
   }
-  const UploadRing::Place image = device->ring.Take(launches.size_bytes(), stream);
+  LAZY_ASSIGN_OR_RETURN(const UploadRing::Place image,
+                        device->ring.Take(launches.size_bytes(), stream));
   launches.Write(image.host, image.device);
-  LAZY_CHECK_CUDA(driver_, MemcpyHtoDAsync(image.device, image.host, device_bytes, stream),
-                  "cuMemcpyHtoDAsync of ", device_bytes, " bytes of arguments of ", first->name);
+  LAZY_RETURN_IF_CUDA_ERROR(driver_,
+                            MemcpyHtoDAsync(image.device, image.host, device_bytes, stream),
+                            "cuMemcpyHtoDAsync of ", device_bytes, " bytes of arguments of ",
+                            first->name);
   if (!launches.has_tables())
-    device->kept.Note(first, {reinterpret_cast<double*>(image.host), device_bytes / sizeof(double)},
-                      stream);
+    LAZY_RETURN_IF_ERROR(device->kept.Note(
+        first, {reinterpret_cast<double*>(image.host), device_bytes / sizeof(double)}, stream));
   return image;
 }
 
+absl::Status CudaBackend::SendAll(const BlockLaunches& launches, const UploadRing::Place& image,
+                                  cuda::Stream stream) const {
+  for (const BlockLaunch& launch : launches.launches())
+    LAZY_RETURN_IF_ERROR(Send(launch, image, stream));
+  return absl::OkStatus();
+}
+
 // The driver copies what parameters point to before it returns.
-void CudaBackend::Send(const BlockLaunch& launch, const UploadRing::Place& image,
-                       cuda::Stream stream) const {
+absl::Status CudaBackend::Send(const BlockLaunch& launch, const UploadRing::Place& image,
+                               cuda::Stream stream) const {
   base::Count(base::Counter::kKernelLaunches);
   const BlockKernel& kernel = *launch.kernel;
   cuda::DevicePointer table = image.device + launch.arguments_at;
@@ -240,23 +287,25 @@ void CudaBackend::Send(const BlockLaunch& launch, const UploadRing::Place& image
   void* many[] = {&table, &first_block, &count};
   void* by_value[] = {image.host + launch.arguments_at};
   const auto function = static_cast<cuda::Function>(EntryOf(launch));
-  LAZY_CHECK_CUDA(driver_,
-                  LaunchKernel(function, static_cast<unsigned>(launch.blocks),
-                               static_cast<unsigned>(launch.grid_y()), 1,
-                               static_cast<unsigned>(kernel.threads), 1, 1, /*shared_bytes=*/0,
-                               stream, launch.is_many() ? many : by_value, /*extra=*/nullptr),
-                  "cuLaunchKernel of ", kernel.name, ", ", launch.blocks, " blocks of ",
-                  kernel.threads, " threads");
+  LAZY_RETURN_IF_CUDA_ERROR(
+      driver_,
+      LaunchKernel(function, static_cast<unsigned>(launch.blocks),
+                   static_cast<unsigned>(launch.grid_y()), 1,
+                   static_cast<unsigned>(kernel.threads), 1, 1, /*shared_bytes=*/0, stream,
+                   launch.is_many() ? many : by_value, /*extra=*/nullptr),
+      "cuLaunchKernel of ", kernel.name, ", ", launch.blocks, " blocks of ", kernel.threads,
+      " threads");
+  return absl::OkStatus();
 }
 
 void* CudaBackend::Allocate(size_t size_bytes) {
   if (base::MustFail()) return nullptr;
   const auto bytes = static_cast<int64_t>(std::max<size_t>(size_bytes, 1));
-  void* const memory = host_.allocate(static_cast<size_t>(bytes));
-  if (memory == nullptr) return nullptr;
+  const absl::StatusOr<void*> memory = host_.allocate(static_cast<size_t>(bytes));
+  if (!memory.ok()) return nullptr;
   base::Count(base::Counter::kBytesLive, bytes);
   base::RaiseTo(base::Counter::kBytesPeak, live_bytes_.fetch_add(bytes) + bytes);
-  return memory;
+  return *memory;
 }
 
 void CudaBackend::Free(void* memory, size_t size_bytes) {

@@ -24,6 +24,8 @@ class CudaBackend final : public Backend {
  public:
   // `host` stays. An error says what is missing. Lives as long as the process.
   static absl::StatusOr<CudaBackend*> Make(const CudaHost& host);
+  // With a driver that stays, too: a test's may answer what it likes.
+  static absl::StatusOr<CudaBackend*> Make(const cuda::Driver& driver, const CudaHost& host);
 
   codegen::Target target() const override { return codegen::Target::kCuda; }
   bool on_host() const override { return false; }
@@ -33,8 +35,8 @@ class CudaBackend final : public Backend {
   }
   absl::Status Open(int device) override;
   // On the current device's current stream; returns when the work has been sent.
-  void Launch(absl::Span<const BoundInstance> instances) override;
-  std::unique_ptr<LaunchRecord> BeginRecord(size_t size_bytes) override;
+  absl::Status Launch(absl::Span<const BoundInstance> instances) override;
+  absl::StatusOr<std::unique_ptr<LaunchRecord>> BeginRecord(size_t size_bytes) override;
   void EndRecord() override;
   size_t LaunchBytes(absl::Span<const BoundInstance> instances) const override;
   // Of PyTorch's allocator: memory belongs to the current stream.
@@ -64,9 +66,12 @@ class CudaBackend final : public Backend {
   absl::Status Load(const std::string& cubin, absl::Span<BlockKernel* const> kernels) const;
   // The launches' image, written, and on the device what that reads of it. The device's mutex is
   // held.
-  UploadRing::Place Write(const BlockLaunches& launches, OfDevice* device,
-                          cuda::Stream stream) const;
-  void Send(const BlockLaunch& launch, const UploadRing::Place& image, cuda::Stream stream) const;
+  absl::StatusOr<UploadRing::Place> Write(const BlockLaunches& launches, OfDevice* device,
+                                          cuda::Stream stream) const;
+  absl::Status SendAll(const BlockLaunches& launches, const UploadRing::Place& image,
+                       cuda::Stream stream) const;
+  absl::Status Send(const BlockLaunch& launch, const UploadRing::Place& image,
+                    cuda::Stream stream) const;
 
   const cuda::Driver& driver_;
   const CudaHost& host_;

@@ -2,8 +2,8 @@
 #include "backends/cuda/driver.h"
 
 #include "absl/strings/str_cat.h"
+#include "backends/backend.h"
 #include "backends/cuda/library.h"
-#include "base/check.h"
 #include "base/status.h"
 
 namespace torch_lazy::backends::cuda {
@@ -26,24 +26,31 @@ absl::StatusOr<const Driver*> FindDriver() {
   return driver;
 }
 
-std::string ErrorText(const Driver& driver, Result result, const std::string& what) {
+absl::Status StatusOf(const Driver& driver, Result result, const std::string& what) {
+  if (result == 0) return absl::OkStatus();
   const char* name = nullptr;
   const char* text = nullptr;
   driver.GetErrorName(result, &name);
   driver.GetErrorString(result, &text);
-  return absl::StrCat(what, ": ", name == nullptr ? absl::StrCat("error ", result) : name,
-                      text == nullptr ? "" : ": ", text == nullptr ? "" : text);
+  const std::string where =
+      absl::StrCat(what, ": ", name == nullptr ? absl::StrCat("error ", result) : name);
+  if (result == kOutOfMemory)
+    return DeviceError(absl::StatusCode::kResourceExhausted, result,
+                       absl::StrCat("CUDA out of memory. (", where, ")"));
+  return DeviceError(
+      result == kDeinitialized ? absl::StatusCode::kCancelled : absl::StatusCode::kInternal, result,
+      absl::StrCat("CUDA error: ", text == nullptr ? "unknown" : text, " (", where, ")"));
 }
 
-absl::Status StatusOf(const Driver& driver, Result result, const std::string& what) {
-  return result == 0 ? absl::OkStatus() : absl::InternalError(ErrorText(driver, result, what));
-}
+CurrentContext::CurrentContext(const Driver& driver, Context context)
+    : driver_(driver), status_(Change(context)) {}
 
-CurrentContext::CurrentContext(const Driver& driver, Context context) : driver_(driver) {
-  LAZY_CHECK_CUDA(driver_, CtxGetCurrent(&before_), "cuCtxGetCurrent");
-  if (before_ == context) return;
+absl::Status CurrentContext::Change(Context context) {
+  LAZY_RETURN_IF_CUDA_ERROR(driver_, CtxGetCurrent(&before_), "cuCtxGetCurrent");
+  if (before_ == context) return absl::OkStatus();
+  LAZY_RETURN_IF_CUDA_ERROR(driver_, CtxSetCurrent(context), "cuCtxSetCurrent");
   changed_ = true;
-  LAZY_CHECK_CUDA(driver_, CtxSetCurrent(context), "cuCtxSetCurrent");
+  return absl::OkStatus();
 }
 
 CurrentContext::~CurrentContext() {

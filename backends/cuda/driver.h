@@ -27,7 +27,10 @@ inline constexpr int kMultiprocessors = 16;            // CU_DEVICE_ATTRIBUTE_MU
 inline constexpr int kThreadsOfMultiprocessor = 39;    // .._MAX_THREADS_PER_MULTIPROCESSOR
 inline constexpr int kCapabilityMajor = 75;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
 inline constexpr int kCapabilityMinor = 76;
+inline constexpr int kMostThreadsOfBlock = 0;  // CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
 inline constexpr unsigned kEventDisableTiming = 2;  // CU_EVENT_DISABLE_TIMING
+inline constexpr Result kOutOfMemory = 2;           // CUDA_ERROR_OUT_OF_MEMORY
+inline constexpr Result kDeinitialized = 4;         // CUDA_ERROR_DEINITIALIZED
 inline constexpr Result kNotReady = 600;            // CUDA_ERROR_NOT_READY
 
 // X(Name, symbol, parameters)
@@ -46,6 +49,7 @@ inline constexpr Result kNotReady = 600;            // CUDA_ERROR_NOT_READY
   X(LibraryGetKernel, "cuLibraryGetKernel",                                                 \
     (Kernel * kernel, Library library, const char* name))                                   \
   X(KernelGetFunction, "cuKernelGetFunction", (Function * function, Kernel kernel))         \
+  X(FuncGetAttribute, "cuFuncGetAttribute", (int* value, int attribute, Function function)) \
   X(LaunchKernel, "cuLaunchKernel",                                                         \
     (Function function, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z,            \
      unsigned threads_x, unsigned threads_y, unsigned threads_z, unsigned shared_bytes,     \
@@ -75,30 +79,34 @@ struct Driver {
 // Found once, initialised, and kept; an error says what is missing.
 absl::StatusOr<const Driver*> FindDriver();
 
-// "cuLaunchKernel of sum: CUDA_ERROR_LAUNCH_FAILED: unspecified launch failure"
-std::string ErrorText(const Driver& driver, Result result, const std::string& what);
+// "CUDA error: unspecified launch failure (cuLaunchKernel of sum: CUDA_ERROR_LAUNCH_FAILED)", with
+// the driver's number. Memory is exhausted, and what comes after CUDA's end is cancelled.
 absl::Status StatusOf(const Driver& driver, Result result, const std::string& what);
 
-// Makes a context the thread's for as long as it lives.
+// Makes a context the thread's for as long as it lives, unless status() says why not.
 class CurrentContext {
  public:
   CurrentContext(const Driver& driver, Context context);
+  const absl::Status& status() const { return status_; }
   CurrentContext(const CurrentContext&) = delete;
   CurrentContext& operator=(const CurrentContext&) = delete;
   ~CurrentContext();
 
  private:
+  absl::Status Change(Context context);
+
   const Driver& driver_;
   Context before_ = nullptr;
   bool changed_ = false;
+  const absl::Status status_;
 };
 
 }  // namespace torch_lazy::backends::cuda
 
-// A fault of the driver that leaves nothing to go on with. The text is built only then.
-#define LAZY_CHECK_CUDA(driver, call, ...)                                               \
-  do {                                                                                   \
-    const ::torch_lazy::backends::cuda::Result lazy_result = (driver).call;              \
-    LAZY_CHECK(lazy_result == 0, ::torch_lazy::backends::cuda::ErrorText(                \
-                                     driver, lazy_result, ::absl::StrCat(__VA_ARGS__))); \
+// Passes on a fault of the driver. The text is built only then.
+#define LAZY_RETURN_IF_CUDA_ERROR(driver, call, ...)                                              \
+  do {                                                                                            \
+    const ::torch_lazy::backends::cuda::Result lazy_result = (driver).call;                       \
+    if (__builtin_expect(lazy_result != 0, 0))                                                    \
+      return ::torch_lazy::backends::cuda::StatusOf(driver, lazy_result, ::absl::StrCat(__VA_ARGS__)); \
   } while (false)

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "backends/cuda/cuda_host.h"
 #include "backends/cuda/driver.h"
@@ -26,12 +28,15 @@ class KeptScalars {
   KeptScalars& operator=(const KeptScalars&) = delete;
 
   // Where on the device these numbers of the kernel's launch are, for any stream; 0: nowhere yet.
-  uint64_t Find(const void* kernel, absl::Span<const double> scalars);
+  absl::StatusOr<uint64_t> Find(const void* kernel, absl::Span<const double> scalars);
   // They were uploaded for a launch on `stream`, from page-locked memory that stays as long as the
-  // stream needs it.
-  void Note(const void* kernel, absl::Span<const double> uploaded, cuda::Stream stream);
+  // stream needs it. After an error there is no copy.
+  absl::Status Note(const void* kernel, absl::Span<const double> uploaded, cuda::Stream stream);
 
  private:
+  absl::Status Copy(absl::Span<const double> scalars, cuda::Stream stream, uint64_t device,
+                    cuda::Event* copied) const;
+
   struct Kept {
     std::vector<double> scalars;   // of the newest launch; once there is a copy, those
     uint64_t device = 0;           // 0: no copy

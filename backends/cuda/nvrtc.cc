@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/nvrtc.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <iterator>
 #include <vector>
@@ -8,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
-#include "backends/cuda/at_work.h"
+#include "backends/compiler_log.h"
 #include "backends/cuda/library.h"
 #include "base/flags.h"
 #include "base/status.h"
@@ -18,6 +20,10 @@ namespace {
 
 // As the CPU's: sums of products are not contracted, so that results are ATen's.
 constexpr const char* kOptions[] = {"--std=c++17", "--fmad=false"};
+// Changes nothing in the code: what generated text leaves unused is nobody's concern.
+constexpr const char* kNoWarnings = "--disable-warnings";
+constexpr NvrtcResult kErrorCompilation = 6;  // NVRTC_ERROR_COMPILATION
+constexpr NvrtcResult kErrorInternal = 11;    // NVRTC_ERROR_INTERNAL_ERROR
 constexpr const char* kNames[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
 
 // Where the pip packages that PyTorch needs lie, beside PyTorch itself.
@@ -56,7 +62,16 @@ absl::Status Nvrtc::Load(void* library) {
   if (const NvrtcResult result = Version_(&major, &minor); result != 0)
     return absl::InternalError(absl::StrCat("nvrtcVersion: error ", result));
   version_ = absl::StrCat(major, ".", minor);
+  Dl_info info = {};
+  if (dladdr(reinterpret_cast<void*>(Version_), &info) != 0) file_ = info.dli_fname;
   return absl::OkStatus();
+}
+
+absl::StatusOr<Nvrtc> Nvrtc::Open(const std::string& file) {
+  LAZY_ASSIGN_OR_RETURN(void* const library, OpenLibrary({file}, "NVRTC"));
+  Nvrtc nvrtc;
+  LAZY_RETURN_IF_ERROR(nvrtc.Load(library));
+  return nvrtc;
 }
 
 absl::StatusOr<const Nvrtc*> Nvrtc::Find() {
@@ -81,7 +96,6 @@ absl::StatusOr<std::string> Nvrtc::Compile(const std::string& text, const std::s
       result == 0 ? CompileProgramOf(program, arch)
                   : absl::InternalError(absl::StrCat("nvrtcCreateProgram: error ", result));
   if (program != nullptr) DestroyProgram_(&program);
-  WaitForWorkAtExit();
   return cubin;
 }
 
@@ -89,12 +103,16 @@ absl::StatusOr<std::string> Nvrtc::CompileProgramOf(NvrtcProgram program,
                                                     const std::string& arch) const {
   const std::string architecture = absl::StrCat("--gpu-architecture=", arch);
   std::vector<const char*> options(std::begin(kOptions), std::end(kOptions));
+  options.push_back(kNoWarnings);
   options.push_back(architecture.c_str());
   const NvrtcResult compiled =
       CompileProgram_(program, static_cast<int>(options.size()), options.data());
   if (compiled != 0) {
-    return absl::InternalError(absl::StrCat("NVRTC ", version_, " failed for ", arch, " (error ",
-                                            compiled, ")\n", LogOf(program)));
+    const bool is_texts_fault = compiled == kErrorCompilation || compiled == kErrorInternal;
+    return absl::Status(
+        is_texts_fault ? absl::StatusCode::kInvalidArgument : absl::StatusCode::kInternal,
+        absl::StrCat("NVRTC ", version_, " failed for ", arch, " (error ", compiled, ")\n",
+                     FirstErrors(LogOf(program))));
   }
   size_t size_bytes = 0;
   NvrtcResult result = GetCUBINSize_(program, &size_bytes);
@@ -106,12 +124,12 @@ absl::StatusOr<std::string> Nvrtc::CompileProgramOf(NvrtcProgram program,
 }
 
 std::string Nvrtc::LogOf(NvrtcProgram program) const {
-  constexpr size_t kMostOutput = 2000;
   size_t size_bytes = 0;
   if (GetProgramLogSize_(program, &size_bytes) != 0 || size_bytes == 0) return "";
   std::string log(size_bytes, '\0');
   if (GetProgramLog_(program, log.data()) != 0) return "";
-  return log.substr(0, std::min(size_bytes - 1, kMostOutput));
+  log.resize(size_bytes - 1);
+  return log;
 }
 
 }  // namespace torch_lazy::backends::cuda

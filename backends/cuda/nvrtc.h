@@ -29,12 +29,15 @@ class Nvrtc {
   // the one PyTorch's packages bring, or the system's. Searched for until it has been found.
   static absl::StatusOr<const Nvrtc*> Find();
   static absl::StatusOr<void*> FindLibrary();  // the search alone
+  // The one in this file, and no other.
+  static absl::StatusOr<Nvrtc> Open(const std::string& file);
 
   const std::string& version() const { return version_; }  // "13.0"
+  const std::string& file() const { return file_; }        // where it was found
   // What is the same for all texts and changes the code made from them.
   static std::string Options();
-  // A cubin for an architecture such as "sm_90". The error holds the compiler's log. From any
-  // thread; texts compile side by side.
+  // A cubin for an architecture such as "sm_90". kInvalidArgument: the text is at fault; the first
+  // errors of the compiler's log are in the message. From any thread; texts compile side by side.
   absl::StatusOr<std::string> Compile(const std::string& text, const std::string& arch) const;
 
  private:
@@ -43,6 +46,7 @@ class Nvrtc {
   std::string LogOf(NvrtcProgram program) const;
 
   std::string version_;
+  std::string file_;
 #define X(Name, parameters) NvrtcResult(*Name##_) parameters = nullptr;
   TORCH_LAZY_NVRTC_LIST(X)
 #undef X

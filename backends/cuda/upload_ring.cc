@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/check.h"
+#include "base/status.h"
 
 namespace torch_lazy::backends {
 namespace {
@@ -15,54 +16,59 @@ constexpr size_t kLeastPartBytes = 256 << 10;
 
 }  // namespace
 
-UploadRing::Place UploadRing::Take(size_t size_bytes, cuda::Stream stream) {
+absl::StatusOr<UploadRing::Place> UploadRing::Take(size_t size_bytes, cuda::Stream stream) {
   const size_t bytes = (size_bytes + kAlignment - 1) / kAlignment * kAlignment;
-  if (bytes > part_bytes_) Grow(std::max(std::bit_ceil(bytes), kLeastPartBytes));
+  if (bytes > part_bytes_)
+    LAZY_RETURN_IF_ERROR(Grow(std::max(std::bit_ceil(bytes), kLeastPartBytes)));
   if (used_bytes_ + bytes > part_bytes_ || (used_bytes_ > 0 && stream != stream_)) {
-    Close();
+    LAZY_RETURN_IF_ERROR(Close());
     current_ = (current_ + 1) % kParts;
-    Await(&parts_[current_]);
   }
+  if (used_bytes_ == 0) LAZY_RETURN_IF_ERROR(Await(&parts_[current_]));
   stream_ = stream;
   const size_t at = current_ * part_bytes_ + used_bytes_;
   used_bytes_ += bytes;
-  return {host_memory_ + at, reinterpret_cast<uint64_t>(device_memory_ + at)};
+  return Place{host_memory_ + at, reinterpret_cast<uint64_t>(device_memory_ + at)};
 }
 
-void UploadRing::Close() {
-  if (used_bytes_ == 0) return;
+absl::Status UploadRing::Close() {
+  if (used_bytes_ == 0) return absl::OkStatus();
   Part& part = parts_[current_];
-  LAZY_CHECK_CUDA(driver_, EventRecord(part.event, stream_), "cuEventRecord");
+  LAZY_RETURN_IF_CUDA_ERROR(driver_, EventRecord(part.event, stream_), "cuEventRecord");
   part.in_use = true;
   used_bytes_ = 0;
+  return absl::OkStatus();
 }
 
-void UploadRing::Await(Part* part) {
-  if (!part->in_use) return;
-  LAZY_CHECK_CUDA(driver_, EventSynchronize(part->event), "cuEventSynchronize");
+absl::Status UploadRing::Await(Part* part) {
+  if (!part->in_use) return absl::OkStatus();
+  LAZY_RETURN_IF_CUDA_ERROR(driver_, EventSynchronize(part->event), "cuEventSynchronize");
   part->in_use = false;
+  return absl::OkStatus();
 }
 
-void UploadRing::Grow(size_t part_bytes) {
-  Close();
+absl::Status UploadRing::Grow(size_t part_bytes) {
+  LAZY_RETURN_IF_ERROR(Close());
   for (Part& part : parts_) {
-    Await(&part);
+    LAZY_RETURN_IF_ERROR(Await(&part));
     if (part.event == nullptr)
-      LAZY_CHECK_CUDA(driver_, EventCreate(&part.event, cuda::kEventDisableTiming),
-                      "cuEventCreate");
+      LAZY_RETURN_IF_CUDA_ERROR(driver_, EventCreate(&part.event, cuda::kEventDisableTiming),
+                                "cuEventCreate");
   }
-  if (part_bytes_ != 0) {
-    LAZY_CHECK_CUDA(driver_, MemFreeHost(host_memory_), "cuMemFreeHost");
-    host_.free(device_memory_, part_bytes_ * kParts);
-  }
-  part_bytes_ = part_bytes;
-  const size_t total = part_bytes_ * kParts;
+  const size_t total = part_bytes * kParts;
+  LAZY_ASSIGN_OR_RETURN(void* const device_memory, host_.allocate(total));
   void* memory = nullptr;
-  LAZY_CHECK_CUDA(driver_, MemHostAlloc(&memory, total, /*flags=*/0), "cuMemHostAlloc of ", total,
-                  " bytes");
-  host_memory_ = static_cast<char*>(memory);
-  device_memory_ = static_cast<char*>(host_.allocate(total));
-  LAZY_CHECK(device_memory_ != nullptr, "no memory for ", total, " bytes of launches' arguments");
+  if (const cuda::Result result = driver_.MemHostAlloc(&memory, total, /*flags=*/0); result != 0) {
+    host_.free(device_memory, total);
+    return StatusOf(driver_, result, absl::StrCat("cuMemHostAlloc of ", total, " bytes"));
+  }
+  void* const former = std::exchange(host_memory_, static_cast<char*>(memory));
+  if (part_bytes_ != 0) host_.free(device_memory_, part_bytes_ * kParts);
+  device_memory_ = static_cast<char*>(device_memory);
+  part_bytes_ = part_bytes;
+  if (former != nullptr)
+    LAZY_RETURN_IF_CUDA_ERROR(driver_, MemFreeHost(former), "cuMemFreeHost");
+  return absl::OkStatus();
 }
 
 }  // namespace torch_lazy::backends

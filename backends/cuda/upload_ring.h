@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "backends/cuda/cuda_host.h"
 #include "backends/cuda/driver.h"
 
@@ -28,8 +30,9 @@ class UploadRing {
     char* host;  // page-locked
     uint64_t device;
   };
-  // For work that the caller sends to `stream` before it asks again.
-  Place Take(size_t size_bytes, cuda::Stream stream);
+  // For work that the caller sends to `stream` before it asks again. After an error the ring is as
+  // it was, and may be asked again.
+  absl::StatusOr<Place> Take(size_t size_bytes, cuda::Stream stream);
 
  private:
   static constexpr size_t kParts = 8;
@@ -38,9 +41,9 @@ class UploadRing {
     bool in_use = false;  // the event has been recorded, and not waited for
   };
 
-  void Close();  // the current part
-  void Await(Part* part);
-  void Grow(size_t part_bytes);
+  absl::Status Close();  // the current part
+  absl::Status Await(Part* part);
+  absl::Status Grow(size_t part_bytes);
 
   const cuda::Driver& driver_;
   const CudaHost& host_;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/disk/disk_cache.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <vector>
 
@@ -13,9 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
-#include "backends/disk/files.h"
 #include "base/fingerprint.h"
-#include "base/flags.h"
 #include "base/log.h"
 #include "base/status.h"
 
@@ -25,8 +21,8 @@ namespace {
 constexpr int64_t kMostBytes = int64_t{512}
                                << 20;  // of one key's folder; the batches longest unused go first
 constexpr char kIndex[] = ".index";
-constexpr char kLocks[] = "/locks";
-constexpr char kWords[] = "/words";
+constexpr char kLocks[] = "locks";
+constexpr char kWords[] = "words";
 
 std::string IndexText(const std::string& key, absl::Span<const codegen::Kernel> kernels,
                       const std::string& bytes) {
@@ -41,91 +37,109 @@ std::string IndexText(const std::string& key, absl::Span<const codegen::Kernel> 
 
 // Removes what killed processes have left, and the batches longest unused until the folder is small
 // enough.
-void Trim(const std::string& folder, const char* ending) {
+void Trim(const base::Folder& folder, const base::Folder& locks, const char* ending) {
   const int64_t long_ago = absl::ToUnixNanos(absl::Now() - absl::Hours(1));
-  for (const FileInfo& file : ListFiles(absl::StrCat(folder, kLocks))) {
-    if (file.changed_at < long_ago) unlink(file.path.c_str());
+  for (const base::FileInfo& file : locks.List()) {
+    if (file.changed_at < long_ago) locks.Remove(file.name);
   }
   int64_t total = 0;
-  std::vector<FileInfo> batches;
-  for (const FileInfo& file : ListFiles(folder)) {
-    if (absl::EndsWith(file.path, kUnfinished) && file.changed_at < long_ago) {
-      unlink(file.path.c_str());
+  std::vector<base::FileInfo> batches;
+  for (const base::FileInfo& file : folder.List()) {
+    if (absl::EndsWith(file.name, base::Folder::kUnfinished) && file.changed_at < long_ago) {
+      folder.Remove(file.name);
       continue;
     }
     total += file.size_bytes;
-    if (absl::EndsWith(file.path, ending)) batches.push_back(file);
+    if (absl::EndsWith(file.name, ending)) batches.push_back(file);
   }
   std::sort(batches.begin(), batches.end(),
-            [](const FileInfo& a, const FileInfo& b) { return a.changed_at < b.changed_at; });
-  for (const FileInfo& batch : batches) {
+            [](const auto& a, const auto& b) { return a.changed_at < b.changed_at; });
+  for (const base::FileInfo& batch : batches) {
     if (total <= kMostBytes) return;
-    unlink(absl::StrCat(absl::StripSuffix(batch.path, ending), kIndex).c_str());
-    unlink(batch.path.c_str());
+    folder.Remove(absl::StrCat(absl::StripSuffix(batch.name, ending), kIndex));
+    folder.Remove(batch.name);
     total -= batch.size_bytes;
   }
 }
 
 }  // namespace
 
-std::string CacheRoot() {
-  const std::string chosen = base::Text(base::Option::kCacheDir);
-  if (!chosen.empty()) return chosen;
-  const std::string caches = base::Environment("XDG_CACHE_HOME");
-  if (!caches.empty()) return absl::StrCat(caches, "/torch_lazy");
-  const std::string home = base::Environment("HOME");
-  return home.empty() ? "" : absl::StrCat(home, "/.cache/torch_lazy");
-}
-
 DiskCache::DiskCache(std::string root, const CodeFiles& files, std::string key)
     : root_(std::move(root)), files_(files), key_(std::move(key)) {
   if (root_.empty()) return;
-  const std::string folder =
-      absl::StrCat(root_, "/", files_.target, "-", base::FingerprintOf(key_).ToString());
-  absl::Status made = MakePrivateFolder(root_);
-  if (made.ok()) made = MakePrivateFolder(folder);
-  if (made.ok()) made = MakePrivateFolder(absl::StrCat(folder, kLocks));
-  if (made.ok()) made = MakePrivateFolder(absl::StrCat(folder, kWords));
-  if (!made.ok()) {
-    base::WarnOnce("disk cache",
-                   absl::StrCat("compiled kernels are not kept on disk: ", made.message()));
-    return;
-  }
-  folder_ = folder;
+  const absl::Status opened = OpenFolders();
+  if (opened.ok()) return;
+  folder_ = locks_ = words_ = nullptr;
+  keeps_ = false;
+  base::WarnOnce("disk cache",
+                 absl::StrCat("compiled kernels are not kept on disk: ", opened.message()));
 }
 
-std::string DiskCache::Find(const codegen::Kernel& kernel) {
-  if (folder_.empty()) return "";
+absl::Status DiskCache::OpenFolders() {
+  const auto open = [&](const base::Folder& in, const std::string& name, Folder* folder) {
+    absl::StatusOr<base::Folder> opened = in.OpenIn(name, /*makes=*/keeps_);
+    if (!opened.ok())
+      return absl::IsNotFound(opened.status()) && !keeps_ ? absl::OkStatus() : opened.status();
+    keeps_ = keeps_ && opened->can_write();
+    *folder = std::make_shared<const base::Folder>(*std::move(opened));
+    return absl::OkStatus();
+  };
+  LAZY_ASSIGN_OR_RETURN(const base::Folder root, base::Folder::Make(root_));
+  keeps_ = root.can_write() && root.is_private();
+  if (root.can_write() && !root.is_private()) {
+    base::WarnOnce("disk cache",
+                   absl::StrCat("compiled kernels are read from ", root_,
+                                ", and not kept there, since others may read it (chmod 700 ", root_,
+                                ", or, to share it, chmod -R a=rX)"));
+  }
+  LAZY_RETURN_IF_ERROR(
+      open(root, absl::StrCat(files_.target, "-", base::FingerprintOf(key_).ToString()), &folder_));
+  if (folder_ == nullptr) return absl::OkStatus();
+  LAZY_RETURN_IF_ERROR(open(*folder_, kLocks, &locks_));
+  return open(*folder_, kWords, &words_);
+}
+
+absl::StatusOr<DiskCache::Code> DiskCache::Find(const codegen::Kernel& kernel) {
   if (!places_.contains(kernel.name)) Scan();  // another process may have stored it meanwhile
   const auto found = places_.find(kernel.name);
-  if (found == places_.end()) return "";
-  if (found->second.source_fingerprint != base::FingerprintOf(kernel.source).ToString()) return "";
+  if (found == places_.end() ||
+      found->second.source_fingerprint != base::FingerprintOf(kernel.source).ToString()) {
+    return absl::NotFoundError(kernel.name);
+  }
   const std::string batch = found->second.batch;
-  if (Check(batch)) return absl::StrCat(batch, files_.ending);
+  absl::StatusOr<base::File> code = Check(batch);
+  if (code.ok()) return Code{batch, *std::move(code)};
   Drop(batch);
-  return "";
+  return code.status();
 }
 
-std::string DiskCache::LockPath(absl::Span<const codegen::Kernel> kernels) const {
-  if (folder_.empty()) return "";
+void DiskCache::Forget(absl::Span<const codegen::Kernel> kernels) {
+  for (const codegen::Kernel& kernel : kernels) {
+    const absl::StatusOr<Code> code = Find(kernel);
+    if (code.ok()) Drop(code->batch);
+  }
+}
+
+FileLock DiskCache::Lock(absl::Span<const codegen::Kernel> kernels) const {
   std::string names;
   for (const codegen::Kernel& kernel : kernels) absl::StrAppend(&names, kernel.name, " ");
-  return absl::StrCat(folder_, kLocks, "/", base::FingerprintOf(names).ToString());
+  return FileLock::Try(keeps_ ? locks_ : nullptr, base::FingerprintOf(names).ToString());
 }
 
 void DiskCache::Scan() {
-  const int64_t changed_at = ChangedAt(folder_);
+  if (folder_ == nullptr) return;
+  const int64_t changed_at = folder_->ChangedAt();
   if (changed_at == scanned_at_) return;
   scanned_at_ = changed_at;
-  for (const FileInfo& file : ListFiles(folder_)) {
-    if (absl::EndsWith(file.path, kIndex))
-      ReadIndex(std::string(absl::StripSuffix(file.path, kIndex)));
+  for (const base::FileInfo& file : folder_->List()) {
+    if (absl::EndsWith(file.name, kIndex))
+      ReadIndex(std::string(absl::StripSuffix(file.name, kIndex)));
   }
 }
 
 void DiskCache::ReadIndex(const std::string& batch) {
   if (checked_.contains(batch)) return;
-  const std::vector<std::string> lines = absl::StrSplit(ReadFile(batch + kIndex), '\n');
+  const std::vector<std::string> lines = absl::StrSplit(folder_->Read(batch + kIndex), '\n');
   if (lines.size() < 4 || lines[0] != key_ || lines[lines.size() - 2] != "end") return Drop(batch);
   for (size_t i = 2; i + 2 < lines.size(); ++i) {
     const std::vector<std::string> words = absl::StrSplit(lines[i], ' ');
@@ -134,64 +148,58 @@ void DiskCache::ReadIndex(const std::string& batch) {
   }
 }
 
-bool DiskCache::Check(const std::string& batch) {
+absl::StatusOr<base::File> DiskCache::Check(const std::string& batch) {
+  LAZY_ASSIGN_OR_RETURN(base::File file, folder_->Open(batch + files_.ending));
   const auto known = checked_.find(batch);
-  if (known != checked_.end()) return known->second;
-  const std::vector<std::string> lines = absl::StrSplit(ReadFile(batch + kIndex), '\n');
-  const std::string bytes = ReadFile(batch + files_.ending);
-  const std::string expected =
-      absl::StrCat(bytes.size(), " ", base::FingerprintOf(bytes).ToString());
-  const bool whole = lines.size() > 1 && lines[1] == expected;
-  if (whole) TouchFile(batch + files_.ending);
-  checked_[batch] = whole;
-  return whole;
+  if (known != checked_.end() && known->second == file.identity()) return file;
+  const std::vector<std::string> lines = absl::StrSplit(folder_->Read(batch + kIndex), '\n');
+  const std::string bytes = file.Read();
+  if (lines.size() < 2 ||
+      lines[1] != absl::StrCat(bytes.size(), " ", base::FingerprintOf(bytes).ToString())) {
+    return absl::DataLossError(absl::StrCat(batch, " is damaged"));
+  }
+  if (keeps_) file.Touch();
+  checked_[batch] = file.identity();
+  return file;
 }
 
 void DiskCache::Drop(const std::string& batch) {
   LAZY_LOG(1, "disk cache: dropped ", batch);
-  unlink((batch + kIndex).c_str());
-  unlink((batch + files_.ending).c_str());
+  if (keeps_) folder_->Remove(batch + kIndex);
+  if (keeps_) folder_->Remove(batch + files_.ending);
   checked_.erase(batch);
   absl::erase_if(places_, [&](const auto& entry) { return entry.second.batch == batch; });
 }
 
-void DiskCache::Store(absl::Span<const codegen::Kernel> kernels, const std::string& code) {
-  if (folder_.empty()) return;
-  const absl::Status written = Write(kernels, code);
-  if (!written.ok()) {
-    base::WarnOnce("disk cache",
-                   absl::StrCat("compiled kernels are not kept on disk: ", written.message()));
-  }
-}
-
-std::string DiskCache::WordPath(absl::string_view key) const {
-  return absl::StrCat(folder_, kWords, "/", base::FingerprintOf(key).ToString());
+absl::Status DiskCache::Store(absl::Span<const codegen::Kernel> kernels, const std::string& code) {
+  return keeps_ ? Write(kernels, code) : absl::OkStatus();
 }
 
 void DiskCache::Keep(absl::string_view key, absl::string_view word) {
-  if (folder_.empty()) return;
-  const absl::Status written = WriteFileWhole(WordPath(key), absl::StrCat(key, "\n", word, "\n"));
+  if (!keeps_) return;
+  const absl::Status written = words_->Write(base::FingerprintOf(key).ToString(),
+                                             absl::StrCat(key, "\n", word, "\n"), /*lasting=*/true);
   if (!written.ok()) LAZY_LOG(1, "not kept on disk: ", written.message());
 }
 
 std::string DiskCache::Recall(absl::string_view key) {
-  if (folder_.empty()) return "";
-  if (!words_.has_value()) {
-    words_.emplace();
-    for (const FileInfo& file : ListFiles(absl::StrCat(folder_, kWords))) words_->insert(file.path);
+  if (words_ == nullptr) return "";
+  if (!word_files_.has_value()) {
+    word_files_.emplace();
+    for (const base::FileInfo& file : words_->List()) word_files_->insert(file.name);
   }
-  const std::string path = WordPath(key);
-  if (!words_->contains(path)) return "";
-  const std::vector<std::string> lines = absl::StrSplit(ReadFile(path), '\n');
+  const std::string name = base::FingerprintOf(key).ToString();
+  if (!word_files_->contains(name)) return "";
+  const std::vector<std::string> lines = absl::StrSplit(words_->Read(name), '\n');
   return lines.size() == 3 && lines[0] == key ? lines[1] : "";
 }
 
 absl::Status DiskCache::Write(absl::Span<const codegen::Kernel> kernels, const std::string& code) {
   const std::string index = IndexText(key_, kernels, code);
-  const std::string batch = absl::StrCat(folder_, "/", base::FingerprintOf(index).ToString());
-  LAZY_RETURN_IF_ERROR(WriteFileWhole(batch + files_.ending, code));
-  LAZY_RETURN_IF_ERROR(WriteFileWhole(batch + kIndex, index));
-  Trim(folder_, files_.ending);
+  const std::string batch = base::FingerprintOf(index).ToString();
+  LAZY_RETURN_IF_ERROR(folder_->Write(batch + files_.ending, code, /*lasting=*/true));
+  LAZY_RETURN_IF_ERROR(folder_->Write(batch + kIndex, index, /*lasting=*/true));
+  Trim(*folder_, *locks_, files_.ending);
   return absl::OkStatus();
 }
 

@@ -6,8 +6,12 @@
 // and checksum, and the names and fingerprints of its kernels. Everything is written under a
 // temporary name, synced and renamed; the index last. What does not add up is dropped. Words that
 // are kept have a small file each: its key, and the word.
+//
+// A cache that root, or we, have made and closed to writing (chmod -R a=rX) is read, never written:
+// one that lies in a container's image, say.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,14 +19,14 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "backends/disk/files.h"
+#include "base/folder.h"
 #include "codegen/plan.h"
 
 namespace torch_lazy::backends {
-
-// Option `cache_dir`, else torch_lazy in the user's cache folder. Empty if there is none.
-std::string CacheRoot();
 
 // What a target's compiled kernels are called on disk.
 struct CodeFiles {
@@ -34,19 +38,25 @@ inline constexpr CodeFiles kCubins = {"cuda", ".cubin"};
 
 class DiskCache {
  public:
-  // A root that is not a folder of ours alone (0700, no symbolic link) is refused, with one
-  // warning; the cache is then empty and keeps nothing.
+  // A root that others can change (base/folder.h) is refused, with one warning; the cache is then
+  // empty and keeps nothing. Nothing is kept either in one that others may read.
   DiskCache(std::string root, const CodeFiles& files, std::string key);
 
   const std::string& root() const { return root_; }
   const std::string& key() const { return key_; }
 
-  // The whole file of code that holds the kernel; empty if there is none.
-  std::string Find(const codegen::Kernel& kernel);
-  // The file to lock while these kernels are compiled; empty if nothing is kept.
-  std::string LockPath(absl::Span<const codegen::Kernel> kernels) const;
-  // Failing costs speed only; the first failure is a warning.
-  void Store(absl::Span<const codegen::Kernel> kernels, const std::string& code);
+  // The code that holds a kernel: a whole file of ours, or of root's, which others cannot change.
+  struct Code {
+    std::string batch;  // its name
+    base::File file;
+  };
+  absl::StatusOr<Code> Find(const codegen::Kernel& kernel);
+  // Removes the files that hold these: they cannot be loaded.
+  void Forget(absl::Span<const codegen::Kernel> kernels);
+  // To be held while these kernels are compiled.
+  FileLock Lock(absl::Span<const codegen::Kernel> kernels) const;
+  // Failing costs speed only.
+  absl::Status Store(absl::Span<const codegen::Kernel> kernels, const std::string& code);
   // A word of one line, and the word that was kept last; empty if there is none.
   void Keep(absl::string_view key, absl::string_view word);
   // Of those that were there when the first was asked for: one that is not there costs no look.
@@ -54,25 +64,30 @@ class DiskCache {
 
  private:
   struct Place {
-    std::string batch;  // "<folder>/<name>", without its endings
+    std::string batch;  // its files' name, without the ending
     std::string source_fingerprint;
   };
+  absl::Status OpenFolders();
   void Scan();
   void ReadIndex(const std::string& batch);
-  bool Check(const std::string& batch);
+  // Its code; an error unless that is whole.
+  absl::StatusOr<base::File> Check(const std::string& batch);
   void Drop(const std::string& batch);
-  std::string WordPath(absl::string_view key) const;
   absl::Status Write(absl::Span<const codegen::Kernel> kernels, const std::string& code);
 
+  using Folder = std::shared_ptr<const base::Folder>;
   const std::string root_;
   const CodeFiles files_;
   const std::string key_;
-  std::string folder_;       // root/<fingerprint of the key>; empty: the root was refused
-  int64_t scanned_at_ = -1;  // the folder's time of change at the last scan
-  absl::flat_hash_map<std::string, Place> places_;         // by kernel
-  std::optional<absl::flat_hash_set<std::string>> words_;  // paths; nothing before the first Recall
-  absl::flat_hash_map<std::string, bool>
-      checked_;  // batches whose code was read in full: is it whole?
+  // root/<fingerprint of the key>, and two in it. Null: the root was refused, or there is none.
+  Folder folder_, locks_, words_;
+  bool keeps_ = false;                              // in these folders
+  int64_t scanned_at_ = -1;                         // the folder's time of change at the last scan
+  absl::flat_hash_map<std::string, Place> places_;  // by kernel
+  std::optional<absl::flat_hash_set<std::string>>
+      word_files_;  // their names; nothing before the first Recall
+  absl::flat_hash_map<std::string, base::File::Identity>
+      checked_;  // batches whose code was read in full and is whole
 };
 
 }  // namespace torch_lazy::backends

@@ -1,69 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-// Private folders and files that appear whole or not at all.
+// Files that appear whole or not at all, and locks between processes.
 #pragma once
 
-#include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
+#include "base/folder.h"
 
 namespace torch_lazy::backends {
 
-// Makes the folder, and those above it, if missing. An error unless it is a real folder, ours, that
-// nobody else may use.
-absl::Status MakePrivateFolder(const std::string& path);
-
+// For paths in folders of ours alone, such as a TemporaryFolder.
 std::string ReadFile(const std::string& path);  // empty if it cannot be read
-// Written under another name, which ends in kUnfinished, synced, then renamed.
-inline constexpr char kUnfinished[] = ".tmp";
-absl::Status WriteFileWhole(const std::string& path, std::string_view bytes);
-void TouchFile(const std::string& path);
-
-struct FileInfo {
-  std::string path;
-  int64_t size_bytes;
-  int64_t changed_at;  // nanoseconds
-};
-std::vector<FileInfo> ListFiles(
-    const std::string& folder);              // sorted by path; links are not followed
-int64_t ChangedAt(const std::string& path);  // -1 if there is none
+absl::Status WriteFile(const std::string& path, std::string_view bytes);
 
 // A lock between processes, which the system releases when its holder dies. The file is removed by
 // the holder: whoever gets the lock after it looks again whether what it wanted is there.
 class FileLock {
  public:
-  // Held, unless another has the lock; held too if there can be no such file, or `path` is empty.
-  static FileLock Try(const std::string& path);
-  FileLock(FileLock&& other) noexcept;
+  // Held, unless another has the lock; held too if there can be no such file, or no folder.
+  static FileLock Try(std::shared_ptr<const base::Folder> folder, const std::string& name);
+  FileLock(FileLock&&) noexcept = default;
   FileLock& operator=(FileLock&&) = delete;
   ~FileLock();
   bool held() const { return held_; }
+  int file() const { return file_.number(); }  // whoever has it open holds the lock, too; -1: there is none
+  std::string path() const;                    // of the file; empty: there is none
 
  private:
-  FileLock(std::string path, int file, bool held)
-      : path_(std::move(path)), file_(file), held_(held) {}
-  std::string path_;
-  int file_;
-  bool held_;
-};
-
-// A new private folder in $TMPDIR or /tmp, removed with its files at the end.
-class TemporaryFolder {
- public:
-  static absl::StatusOr<TemporaryFolder> Make();
-  TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::move(other.path_)) {
-    other.path_.clear();
-  }
-  TemporaryFolder& operator=(TemporaryFolder&&) = delete;
-  ~TemporaryFolder();
-  const std::string& path() const { return path_; }
-
- private:
-  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
-  std::string path_;
+  FileLock() = default;
+  std::shared_ptr<const base::Folder> folder_;
+  std::string name_;
+  base::Descriptor file_;
+  bool held_ = true;
 };
 
 }  // namespace torch_lazy::backends

@@ -206,9 +206,9 @@ std::string BlockRunner::Where(const Thread& thread) const {
 }
 
 void BlockRunner::Fail(const std::string& what) const {
-  LAZY_CHECK(false, launch_.kernel->name, ": block ", block_.index.x,
-             block_.index.y > 0 ? absl::StrCat(" of instance ", block_.index.y) : "", ": ", what);
-  __builtin_unreachable();
+  base::EndProgram(absl::StrCat(
+      launch_.kernel->name, ": block ", block_.index.x,
+      block_.index.y > 0 ? absl::StrCat(" of instance ", block_.index.y) : "", ": ", what));
 }
 
 }  // namespace torch_lazy::backends

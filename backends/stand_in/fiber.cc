@@ -83,7 +83,7 @@ void Fiber::Leave() { swapcontext(&here_, &caller_); }
 void Fiber::Start() {
   Fiber* const fiber = starting;
   fiber->function_(fiber->argument_);
-  LAZY_CHECK(false, "a fiber's function has returned");
+  base::EndProgram("a fiber's function has returned");
 }
 
 Stacks::Stacks(size_t number, size_t stack_bytes)

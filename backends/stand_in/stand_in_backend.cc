@@ -18,6 +18,7 @@ class StandInModule final : public Module {
       : backend_(backend), wrapped_(std::move(wrapped)), kernels_(std::move(kernels)) {}
   bool ready() const override { return wrapped_->ready(); }
   absl::Status status() const override { return wrapped_->status(); }
+  absl::Status StatusOf(int kernel) const override { return wrapped_->StatusOf(kernel); }
   void Wait() override { wrapped_->Wait(); }
   void* Function(int kernel) const override {
     absl::MutexLock lock(&backend_->mutex_);
@@ -49,7 +50,7 @@ std::shared_ptr<Module> StandInBackend::Compile(absl::Span<const codegen::Kernel
   return std::make_shared<StandInModule>(this, kernels_.Compile(wrapped, wait), std::move(ours));
 }
 
-void StandInBackend::Launch(absl::Span<const BoundInstance> instances) {
+absl::Status StandInBackend::Launch(absl::Span<const BoundInstance> instances) {
   const BlockLaunches launches(instances);
   std::vector<int64_t> image(launches.size_bytes() / sizeof(int64_t));
   char* const bytes = reinterpret_cast<char*>(image.data());
@@ -62,6 +63,7 @@ void StandInBackend::Launch(absl::Span<const BoundInstance> instances) {
                  reinterpret_cast<const int*>(bytes + launch.first_block_at),
                  static_cast<int>(launch.instances.size())});
   }
+  return absl::OkStatus();
 }
 
 }  // namespace torch_lazy::backends

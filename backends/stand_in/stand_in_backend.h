@@ -20,7 +20,7 @@ class StandInBackend final : public Backend {
  public:
   codegen::Target target() const override { return codegen::Target::kCuda; }
   std::shared_ptr<Module> Compile(absl::Span<const codegen::Kernel> kernels, bool wait) override;
-  void Launch(absl::Span<const BoundInstance> instances) override;
+  absl::Status Launch(absl::Span<const BoundInstance> instances) override;
   void* Allocate(size_t size_bytes) override { return pool_.Allocate(size_bytes); }
   void Free(void* memory, size_t size_bytes) override { pool_.Free(memory, size_bytes); }
   void Keep(absl::string_view key, absl::string_view word) override { kernels_.Keep(key, word); }

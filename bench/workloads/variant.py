@@ -18,6 +18,7 @@ class Variant:
     compile_mode: str | None = None  # of torch.compile
     backend: str | None = None  # likewise
     update_mode: str | None = None  # likewise, of the optimizer's step, if it is not that of the model
+    deterministic: bool = False  # torch.use_deterministic_algorithms
 
     def compile(self, function):
         if self.compile_mode is None and self.backend is None:
@@ -63,6 +64,7 @@ VARIANTS = {
     "compile+graphs of the model": Variant(compile_mode="reduce-overhead", update_mode="default"),
     "compile+graphs, frozen": Variant(compile_mode="reduce-overhead", environment={"TORCHINDUCTOR_FREEZING": "1"}),
     "lazy": Variant(device="lazy"),
+    "lazy+deterministic": Variant(device="lazy", deterministic=True),
     "floor": Variant(device="null"),
     "lazy+compile": Variant(device="lazy", backend="lazy"),
 }

@@ -12,6 +12,9 @@
 
 namespace torch_lazy::codegen::cuda {
 
+// Shared memory that a kernel may declare: the compiler refuses more.
+inline constexpr int64_t kSharedBytes = 48 << 10;
+
 // A thread does some neighbouring elements.
 WrittenKernel EmitMap(const ir::Graph& graph, const Body& body, const CompileOptions& options);
 

@@ -23,8 +23,9 @@ constexpr int kNarrowBytes = 64;  // of a narrow block's columns, side by side: 
 constexpr int kNeighbours = 4;
 constexpr double kManyBlocks = 128;  // enough for a large GPU
 constexpr double kLongColumn = 256;
-constexpr int64_t kMostSharedBytes = 48 << 10;
-constexpr int64_t kBytes = 16, kBytesWithIndex = 24;  // of a thread's accumulator, at most, with its part of the results
+constexpr int kWarp = 32;
+// Of a thread's accumulator, at most, with its part of the results. One group alone needs none.
+constexpr int64_t kBytes = 16, kBytesWithIndex = 24;
 
 class ColumnEmitter {
  public:
@@ -49,7 +50,7 @@ class ColumnEmitter {
         bytes += (has_index ? kBytesWithIndex : kBytes) * (width_ > 1 ? width_ + 1 : 1);
       }
     }
-    while (columns_ * groups_ * bytes > kMostSharedBytes && groups_ > 1) groups_ /= 2;
+    while (columns_ * groups_ * bytes > kSharedBytes && groups_ > 1 && columns_ * groups_ > kWarp) groups_ /= 2;
   }
 
   WrittenKernel Emit() {
@@ -228,7 +229,8 @@ class ColumnEmitter {
   // The groups' accumulators of a column become one number, which all its threads get: those of a column go to lanes side by side, of
   // which half fold the other half's in.
   void Combine(std::vector<Accumulator>& folds) {
-    if (folds.empty()) return;
+    if (groups_ == 1) std::for_each(folds.begin(), folds.end(), [](Accumulator& fold) { fold.DefineResult(); });
+    if (folds.empty() || groups_ == 1) return;
     const int size = groups_ * Pitch() + columns_;  // each group's, and the results
     const std::string own = v_ > 1 ? absl::StrCat("row * ", size, " + ") : "";
     for (Accumulator& fold : folds) fold.DeclareShared(absl::StrCat(size * v_));

@@ -34,7 +34,7 @@ class RowEmitter {
         rows_(MakeRowStages(graph, body, Keep::kLoads)),
         text_(graph, body, Target::kCuda),
         access_(body, loops_.inner.empty() ? nullptr : &loops_.inner.back(), body.inner, &text_),
-        size_(RowSizeOf(body, loops_, rows_, access_.width(), options)),
+        size_(RowSizeOf(graph, body, loops_, rows_, access_, options)),
         is_wide_(!loops_.inner.empty() && access_.IsTypical(options)),
         exact_(ExactRows(size_, loops_, is_wide_ ? &access_ : nullptr, Length(), options)) {}
 

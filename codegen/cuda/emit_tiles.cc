@@ -19,7 +19,6 @@ namespace {
 constexpr int kSide = 32;
 constexpr int kThreads = 256;
 constexpr int kRows = kThreads / kSide;  // of a tile at once
-constexpr int64_t kMostSharedBytes = 48 << 10;
 
 // The loops of a tile, and which addresses are turned.
 struct Turn {
@@ -47,7 +46,7 @@ std::optional<Turn> FindTurn(const ir::Graph& graph, const Body& body, const Loo
       if (!IsTurned(body, address, loops.outer[k], loops.outer.back())) continue;
       bytes +=
           kSide * (kSide + 1) * ir::SizeBytes(graph.type(body.slots[address.slot].value).dtype);
-      turn.addresses[a] = bytes <= kMostSharedBytes;  // others are done as they are
+      turn.addresses[a] = bytes <= kSharedBytes;  // others are done as they are
     }
     if (bytes > 0) return turn;
   }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "codegen/cuda/accumulator.h"
+#include "codegen/cuda/emit.h"
 #include "codegen/typical.h"
 
 namespace torch_lazy::codegen::cuda {
@@ -16,7 +18,8 @@ constexpr double kManyRows = 4096;  // enough warps for the machine
 constexpr int kMostThreads = 1024;
 constexpr int kNumbersOfThread = 16;  // before a row gets more threads
 constexpr int kMostNumbers = 32;      // of a thread, for each array
-constexpr double kSharedBytes = 48 << 10, kMostFetched = 46 << 10;  // of a block; the latter beside folds
+constexpr double kMostFetched = 46 << 10;  // of a block's shared memory, beside folds
+constexpr double kArrivedBytes = 16;       // beside what is fetched by bulk copies
 constexpr int kRegisters = 72, kRegistersOf1024 = 40, kRegistersOfWarp = 128;  // for all arrays
 
 double TypicalProduct(const std::vector<Loop>& loops, const CompileOptions& options) {
@@ -85,7 +88,7 @@ struct PerElement {
   bool depends_on_data = false;
 };
 
-PerElement PerElementOf(const Body& body, int arrays) {
+PerElement PerElementOf(const Body& body, const VectorAccess& access, int arrays) {
   PerElement found;
   found.registers = arrays;
   for (const Store& store : body.stores) found.registers -= IsShareSum(body, store) ? 1 : 0;
@@ -93,7 +96,9 @@ PerElement PerElementOf(const Body& body, int arrays) {
     const Expression& load = body.expressions[e];
     if (load.kind != Expression::Kind::kLoad || !body.uses_inner(static_cast<int>(e))) continue;
     const double bytes = static_cast<double>(ir::SizeBytes(load.dtype));
-    if ((load.uses & ~body.inner) == 0) {
+    // Of a row that is several loops, a vector that all rows read may lie elsewhere for each step of the outer ones.
+    const bool is_column = access.LoadsVector(static_cast<int>(e)) ? access.IsOfAllRows(load.address) : (load.uses & ~body.inner) == 0;
+    if (is_column) {
       found.columns += 1;
       found.column_registers += bytes / 4;
       continue;
@@ -106,17 +111,30 @@ PerElement PerElementOf(const Body& body, int arrays) {
   return found;
 }
 
+// Of shared memory, in which a block's warps meet: to do `rows` at once, and one for which registers do not suffice.
+double FoldBytes(const ir::Graph& graph, const Body& body, const RowStages& stages, int threads, int rows) {
+  if (threads <= 32) return 0;
+  double numbers = 0;
+  for (const RowStage& stage : stages.stages) {
+    for (const int reduction : stage.reductions) numbers += HasIndex(graph.node(body.expressions[reduction].node)) ? 2 : 1;
+  }
+  return numbers * sizeof(double) * threads / 32 * (rows + 1);
+}
+
 // As many as registers hold, so that the group waits for memory, and for its threads, once; fewer
 // where shared memory then holds as many again, so that it waits but for the first.
-void ChooseRowsAtOnce(const PerElement& each, int width, bool folds, RowSize* size) {
+template <typename FoldBytesOf>
+void ChooseRowsAtOnce(const PerElement& each, int width, FoldBytesOf fold_bytes_of, RowSize* size) {
   constexpr int kMostRows = 4;
   constexpr double kMostRegisters = 96 * 256;  // of all rows that a block's threads keep
   const double elements = size->items * width * size->threads;
   const auto fits = [&](int rows) {
-    return (rows * each.registers + each.column_registers) * elements * size->rows_per_block <= kMostRegisters;
+    return (rows * each.registers + each.column_registers) * elements * size->rows_per_block <= kMostRegisters &&
+           fold_bytes_of(size->threads, rows) <= kSharedBytes;
   };
   const auto fits_twice = [&](int rows) {
-    return 2 * rows * each.bytes * elements <= (folds ? kMostFetched : kSharedBytes);
+    const double fetched = 2 * rows * each.bytes * elements, folds = fold_bytes_of(size->threads, rows);
+    return fetched <= (folds > 0 ? kMostFetched : kSharedBytes) && fetched + folds <= kSharedBytes;
   };
   int rows = kMostRows;
   while (rows > 1 && !fits(rows)) rows /= 2;
@@ -137,7 +155,8 @@ double ItemsOf(double length, int elements, bool has_shares) {
 // Long rows that a block does one by one, the next being on its way while one waits for the block's threads: few, so that rows
 // are read and written nearly in their order, which memory likes. Threads have what registers hold; where that suffices for
 // what all rows share, they keep it, unless it is converted: that would be kept, too.
-RowSize SizeInTurns(const PerElement& each, double length, double count, int arrays, int width) {
+template <typename FoldBytesOf>
+RowSize SizeInTurns(const PerElement& each, double length, double count, int arrays, int width, FoldBytesOf fold_bytes_of) {
   constexpr int kFewestThreads = 256, kThreadsAtOnce = 512;  // the latter of a multiprocessor, with 128 registers
   constexpr double kMultiprocessors = 128, kMostTurns = 4, kMostKept = 96;
   RowSize size;
@@ -145,8 +164,9 @@ RowSize SizeInTurns(const PerElement& each, double length, double count, int arr
   while (size.threads < kThreadsAtOnce && length > size.threads * kMostNumbers) size.threads *= 2;
   size.items = static_cast<int>(ItemsOf(length, width * size.threads, /*has_shares=*/false));
   const double numbers = size.items * width;
-  const bool fits = numbers <= kMostNumbers && arrays * numbers <= 2 * kMostNumbers &&
-                    each.bytes * numbers * size.threads <= kMostFetched;
+  const double fetched = each.bytes * numbers * size.threads;
+  const bool fits = numbers <= kMostNumbers && arrays * numbers <= 2 * kMostNumbers && fetched <= kMostFetched &&
+                    fetched + kArrivedBytes + fold_bytes_of(size.threads, 1) <= kSharedBytes;
   const bool is_long = length > kFewestThreads / 2 * kNumbersOfThread;
   if (!is_long || !fits || each.bytes == 0 || each.depends_on_data) return size;
   size.turns = static_cast<int>(std::clamp(std::floor(count * size.threads / (kMultiprocessors * kThreadsAtOnce)), 1.0, kMostTurns));
@@ -157,11 +177,14 @@ RowSize SizeInTurns(const PerElement& each, double length, double count, int arr
 
 }  // namespace
 
-RowSize RowSizeOf(const Body& body, const Loops& loops, const RowStages& rows, int width,
-                  const CompileOptions& options) {
+RowSize RowSizeOf(const ir::Graph& graph, const Body& body, const Loops& loops, const RowStages& rows,
+                  const VectorAccess& access, const CompileOptions& options) {
+  const int width = access.width();
   const double length = std::max(1.0, TypicalProduct(loops.inner, options));
   const double count = TypicalProduct(loops.outer, options);
   const int arrays = LiveArrays(body, rows);
+  const PerElement each = PerElementOf(body, access, arrays);
+  const auto fold_bytes_of = [&](int threads, int rows_at_once) { return FoldBytes(graph, body, rows, threads, rows_at_once); };
   const auto most = [&](int threads) {
     const int registers = threads >= kMostThreads ? kRegistersOf1024
                           : threads <= 32         ? kRegistersOfWarp
@@ -172,7 +195,7 @@ RowSize RowSizeOf(const Body& body, const Loops& loops, const RowStages& rows, i
   const bool is_short =
       length <= kShortRow || (length <= kMostOfWarp && !has_shares && count >= kManyRows);
   if (!is_short && !has_shares) {
-    const RowSize in_turns = SizeInTurns(PerElementOf(body, arrays), length, count, arrays, width);
+    const RowSize in_turns = SizeInTurns(each, length, count, arrays, width, fold_bytes_of);
     if (in_turns.takes_turns()) return in_turns;
   }
   RowSize size;
@@ -189,10 +212,11 @@ RowSize RowSizeOf(const Body& body, const Loops& loops, const RowStages& rows, i
            length > size.threads * std::min(kNumbersOfThread, most(size.threads)))
       size.threads *= 2;
   }
+  while (size.threads > 32 && fold_bytes_of(size.threads, 1) > kSharedBytes) size.threads /= 2;
   const double items = ItemsOf(length, width * size.threads, has_shares);
   if (items * width <= most(size.threads)) size.items = static_cast<int>(items);
   if (has_shares && size.items > 0)
-    ChooseRowsAtOnce(PerElementOf(body, arrays), width, FoldsRows(rows), &size);
+    ChooseRowsAtOnce(each, width, fold_bytes_of, &size);
   // What waits for other threads, or for memory, leaves the multiprocessor to other rows.
   if (size.threads == 512 && size.items > 0 && arrays == 1) size.blocks_at_once = 3;
   if (has_shares && size.threads <= 512 && size.items > 0) size.blocks_at_once = 2;

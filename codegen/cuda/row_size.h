@@ -3,6 +3,7 @@
 #pragma once
 
 #include "codegen/compile.h"
+#include "codegen/cuda/vector_access.h"
 #include "codegen/loops.h"
 #include "codegen/row_stages.h"
 
@@ -21,8 +22,9 @@ struct RowSize {
   bool takes_turns() const { return turns > 1; }
 };
 
-// `rows` keeps what registers can; vectors are `width` elements.
-RowSize RowSizeOf(const Body& body, const Loops& loops, const RowStages& rows, int width,
-                  const CompileOptions& options);
+// `rows` keeps what registers can; `access` says what is read by vectors, and what by all rows. What a block fetches ahead and
+// folds fits into its shared memory.
+RowSize RowSizeOf(const ir::Graph& graph, const Body& body, const Loops& loops, const RowStages& rows,
+                  const VectorAccess& access, const CompileOptions& options);
 
 }  // namespace torch_lazy::codegen::cuda

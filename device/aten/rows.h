@@ -31,6 +31,7 @@ Rows LossRows();
 Rows ForeachRows();
 Rows OptimizerRows();
 Rows DropoutRows();
+Rows CellRows();
 Rows CheckedRows();
 
 // Makes all rows known to lazy/, before the first operator is looked up.

@@ -13,24 +13,11 @@
 
 #include "device/kernels/fused_attention.h"
 #include "device/kernels/kernels.h"
+#include "device/kernels/like_on_cuda.h"
 #include "lazy/eager_device.h"
-#include "lazy/geometry.h"
 
 namespace torch_lazy::device {
 namespace {
-
-// A CUDA tensor like this one, without memory; fake tensors may have sizes that are no numbers yet.
-at::Tensor LikeOnCuda(const at::Tensor& tensor) {
-  c10::Storage nothing(c10::Storage::use_byte_size_t(), 0, c10::DataPtr(nullptr, lazy::EagerDevice()), nullptr, /*resizable=*/false);
-  const bool has_numbers = !tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides();
-  lazy::Geometry geometry;
-  geometry.dtype = tensor.scalar_type();
-  if (has_numbers) geometry = lazy::GeometryOf(tensor);
-  at::Tensor like = lazy::Alias(nothing, geometry);
-  if (!has_numbers) like.unsafeGetTensorImpl()->set_sizes_and_strides(tensor.sym_sizes(), tensor.sym_strides(), tensor.sym_storage_offset());
-  if (tensor.requires_grad()) like.unsafeGetTensorImpl()->set_requires_grad(true);
-  return like;
-}
 
 // While one lives, CUDA chooses the memory-efficient form or none.
 class WithoutOthers {
@@ -57,8 +44,10 @@ int64_t ChoiceOfCuda(const at::Tensor& query, const at::Tensor& key, const at::T
 }
 
 // Flash's form of rows that PyTorch pads, masks as cuDNN takes them, and dropout of both are left to the memory-efficient form.
+// Fake tensors may have sizes that are no numbers yet: asked for as numbers they would be some, and the graph good for these alone.
 bool IsFused(const at::Tensor& query, const at::Tensor& value, const std::optional<at::Tensor>& mask, double dropout) {
-  return dropout == 0 && query.size(-1) % 8 == 0 && value.size(-1) == query.size(-1) && !(mask.has_value() && mask->defined());
+  if (dropout != 0 || (mask.has_value() && mask->defined())) return false;
+  return query.sym_size(-1) % 8 == 0 && value.sym_size(-1) == query.sym_size(-1);
 }
 
 int64_t Choose(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, const std::optional<at::Tensor>& mask,

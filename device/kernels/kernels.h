@@ -17,11 +17,15 @@ void RegisterAttention(torch::Library& aten);
 void RegisterFusedAttention(torch::Library& aten);
 void RegisterComposites(torch::Library& aten);
 void RegisterNativeDropout(torch::Library& aten);
+void RegisterCudnnRnn(torch::Library& aten);
+void RegisterOneDnnRnn(torch::Library& aten);
+void RegisterCudnnRnnAutocast(torch::Library& aten);  // at AutocastPrivateUse1
 void RegisterNested(torch::Library& aten);  // at NestedTensorPrivateUse1
 
-// At PrivateUse1 and at AutogradPrivateUse1: the parts of dropout have their own derivatives, and who asks whether tensors may
-// be exchanged does not ask autograd for their history.
+// At PrivateUse1 and at AutogradPrivateUse1: the parts of dropout and of recurrent nets have their own derivatives, and who asks
+// whether tensors may be exchanged does not ask autograd for their history.
 void RegisterDropout(torch::Library& aten);
+void RegisterRecurrentNets(torch::Library& aten);
 void RegisterShallowCopies(torch::Library& aten);
 
 // At AutogradPrivateUse1, after the kernels.

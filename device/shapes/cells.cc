@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cells of LSTM and GRU, as device/kernels/recurrent.cc computes them.
+// The cells of LSTM and GRU, as device/kernels/recurrent.cc computes them, and the whole nets of cuDNN and oneDNN (device/kernels/cudnn_rnn.cc,
+// device/kernels/by_onednn.cc).
+#include <utility>
+
 #include "device/shapes/rules.h"
 
 namespace torch_lazy::device {
@@ -53,11 +56,87 @@ bool GruCellBackward(ShapeCall& call) {
   return call.Return(bias, grad.scalar_type()) && call.Return(bias, grad.scalar_type());
 }
 
+// A tensor of (length, batch, width) that lies so, also where the program calls it (batch, length, width).
+bool ReturnSequence(ShapeCall& call, const at::Tensor& like, int64_t width, bool is_turned) {
+  c10::DimVector sizes(like.sizes());
+  sizes.back() = width;
+  if (!is_turned) return call.Return(sizes, like.scalar_type());
+  return call.Return(sizes, {width, sizes[0] * width, 1}, like.scalar_type());
+}
+
+struct NetArguments {  // of a call whose `mode` is the argument `at`
+  NetArguments(const ShapeCall& call, size_t at)
+      : hidden_size(call.Int(at + 1)),
+        output_size(call.Int(at + 2) != 0 ? call.Int(at + 2) : hidden_size),
+        num_directions(call.Bool(at + 7) ? 2 : 1),
+        is_turned(call.Bool(at + 4) && call.Ints(at + 8).empty()),
+        train(call.Bool(at + 6)) {}
+  int64_t hidden_size, output_size, num_directions;
+  bool is_turned, train;
+};
+
+// (input, weights, hx, cx?, dropout_state?, mode, ...) -> (output, hy, cy, reserve). How much is reserved cuDNN alone knows.
+bool CudnnRnn(ShapeCall& call) {
+  const NetArguments net(call, 5);
+  if (net.train) return false;
+  const at::Tensor& input = call.Tensor(0);
+  ReturnSequence(call, input, net.output_size * net.num_directions, net.is_turned);
+  call.ReturnLike(call.Tensor(2));
+  if (call.Has(3)) {
+    call.ReturnLike(call.Tensor(3));
+  } else {
+    call.Return({0}, input.scalar_type());
+  }
+  return call.Return({0}, at::kByte);
+}
+
+// (input, weights, hx, cx?, output, grad_output?, grad_hy?, grad_cy?, dropout_state?, reserve, mode, ..., wanted)
+// -> (grad_input, grad_hx, grad_cx, grad_weights)
+bool CudnnRnnBackward(ShapeCall& call) {
+  const NetArguments net(call, 10);
+  const at::Tensor &input = call.Tensor(0), &output = call.Tensor(4);
+  if (call.Has(5) && call.Tensor(5).sizes() != output.sizes()) return false;
+  for (const auto& [gradient, state] : {std::pair(6, 2), {7, 3}}) {
+    if (call.Has(gradient) && (!call.Has(state) || call.Tensor(gradient).sizes() != call.Tensor(state).sizes())) return false;
+  }
+  ReturnSequence(call, input, input.size(-1), net.is_turned);
+  call.ReturnLike(call.Tensor(2));
+  if (call.Has(3)) {
+    call.ReturnLike(call.Tensor(3));
+  } else {
+    call.ReturnUndefined();
+  }
+  return call.Bools(19)[3] ? call.ReturnLike(call.Tensor(1)) : call.ReturnUndefined();
+}
+
+// (input, w_ih, w_hh, b_ih, b_hh, hx, cx, ..., train) -> (output, hy, cy, workspace). How large that is oneDNN alone knows.
+bool OneDnnLayer(ShapeCall& call) {
+  if (call.Bool(15)) return false;
+  ReturnSequence(call, call.Tensor(0), call.Int(10), /*is_turned=*/false);
+  return call.ReturnLike(call.Tensor(5)) && call.ReturnLike(call.Tensor(6)) && call.ReturnUndefined();
+}
+
+// (input, w_ih, w_hh, b_ih, b_hh, hx, cx, output, hy, cy, grad_output?, grad_hy?, grad_cy?, ...)
+// -> (grad_input, grad_w_ih, grad_w_hh, grad_b_ih, grad_b_hh, grad_hx, grad_cx)
+bool OneDnnLayerBackward(ShapeCall& call) {
+  for (const auto& [gradient, result] : {std::pair(10, 7), {11, 8}, {12, 9}}) {
+    if (call.Has(gradient) && call.Tensor(gradient).sizes() != call.Tensor(result).sizes()) return false;
+  }
+  if (!call.Has(10) && !call.Has(11) && !call.Has(12)) return false;
+  const auto like = [&](size_t arg) { return call.Return(call.Tensor(arg).sizes(), at::kFloat); };
+  const c10::DimVector bias = {call.Tensor(2).size(0)};
+  return like(0) && like(1) && like(2) && call.Return(bias, at::kFloat) && call.Return(bias, at::kFloat) && like(5) && like(6);
+}
+
 constexpr ShapeRow kRows[] = {
     {"aten::_thnn_fused_gru_cell", GruCell},
     {"aten::_thnn_fused_gru_cell_backward", GruCellBackward},
     {"aten::_thnn_fused_lstm_cell", LstmCell},
     {"aten::_thnn_fused_lstm_cell_backward_impl", LstmCellBackward},
+    {"aten::mkldnn_rnn_layer", OneDnnLayer},
+    {"aten::mkldnn_rnn_layer_backward", OneDnnLayerBackward},
+    {"torch_lazy::cudnn_rnn", CudnnRnn},
+    {"torch_lazy::cudnn_rnn_backward", CudnnRnnBackward},
 };
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 
 Value Apply(Builder& b, const Node& node, absl::InlinedVector<Value, 3> inputs) {
   Dims dims = b.dims(inputs[0]);
-  return b.Append(Node{node.op, std::move(inputs), {node.type.dtype, std::move(dims)}, node.attrs});
+  return b.Append(Node{.op = node.op, .inputs = std::move(inputs), .type = {node.type.dtype, std::move(dims)}, .attrs = node.attrs});
 }
 
 // All operands are one number each: the op is done on rank 0.

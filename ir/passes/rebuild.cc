@@ -14,6 +14,7 @@ Graph Rebuild(const Graph& graph, absl::FunctionRef<Value(Builder&, const Node&)
   for (const Node& old_node : graph.nodes) {
     Node node = old_node;
     for (Value& input : node.inputs) input = new_value[input];
+    b.set_origin(node.origin);
     const Value value = rewrite(b, node);
     new_value.push_back(value == kNoValue ? b.Append(std::move(node)) : value);
   }

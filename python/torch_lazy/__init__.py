@@ -12,13 +12,14 @@ from . import _library
 
 _library.load()
 
-from . import _compatibility, _lines, _sharing, device  # noqa: E402  (they need the library)
+from . import _accelerator, _compatibility, _lines, _sharing, device  # noqa: E402  (they need the library)
 from .control import explain, metrics, reset_metrics, set_option, sync  # noqa: E402
 from .replay import make_replayable  # noqa: E402
 
 torch.utils.rename_privateuse1_backend("lazy")
 torch._register_device_module("lazy", device)
 torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
+_accelerator.apply()
 _compatibility.apply()
 _sharing.enable()
 _lines.enable()

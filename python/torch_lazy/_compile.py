@@ -10,6 +10,7 @@ import warnings
 
 import torch
 from functorch.compile import make_boxed_func
+from torch._dispatch.python import enable_python_dispatcher
 from torch._subclasses import FakeTensor
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch._dynamo.backends.common import aot_autograd
@@ -174,7 +175,8 @@ def _as_it_is(graph_module):
         return None
     before = [(value._version, value.grad_fn) for value in tensors]
     mode, grad_mode = tensors[0].fake_mode, torch.is_grad_enabled()
-    with mode, unittest.mock.patch.object(mode, "allow_non_fake_inputs", True), torch.set_grad_enabled(grad_mode):
+    # As Dynamo ran it: some kernels of ATen's, padding's for one, take numbers alone, and Python has others for sizes that are none.
+    with mode, enable_python_dispatcher(), unittest.mock.patch.object(mode, "allow_non_fake_inputs", True), torch.set_grad_enabled(grad_mode):
         results = graph_module(*inputs)
     if not all(_is_tensor(result) and result.device.type == "lazy" and result.layout == torch.strided for result in results):
         return None

@@ -6,8 +6,10 @@ import pathlib
 
 import torch
 
+from . import _library
+
 
 def enable():
     others = [str(pathlib.Path(file).parent) + os.sep for file in (torch.__file__, __file__)]
-    torch.ops.torch_lazy._name_python_lines(others)
-    atexit.register(torch.ops.torch_lazy._name_python_lines, [])
+    _library.name_python_lines(others)
+    atexit.register(_library.name_python_lines, [])

@@ -4,6 +4,8 @@ import json
 
 import torch
 
+from . import _library
+
 _ops = torch.ops.torch_lazy
 
 
@@ -28,5 +30,8 @@ def explain():
 
 
 def set_option(name, value):
-    """Sets an option, as the environment variable LAZY_<NAME> would have: set_option("compile", "sync")."""
-    _ops.set_option(name, str(int(value)) if isinstance(value, bool) else str(value))
+    """Sets an option, as the environment variable LAZY_<NAME> would have: set_option("compile", "sync").
+
+    ValueError for an unknown name or value, and for an option in use that cannot change any more: "compiler", "cache_dir"
+    and "dump"."""
+    _library.set_option(name, str(int(value)) if isinstance(value, bool) else str(value))

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import torch
 
 from . import _utils, random
+from ._accelerator import is_available  # noqa: F401
 from .control import explain, metrics, reset_metrics, set_option, sync  # noqa: F401
 from .random import (get_rng_state, get_rng_state_all, initial_seed, manual_seed, manual_seed_all, seed,  # noqa: F401
                      seed_all, set_rng_state, set_rng_state_all)
@@ -48,10 +49,6 @@ def is_initialized():
 def device_count():
     """As many as CUDA has, or one, of the CPU."""
     return _utils.call("device_count")
-
-
-def is_available():
-    return True
 
 
 def current_device():

@@ -29,7 +29,7 @@ void CheckScale(BlockMemory memory, const std::vector<int64_t>& sizes) {
     instance.extents = absl::MakeConstSpan(&extents.back(), 1);
     instance.iterations = sizes[k];
   }
-  memory.backend.Launch(instances);
+  EXPECT_TRUE(memory.backend.Launch(instances).ok());
   for (size_t k = 0; k < sizes.size(); ++k) {
     const std::vector<float> values = y[k].values();
     for (int64_t i = 0; i < sizes[k]; ++i) {
@@ -56,7 +56,7 @@ void CheckRowSums(BlockMemory memory, int64_t rows, int64_t columns, bool many) 
     instance.extents = absl::MakeConstSpan(&columns, 1);
     instance.iterations = many ? 1 : rows;
   }
-  memory.backend.Launch(instances);
+  EXPECT_TRUE(memory.backend.Launch(instances).ok());
   const std::vector<float> result = sums.values();
   for (int64_t row = 0; row < rows; ++row) {
     float expected = 0;  // of small whole numbers: exact in any order
@@ -80,7 +80,7 @@ void CheckWarps(BlockMemory memory, int64_t size) {
   instance.function = module->Function(0);
   instance.buffers = buffers;
   instance.iterations = size;
-  memory.backend.Launch(absl::MakeConstSpan(&instance, 1));
+  EXPECT_TRUE(memory.backend.Launch(absl::MakeConstSpan(&instance, 1)).ok());
   const std::vector<Result> results = y.values();
   int all_negative = 0;
   for (int64_t first = 0; first < size; first += 32) {
@@ -110,7 +110,7 @@ void CheckWords(BlockMemory memory) {
   instance.function = module->Function(0);
   instance.buffers = absl::MakeConstSpan(&pointer, 1);
   instance.iterations = 64;
-  memory.backend.Launch(absl::MakeConstSpan(&instance, 1));
+  EXPECT_TRUE(memory.backend.Launch(absl::MakeConstSpan(&instance, 1)).ok());
   EXPECT_EQ(y.values(), std::vector<float>(64, 1.0f));
 }
 

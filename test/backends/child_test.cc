@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cpu/child.h"
+#include "backends/compile/child.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -12,8 +12,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "backends/cpu/compile_job.h"
+#include "backends/compile/job.h"
+#include "backends/cpu/compiler.h"
 #include "backends/disk/files.h"
+#include "backends/disk/temporary_folder.h"
 #include "base/flags.h"
 #include "test/backends/kernel.h"
 
@@ -128,11 +130,15 @@ int CompileSlowly() {
   // Asked at the end of its sleep: a child that has just started may not have got its niceness yet.
   const std::string text =
       absl::StrCat("#!/bin/sh\nsleep 1.3\nnice >> ", starts, "\nexec g++ \"$@\"\n");
-  if (!WriteFileWhole(script, text).ok() || chmod(script.c_str(), 0700) != 0) return 2;
+  if (!WriteFile(script, text).ok() || chmod(script.c_str(), 0700) != 0) return 2;
   if (!base::SetOption("compiler", script).ok()) return 3;
   CompileJob job({CountFrom(1)});
-  job.Start(/*idle=*/true);
-  if (!job.Finish([](const std::string&) {}).ok()) return 4;
+  const absl::StatusOr<Compiler> compiler = FindCompiler();
+  if (!compiler.ok()) return 4;
+  Order order;
+  order.command = compiler->command;
+  job.Start(order, /*idle=*/true);
+  if (!job.Finish().ok()) return 6;
   return absl::EndsWith(ReadFile(starts), "7\n") ? 0 : 5;
 }
 

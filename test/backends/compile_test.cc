@@ -7,8 +7,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include "backends/cpu/compiler.h"
 #include "backends/cpu/kernel_table.h"
 #include "backends/cpu/launch.h"
+#include "backends/disk/places.h"
 #include "base/flags.h"
 #include "base/metrics.h"
 #include "test/backends/kernel.h"
@@ -25,12 +27,8 @@ class Compile : public testing::Test {
     SetCompiler("");
     base::ResetMetrics();
   }
-  static void SetFolder(const std::string& path) {
-    ASSERT_TRUE(base::SetOption("cache_dir", path).ok());
-  }
-  static void SetCompiler(const std::string& program) {
-    ASSERT_TRUE(base::SetOption("compiler", program).ok());
-  }
+  static void SetFolder(const std::string& path) { SetOptionAnew("cache_dir", path); }
+  static void SetCompiler(const std::string& program) { SetOptionAnew("compiler", program); }
   static int64_t Compiled() { return base::Get(base::Counter::kKernelsCompiled); }
   static int64_t FromDisk() { return base::Get(base::Counter::kKernelsFromDisk); }
 
@@ -53,7 +51,7 @@ class Compile : public testing::Test {
     std::vector<int64_t> numbers(100);
     void* pointer = numbers.data();
     const BoundInstance instance = Bind(module.Function(0), &pointer, 100);
-    LaunchOnCpu(absl::MakeConstSpan(&instance, 1));
+    EXPECT_TRUE(LaunchOnCpu(absl::MakeConstSpan(&instance, 1)).ok());
     EXPECT_EQ(numbers, Counted(value, 100));
   }
   std::vector<std::string> Files(const std::string& ending) const {
@@ -62,6 +60,13 @@ class Compile : public testing::Test {
       if (entry.path().extension() == ending) files.push_back(entry.path());
     }
     return files;
+  }
+
+  // In the file's place, as the file itself may be loaded here.
+  static void Truncate(const std::string& path) {
+    const std::string bytes = ReadFile(path).substr(0, 100);
+    ASSERT_TRUE(WriteFile(path + ".part", bytes).ok());
+    ASSERT_EQ(rename((path + ".part").c_str(), path.c_str()), 0);
   }
 
   std::string folder_;
@@ -121,7 +126,7 @@ TEST_F(Compile, KeptFilesAreOursAlone) {
 
 TEST_F(Compile, ABrokenLibraryIsRebuilt) {
   CheckWorks(5);
-  std::filesystem::resize_file(Files(".so")[0], 100);
+  Truncate(Files(".so")[0]);
   CheckWorks(5);
   EXPECT_EQ(FromDisk(), 0);
   EXPECT_EQ(Compiled(), 2);
@@ -185,6 +190,120 @@ TEST_F(Compile, AFileInsteadOfAFolderCostsNoResult) {
   CheckWorks(11);
 }
 
+// What another user has put, or may put, in the place of an entry is made anew.
+TEST_F(Compile, EntriesThatOthersCanWriteAreNotLoaded) {
+  const auto spoil = [&](int value, auto spoiled) {
+    CheckWorks(value);
+    for (const std::string& file : Files(".so")) spoiled(file);
+    base::ResetMetrics();
+    CheckWorks(value);
+    EXPECT_EQ(FromDisk(), 0);
+    EXPECT_EQ(Compiled(), 1);
+  };
+  spoil(20, [](const std::string& file) { ASSERT_EQ(chmod(file.c_str(), 0666), 0); });
+  spoil(21, [&](const std::string& file) {
+    const std::string elsewhere = absl::StrCat(NewFolder(), "/code.so");
+    ASSERT_EQ(rename(file.c_str(), elsewhere.c_str()), 0);
+    ASSERT_EQ(symlink(elsewhere.c_str(), file.c_str()), 0);
+  });
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  spoil(22, [](const std::string& file) { ASSERT_EQ(chown(file.c_str(), 65534, 65534), 0); });
+}
+
+TEST_F(Compile, AFolderInTheCacheThatIsAnothersIsNotUsed) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give folders away";
+  CheckWorks(31);
+  const std::filesystem::path folder = std::filesystem::path(Files(".so")[0]).parent_path();
+  for (const std::filesystem::path& given : {folder, folder / "locks"}) {
+    ASSERT_EQ(chown(given.c_str(), 65534, 65534), 0);
+    base::ResetMetrics();
+    CheckWorks(31);
+    EXPECT_EQ(FromDisk(), 0);
+    EXPECT_EQ(Compiled(), 1);
+    ASSERT_EQ(chown(given.c_str(), 0, 0), 0);
+  }
+}
+
+// Whoever owns a folder above the cache can put another one in its place at any time.
+TEST_F(Compile, AFolderBelowOneThatOthersWriteIsNotUsed) {
+  const std::string open = absl::StrCat(folder_, "/open"), cache = absl::StrCat(open, "/cache");
+  ASSERT_EQ(mkdir(open.c_str(), 0700), 0);
+  ASSERT_EQ(mkdir(cache.c_str(), 0700), 0);
+  ASSERT_EQ(chmod(open.c_str(), 0777), 0);
+  SetFolder(cache);
+  CheckWorks(23);
+  EXPECT_TRUE(std::filesystem::is_empty(cache));
+}
+
+TEST_F(Compile, AFolderThatIsPutInTheCachesPlaceIsNotLookedInto) {
+  CheckWorks(24);
+  KernelTable* const table = NewTable();
+  const codegen::Kernel before = CountFrom(24);
+  CheckRuns(*table->Compile(absl::MakeConstSpan(&before, 1), /*wait=*/true), 24);
+  EXPECT_EQ(FromDisk(), 1);
+  CheckWorks(25);  // for the other folder
+  std::filesystem::copy(folder_, folder_ + "-copy", std::filesystem::copy_options::recursive);
+  const std::string moved = folder_ + "-moved";
+  ASSERT_EQ(rename(folder_.c_str(), moved.c_str()), 0);
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(moved)) {
+    if (entry.path().extension() == ".index") std::filesystem::remove(entry.path());
+  }
+  ASSERT_EQ(rename((folder_ + "-copy").c_str(), folder_.c_str()), 0);
+  base::ResetMetrics();
+  const codegen::Kernel after = CountFrom(25);
+  CheckRuns(*table->Compile(absl::MakeConstSpan(&after, 1), /*wait=*/true), 25);
+  EXPECT_EQ(FromDisk(), 0);
+}
+
+TEST_F(Compile, ACacheThatIsClosedToWritingIsRead) {
+  CheckWorks(26);
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_)) {
+    ASSERT_EQ(chmod(entry.path().c_str(), entry.is_directory() ? 0555 : 0444), 0);
+  }
+  ASSERT_EQ(chmod(folder_.c_str(), 0555), 0);
+  const auto count = [&] {
+    const std::filesystem::recursive_directory_iterator entries(folder_);
+    return std::distance(begin(entries), end(entries));
+  };
+  const auto entries = count();
+  testing::internal::CaptureStderr();
+  CheckWorks(26);
+  EXPECT_EQ(FromDisk(), 1);
+  CheckWorks(27);
+  EXPECT_EQ(Compiled(), 2);
+  EXPECT_EQ(count(), entries);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+TEST_F(Compile, ACacheThatOthersMayReadIsReadOnly) {
+  CheckWorks(28);
+  ASSERT_EQ(chmod(folder_.c_str(), 0755), 0);
+  CheckWorks(28);
+  EXPECT_EQ(FromDisk(), 1);
+  CheckWorks(29);
+  EXPECT_EQ(Files(".so").size(), 1u);
+}
+
+TEST_F(Compile, ATemporaryFolderThatIsNotThereIsPassedOver) {
+  const std::string before = base::Environment("TMPDIR");
+  for (const std::string& place : {folder_ + "/missing", std::string("relative")}) {
+    ASSERT_EQ(setenv("TMPDIR", place.c_str(), 1), 0);
+    EXPECT_EQ(*TemporaryPlace(), "/tmp");
+  }
+  ASSERT_EQ(setenv("TMPDIR", (folder_ + "/missing").c_str(), 1), 0);
+  CheckWorks(30);
+  before.empty() ? unsetenv("TMPDIR") : setenv("TMPDIR", before.c_str(), 1);
+}
+
+TEST_F(Compile, AFolderOrARelativePathIsNoCompiler) {
+  const std::string folder = absl::StrCat(folder_, "/g++");
+  ASSERT_EQ(mkdir(folder.c_str(), 0700), 0);
+  for (const char* program : {folder.c_str(), "./g++", "bin/g++"}) {
+    SetCompiler(program);
+    EXPECT_TRUE(absl::IsNotFound(FindCompiler().status())) << program;
+  }
+}
+
 TEST_F(Compile, AnErrorInTheSourceIsAStatus) {
   KernelTable* const table = NewTable();
   const codegen::Kernel broken = {"broken", "this is no C++\n"};
@@ -195,6 +314,60 @@ TEST_F(Compile, AnErrorInTheSourceIsAStatus) {
               testing::HasSubstr("the C++ compiler failed"));
   const codegen::Kernel good = CountFrom(12);  // others are not touched by it
   CheckRuns(*table->Compile(absl::MakeConstSpan(&good, 1), /*wait=*/true), 12);
+}
+
+TEST_F(Compile, WhatCannotBeLoadedIsAStatusAndNotKept) {
+  const codegen::Kernel misnamed = {"misnamed", "extern \"C\" void other() {}\n"};
+  const auto module = NewTable()->Compile(absl::MakeConstSpan(&misnamed, 1), /*wait=*/true);
+  EXPECT_THAT(std::string(module->status().message()), testing::HasSubstr("no symbol misnamed"));
+  EXPECT_TRUE(Files(".so").empty());
+}
+
+// As text, or when it is loaded.
+TEST_F(Compile, AKernelAtFaultCostsNoOther) {
+  KernelTable* const table = NewTable();
+  std::vector<codegen::Kernel> kernels;
+  for (int k = 200; k < 220; ++k) kernels.push_back(CountFrom(k));
+  kernels[5] = {"wrong", "int unused() { int i; return 0; }\n#error no such luck\n"};
+  kernels[17] = {
+      "alone",
+      "extern \"C\" void nobody_has_this();\nextern \"C\" void alone() { nobody_has_this(); }\n"};
+  for (const bool again : {false, true}) {  // they stay at fault
+    const std::shared_ptr<Module> module = table->Compile(kernels, /*wait=*/!again);
+    ASSERT_TRUE(module->ready());
+    EXPECT_TRUE(absl::IsInvalidArgument(module->status()));
+    for (int k = 0; k < 20; ++k) {
+      const bool is_good = k != 5 && k != 17;
+      EXPECT_EQ(module->StatusOf(k).ok(), is_good) << module->StatusOf(k);
+      EXPECT_EQ(module->Function(k) != nullptr, is_good);
+    }
+    EXPECT_THAT(std::string(module->StatusOf(5).message()), testing::HasSubstr("no such luck"));
+    EXPECT_THAT(std::string(module->StatusOf(17).message()), testing::HasSubstr("nobody_has_this"));
+  }
+  EXPECT_EQ(base::Get(base::Counter::kKernelsFailed), 2);
+  EXPECT_EQ(Compiled(), 18);
+  EXPECT_EQ(base::Get(base::Counter::kCompilesPending), 0);
+}
+
+TEST_F(Compile, InTheBackgroundAKernelAtFaultCostsNoOther) {
+  const std::vector<codegen::Kernel> kernels = {
+      CountFrom(220), {"wrong", "#error no such luck\n"}, CountFrom(222)};
+  const std::shared_ptr<Module> module = NewTable()->Compile(kernels, /*wait=*/false);
+  module->Wait();
+  EXPECT_FALSE(module->StatusOf(1).ok());
+  EXPECT_TRUE(module->StatusOf(0).ok() && module->StatusOf(2).ok());
+  CheckRuns(*NewTable()->Compile(absl::MakeConstSpan(kernels.data() + 2, 1), /*wait=*/true), 222);
+  EXPECT_EQ(FromDisk(), 1);
+}
+
+TEST_F(Compile, ACompilerThatFailsAlwaysIsNoKernelsFault) {
+  SetCompiler("/bin/false");
+  const std::vector<codegen::Kernel> kernels = {CountFrom(230), CountFrom(231)};
+  const std::shared_ptr<Module> module = NewTable()->Compile(kernels, /*wait=*/true);
+  EXPECT_FALSE(module->status().ok());
+  EXPECT_FALSE(absl::IsInvalidArgument(module->status()));
+  EXPECT_EQ(base::Get(base::Counter::kKernelsFailed), 2);
+  EXPECT_EQ(Compiled(), 0);
 }
 
 TEST_F(Compile, WithoutACompilerTheStatusSaysSo) {

@@ -33,7 +33,7 @@ class CubinTableTest : public testing::Test {
   void SetUp() override {
     LAZY_ASSERT_NVRTC();
     folder_ = NewFolder();
-    ASSERT_TRUE(base::SetOption("cache_dir", folder_).ok());
+    SetOptionAnew("cache_dir", folder_);
     base::ResetMetrics();
     loads = 0;
   }
@@ -148,6 +148,50 @@ TEST_F(CubinTableTest, AnErrorInTheTextIsAStatus) {
   EXPECT_FALSE(module->status().ok());
   EXPECT_EQ(base::Get(base::Counter::kCompilesPending), 0);
   CheckLoads(table, Kernels(1));  // others are not touched by it
+}
+
+TEST_F(CubinTableTest, AKernelAtFaultCostsNoOther) {
+  CubinTable* const table = NewTable();
+  std::vector<codegen::Kernel> kernels = Kernels(20);
+  kernels[13].source = "static int unused;\n#error no such luck\n" + kernels[13].source;
+  for (const bool again : {false, true}) {  // it stays at fault
+    const auto module = table->Compile(kernels, /*wait=*/!again);
+    ASSERT_TRUE(module->ready());
+    EXPECT_TRUE(absl::IsInvalidArgument(module->status()));
+    for (int k = 0; k < 20; ++k) {
+      EXPECT_EQ(module->StatusOf(k).ok(), k != 13) << module->StatusOf(k);
+      EXPECT_EQ(static_cast<const BlockKernel*>(module->Function(k))->one != nullptr, k != 13);
+    }
+    EXPECT_THAT(std::string(module->StatusOf(13).message()), testing::HasSubstr("no such luck"));
+    EXPECT_THAT(std::string(module->StatusOf(13).message()),
+                testing::Not(testing::HasSubstr("warning")));
+  }
+  EXPECT_EQ(base::Get(base::Counter::kKernelsFailed), 1);
+  EXPECT_EQ(Compiled(), 19);
+  EXPECT_EQ(base::Get(base::Counter::kCompilesPending), 0);
+  base::ResetMetrics();
+  EXPECT_FALSE(NewTable()->Compile(kernels, /*wait=*/true)->StatusOf(13).ok());
+  EXPECT_EQ(FromDisk(), 19);
+  EXPECT_EQ(Compiled(), 0);
+}
+
+TEST_F(CubinTableTest, AKernelThatCannotBeLoadedCostsNoOther) {
+  const auto load = [](const std::string& cubin, absl::Span<BlockKernel* const> kernels) {
+    for (const BlockKernel* kernel : kernels) {
+      if (kernel->name == "write_3") return absl::InvalidArgumentError("too many registers");
+    }
+    return FakeLoad(cubin, kernels);
+  };
+  const auto module = NewTable("sm_90", load)->Compile(Kernels(8), /*wait=*/true);
+  for (int k = 0; k < 8; ++k) EXPECT_EQ(module->StatusOf(k).ok(), k != 3);
+  EXPECT_EQ(base::Get(base::Counter::kKernelsFailed), 1);
+}
+
+TEST_F(CubinTableTest, WhatTheMachineLacksIsNoKernelsFault) {
+  const auto module = NewTable("sm_1")->Compile(Kernels(2), /*wait=*/true);  // no such GPU
+  EXPECT_FALSE(module->status().ok());
+  EXPECT_FALSE(absl::IsInvalidArgument(module->status()));
+  EXPECT_EQ(base::Get(base::Counter::kKernelsFailed), 2);
 }
 
 TEST_F(CubinTableTest, WhatCannotBeLoadedIsAStatusAndNotKept) {

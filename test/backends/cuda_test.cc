@@ -25,14 +25,14 @@ const cuda::Driver& TheDriver() {
 // Stands for PyTorch: plain memory, one stream, or another where a test says so.
 thread_local cuda::Stream current_stream = nullptr;
 
-void* AllocatePlainly(size_t size_bytes) {
+absl::StatusOr<void*> AllocatePlainly(size_t size_bytes) {
   cuda::DevicePointer memory = 0;
-  if (TheDriver().MemAlloc(&memory, size_bytes) != 0) return nullptr;
+  LAZY_RETURN_IF_CUDA_ERROR(TheDriver(), MemAlloc(&memory, size_bytes), "cuMemAlloc");
   return reinterpret_cast<void*>(memory);
 }
 
 void FreePlainly(void* memory, size_t) {
-  LAZY_CHECK_CUDA(TheDriver(), MemFree(reinterpret_cast<uint64_t>(memory)), "cuMemFree");
+  EXPECT_EQ(TheDriver().MemFree(reinterpret_cast<uint64_t>(memory)), 0);
 }
 
 const CudaHost kHost = {[] { return 0; }, AllocatePlainly, FreePlainly, []() -> void* { return current_stream; }};
@@ -41,7 +41,7 @@ class Cuda : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     OpenTorch();
-    ASSERT_TRUE(base::SetOption("cache_dir", NewFolder()).ok());
+    SetOptionAnew("cache_dir", NewFolder());
     const absl::StatusOr<CudaBackend*> made = CudaBackend::Make(kHost);
     ASSERT_TRUE(made.ok()) << made.status();
     backend_ = *made;
@@ -60,24 +60,22 @@ class Cuda : public testing::Test {
     current_stream = streams_[0];
   }
   static void Wait() {
-    LAZY_CHECK_CUDA(TheDriver(), StreamSynchronize(current_stream), "cuStreamSynchronize");
+    EXPECT_EQ(TheDriver().StreamSynchronize(current_stream), 0);
   }
   static BlockMemory Memory() {
     return {*backend_,
             [](void* to, const void* from, size_t size_bytes) {
               if (size_bytes == 0) return;
-              LAZY_CHECK_CUDA(
-                  TheDriver(),
-                  MemcpyHtoDAsync(reinterpret_cast<uint64_t>(to), from, size_bytes, current_stream),
-                  "cuMemcpyHtoDAsync");
+              EXPECT_EQ(TheDriver().MemcpyHtoDAsync(reinterpret_cast<uint64_t>(to), from, size_bytes,
+                                                    current_stream),
+                        0);
               Wait();
             },
             [](void* to, const void* from, size_t size_bytes) {
               if (size_bytes == 0) return;
-              LAZY_CHECK_CUDA(
-                  TheDriver(),
-                  MemcpyDtoHAsync(to, reinterpret_cast<uint64_t>(from), size_bytes, current_stream),
-                  "cuMemcpyDtoHAsync");
+              EXPECT_EQ(TheDriver().MemcpyDtoHAsync(to, reinterpret_cast<uint64_t>(from), size_bytes,
+                                                    current_stream),
+                        0);
               Wait();
             }};
   }
@@ -155,7 +153,7 @@ TEST_F(Cuda, LaunchesThatAreSentAheadKeepTheirArguments) {
   hold.function = module->Function(1);
   hold.buffers = absl::MakeConstSpan(&slow_pointer, 1);
   hold.iterations = 1;
-  backend_->Launch(absl::MakeConstSpan(&hold, 1));
+  ASSERT_TRUE(backend_->Launch(absl::MakeConstSpan(&hold, 1)).ok());
   std::vector<void*> pointers;
   for (int k = 0; k < kInstances; ++k) pointers.push_back(static_cast<float*>(x.data()) + 32 * k);
   std::vector<float> expected(kInstances, 1.0f);
@@ -171,7 +169,7 @@ TEST_F(Cuda, LaunchesThatAreSentAheadKeepTheirArguments) {
       instances[k].iterations = 32;
       expected[k] = 0.5f * expected[k] + static_cast<float>(scalars[k][1]);
     }
-    backend_->Launch(instances);
+    ASSERT_TRUE(backend_->Launch(instances).ok());
   }
   const std::vector<float> values = x.values();
   for (int k = 0; k < 32 * kInstances; ++k) ASSERT_EQ(values[k], expected[k / 32]) << k;
@@ -197,11 +195,11 @@ TEST_F(Cuda, NumbersThatStayAreRead) {
   int k = 0;
   for (const cuda::Stream stream : {streams_[0], streams_[1], streams_[0]}) {
     current_stream = stream;
-    memory.backend.Launch({slow});
+    ASSERT_TRUE(memory.backend.Launch({slow}).ok());
     for (const double increment : {3.0, 3.0, 3.0, 5.0, 3.0, 3.0, 5.0, 5.0, 3.0}) {
       const double numbers[] = {0.5, increment};
       step.scalars = numbers;
-      memory.backend.Launch({step});
+      ASSERT_TRUE(memory.backend.Launch({step}).ok());
       expected = 0.5f * expected + static_cast<float>(increment);
       if (++k % 4 == 0) Wait();
     }
@@ -222,13 +220,13 @@ TEST_F(Cuda, ALaunchDoesNotWaitForTheDevice) {
   slow.buffers = step.buffers = absl::MakeConstSpan(&pointer, 1);
   slow.iterations = step.iterations = 1;
   step.scalars = scalars;
-  backend_->Launch({&slow, 1});  // its first launch loads it
-  backend_->Launch({&step, 1});
+  ASSERT_TRUE(backend_->Launch({&slow, 1}).ok());  // its first launch loads it
+  ASSERT_TRUE(backend_->Launch({&step, 1}).ok());
   Wait();
   const auto start = std::chrono::steady_clock::now();
   for (int n = 0; n < 10; ++n) {
-    backend_->Launch({&slow, 1});
-    backend_->Launch({&step, 1});
+    ASSERT_TRUE(backend_->Launch({&slow, 1}).ok());
+    ASSERT_TRUE(backend_->Launch({&step, 1}).ok());
   }
   const auto sent = std::chrono::steady_clock::now() - start;
   Wait();
@@ -255,7 +253,7 @@ TEST_F(Cuda, WorksFromAThreadWithoutAContextAndOnAnotherStream) {
     step.iterations = 1;
     step.scalars = scalars;
     ASSERT_EQ(driver.CtxSetCurrent(nullptr), 0);
-    backend_->Launch({&step, 1});
+    ASSERT_TRUE(backend_->Launch({&step, 1}).ok());
     ASSERT_EQ(driver.CtxGetCurrent(&context), 0);
     EXPECT_EQ(context, nullptr);  // as it was
     ASSERT_EQ(driver.CtxSetCurrent(context_), 0);
@@ -282,6 +280,23 @@ TEST_F(Cuda, ANewProcessFindsKernelsOnDisk) {
   EXPECT_EQ(base::Get(base::Counter::kKernelsFromDisk), 1);
 }
 
+// Before it is launched, so that something else can be done in its place.
+TEST_F(Cuda, AKernelWhoseLaunchWouldBeRefusedCostsNoOther) {
+  codegen::Kernel large = BlockKernelText("too_large_a_block", 32, 32, "void* buffers[1];",
+                                          "((int*)a.buffers[0])[threadIdx.x] = 1;");
+  large.threads = 1024;  // its text promises the compiler 32
+  codegen::Kernel lacking = BlockKernelText("lacks_an_entry", 32, 32, "void* buffers[1];",
+                                            "((int*)a.buffers[0])[threadIdx.x] = 2;");
+  lacking.takes_few = true;
+  const auto module = backend_->Compile({large, StepKernel(), lacking}, /*wait=*/true);
+  EXPECT_THAT(std::string(module->StatusOf(0).message()),
+              testing::HasSubstr("blocks of 1024 threads, and its registers suffice for 32"));
+  EXPECT_TRUE(module->StatusOf(1).ok()) << module->StatusOf(1);
+  EXPECT_THAT(std::string(module->StatusOf(2).message()), testing::HasSubstr("lacks_an_entry_few"));
+  EXPECT_TRUE(absl::IsInvalidArgument(module->StatusOf(0)) &&
+              absl::IsInvalidArgument(module->StatusOf(2)));
+}
+
 TEST_F(Cuda, MemoryIsCounted) {
   const int64_t before = base::Get(base::Counter::kBytesLive);
   void* const memory = backend_->Allocate(1000);
@@ -295,9 +310,7 @@ TEST_F(Cuda, MemoryIsCounted) {
   backend_->Free(nothing, 0);
 }
 
-using CudaDeath = Cuda;
-
-TEST_F(CudaDeath, AFailedLaunchNamesTheErrorAndTheKernel) {
+TEST_F(Cuda, AFailedLaunchNamesTheErrorAndTheKernelAndWorkGoesOn) {
   const auto module = CompileBlockKernels(*backend_, {StepKernel()});
   BlockKernel kernel = *static_cast<const BlockKernel*>(module->Function(0));
   kernel.threads = 4096;  // more than a block may have
@@ -306,10 +319,11 @@ TEST_F(CudaDeath, AFailedLaunchNamesTheErrorAndTheKernel) {
   instance.function = &kernel;
   instance.buffers = absl::MakeConstSpan(&pointer, 1);
   instance.iterations = 1;
-  // A context does not survive a fork alone.
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_DEATH(backend_->Launch({&instance, 1}),
-               "cuLaunchKernel of step.*CUDA_ERROR_INVALID_VALUE");
+  const absl::Status status = backend_->Launch({&instance, 1});
+  EXPECT_THAT(std::string(status.message()),
+              testing::ContainsRegex("CUDA error: .*cuLaunchKernel of step.*CUDA_ERROR_INVALID_VALUE"));
+  EXPECT_EQ(NumberOfDeviceError(status), 1);
+  CheckScale(Memory(), {1000});
 }
 
 // Prints what a launch costs the host; no check.
@@ -328,7 +342,7 @@ TEST_F(Cuda, CostOfALaunch) {
     const std::vector<BoundInstance> all(instances, step);
     constexpr int kTimes = 2000;
     const auto start = std::chrono::steady_clock::now();
-    for (int n = 0; n < kTimes; ++n) backend_->Launch(all);
+    for (int n = 0; n < kTimes; ++n) ASSERT_TRUE(backend_->Launch(all).ok());
     const auto sent = std::chrono::steady_clock::now() - start;
     Wait();
     const auto done = std::chrono::steady_clock::now() - start;

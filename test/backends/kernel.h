@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "backends/backend.h"
+#include "base/flags.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -38,6 +39,12 @@ inline std::vector<int64_t> Counted(int value, int64_t size) {
   std::vector<int64_t> numbers;
   for (int64_t k = 0; k < size; ++k) numbers.push_back(value + k);
   return numbers;
+}
+
+// Also for an option that is fixed by now: a test plays several processes.
+inline void SetOptionAnew(const char* name, const std::string& value) {
+  base::internal::FixedOptions() = 0;
+  ASSERT_TRUE(base::SetOption(name, value).ok());
 }
 
 inline std::string NewFolder() {

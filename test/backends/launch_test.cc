@@ -28,7 +28,7 @@ void CheckEachOnce(const std::vector<int64_t>& sizes, int64_t grain, double cost
     instances.back().grain = grain;
     instances.back().cost_per_iteration = cost;
   }
-  Get().Launch(instances);
+  EXPECT_TRUE(Get().Launch(instances).ok());
   for (size_t k = 0; k < sizes.size(); ++k)
     EXPECT_EQ(numbers[k], Counted(5, sizes[k])) << "instance " << k;
 }
@@ -80,7 +80,7 @@ TEST(Launch, GivesEachThreadItsScratchMemory) {
   instance.extents = absl::MakeConstSpan(&length, 1);
   instance.cost_per_iteration = 10000;
   instance.scratch_bytes = length * 8;
-  Get().Launch(absl::MakeConstSpan(&instance, 1));
+  EXPECT_TRUE(Get().Launch(absl::MakeConstSpan(&instance, 1)).ok());
   for (int64_t i = 0; i < 200; ++i) EXPECT_EQ(sums[i], i * length);
 }
 

@@ -16,7 +16,7 @@ namespace {
 class StandIn : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    ASSERT_TRUE(base::SetOption("cache_dir", NewFolder()).ok());
+    SetOptionAnew("cache_dir", NewFolder());
     GTEST_FLAG_SET(death_test_style, "fast");
   }
   static BlockMemory Memory() {
@@ -39,7 +39,7 @@ class StandIn : public testing::Test {
     instance.function = module->Function(0);
     instance.buffers = absl::MakeConstSpan(&pointer, 1);
     instance.iterations = 64 * blocks;
-    memory.backend.Launch(absl::MakeConstSpan(&instance, 1));
+    EXPECT_TRUE(memory.backend.Launch(absl::MakeConstSpan(&instance, 1)).ok());
     return y.values();
   }
 };
@@ -208,7 +208,7 @@ TEST_F(StandIn, TextsOfOneProgramMayUseTheSameNames) {
     instance.function = module->Function(k);
     instance.buffers = absl::MakeConstSpan(&pointer, 1);
     instance.iterations = 64;
-    memory.backend.Launch(absl::MakeConstSpan(&instance, 1));
+    EXPECT_TRUE(memory.backend.Launch(absl::MakeConstSpan(&instance, 1)).ok());
   }
   EXPECT_EQ(y.values(), std::vector<float>(64, 66.0f));
 }

@@ -35,8 +35,14 @@ TEST(Log, WarnsOnceForAKey) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "lazy: warning: first\nlazy: warning: other\n");
 }
 
+// The option is fixed once something was dumped.
+void SetDump(const std::string& folder) {
+  internal::FixedOptions() = 0;
+  ASSERT_TRUE(SetOption("dump", folder).ok());
+}
+
 TEST(Log, DumpsNothingWithoutAFolder) {
-  ASSERT_TRUE(SetOption("dump", "").ok());
+  SetDump("");
   EXPECT_EQ(MakeDumpFolder("sync"), "");
   WriteDump("", "trace.lir", "text");
   EXPECT_FALSE(std::filesystem::exists("/trace.lir"));
@@ -45,7 +51,7 @@ TEST(Log, DumpsNothingWithoutAFolder) {
 TEST(Log, NumbersDumpFolders) {
   const std::string root = testing::TempDir() + "/lazy_log_test";
   std::filesystem::remove_all(root);
-  ASSERT_TRUE(SetOption("dump", root).ok());
+  SetDump(root);
   const std::string first = MakeDumpFolder("sync");
   const std::string second = MakeDumpFolder("sync");
   EXPECT_LT(first, second);
@@ -54,7 +60,7 @@ TEST(Log, NumbersDumpFolders) {
 }
 
 TEST(Log, GoesOnWhenTheDumpFolderCannotBeMade) {
-  ASSERT_TRUE(SetOption("dump", "/dev/null/here").ok());
+  SetDump("/dev/null/here");
   EXPECT_EQ(MakeDumpFolder("sync"), "");
 }
 

@@ -10,6 +10,7 @@
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "test/backends/nvrtc.h"
+#include "test/codegen/many_folds.h"
 #include "test/codegen/op_graphs.h"
 #include "test/ir/random_graph.h"
 
@@ -83,6 +84,36 @@ TEST_P(EveryKernel, TakesEveryOpOfEveryType) {
 TEST_P(EveryKernel, TakesRandomGraphs) {
   for (uint32_t seed = 0; seed < 20 && !HasFailure(); ++seed)
     Add(ir::MakeRandomGraph(seed, 24).graph);
+}
+
+// What a block fetches ahead: bf16 activations, and what each token has, which all channels read. A row is a channel's, of two
+// loops, batch and tokens: 12 bytes an element.
+constexpr absl::string_view kRowsOfTwoLoops = R"(
+graph @channels(%x: bf16[s0, s1, s2], %y: bf16[s0, s1, s2], %m: f32[s0, 1, s2], %r: f32[s0, 1, s2], %b: f32[s1]) {
+  %0 = cast %x : f32[s0, s1, s2]
+  %1 = cast %y : f32[s0, s1, s2]
+  %2 = expand %m : f32[s0, s1, s2]
+  %3 = sub %1, %2 : f32[s0, s1, s2]
+  %4 = expand %r : f32[s0, s1, s2]
+  %5 = mul %3, %4 : f32[s0, s1, s2]
+  %6 = mul %0, %5 : f32[s0, s1, s2]
+  %7 = sum %6 {dims=[0, 2], keepdim=false} : f32[s1]
+  %8 = add %7, %b : f32[s1]
+  return %8
+}
+)";
+
+TEST_P(EveryKernel, FitsRowsOfSeveralLoopsIntoSharedMemory) {
+  const absl::StatusOr<ir::Graph> graph = ir::Parse(kRowsOfTwoLoops);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  for (const int64_t batch : {16, 64, 128}) Add(*graph, {batch, 512, 49});
+}
+
+// Down so many columns that a thread does neighbours: it has accumulators for each.
+TEST_P(EveryKernel, FitsManyFoldsIntoSharedMemory) {
+  const absl::StatusOr<ir::Graph> graph = ir::Parse(ManyFolds(12));
+  ASSERT_TRUE(graph.ok()) << graph.status() << ManyFolds(12);
+  Add(*graph, {512, 32768});
 }
 
 INSTANTIATE_TEST_SUITE_P(Architectures, EveryKernel, testing::ValuesIn(kArchitectures),

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "backends/registry.h"
+#include "base/check.h"
 #include "gtest/gtest.h"
 #include "ir/parse.h"
 #include "ir/print.h"
@@ -102,7 +103,8 @@ class PlanRun {
       b.scratch_bytes = ScratchBytes(instance, symbols_);
       bound.push_back(b);
     }
-    backends::Get().Launch(bound);
+    const absl::Status launched = backends::Get().Launch(bound);
+    LAZY_CHECK(launched.ok(), launched.message());
   }
 
   char* At(const BoundMatrix& matrix, ir::DType dtype, absl::Span<const int64_t> index) {

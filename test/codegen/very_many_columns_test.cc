@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions down so many columns that a thread does neighbours.
 #include "gtest/gtest.h"
+#include "test/codegen/many_folds.h"
 #include "test/codegen/run_plan.h"
 
 namespace torch_lazy::codegen {
@@ -39,6 +40,11 @@ TEST(VeryManyColumns, Variances) {
   return %5
 })",
                kSizes, {1e-5, 1e-4});
+}
+
+// So many that shared memory would not hold what several groups have folded: one does a column alone.
+TEST(VeryManyColumns, OfManyFolds) {
+  CheckTextFor(kVeryMany, ManyFolds(12), {kSizes.begin() + 1, kSizes.end()}, {1e-5, 1e-4});
 }
 
 TEST(VeryManyColumns, OfATable) {

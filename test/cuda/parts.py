@@ -9,7 +9,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 TEST = HERE.parent
 PYTHON = sys.executable
-SHARES = {"graphs_test": 3, "memory_test": 3}  # files whose tests start many processes, one after the other
+SHARES = {"graphs_test": 3, "memory_test": 3, "tokens_test": 3}  # files whose tests start many processes, one after the other
 SHARDS = max(2, min(15, os.cpu_count() - 1))
 EAGER = os.environ.get("LAZY_TEST_EAGER", "cuda")
 
@@ -44,6 +44,12 @@ def _op_db(dtype, mode, limit_s, samples):
     return Part(f"op_db {dtype} {mode}", command, limit_s, {"OMP_NUM_THREADS": "1"}, SHARDS * 2 // 3, r"^op_db|^FAILED|^shard")
 
 
+def _repeats():
+    programs = ["norms", "evaluating", "autocast", "gpt"]
+    command = [PYTHON, str(TEST / "repeats" / "repeats.py"), *programs, "--eager", EAGER, "--runs", "3", "--jobs", "6"]
+    return Part("repeats", command, 240, processors=8, shows=r" s |NOT THE SAME|Error")
+
+
 def _fuzz(mode, count):
     command = [PYTHON, str(TEST / "fuzz" / "random_programs.py"), "--eager", EAGER, "--mode", mode, "--programs", str(count), "--jobs", "5"]
     return Part(f"random programs {mode}", command, 200, {"OMP_NUM_THREADS": "1"}, 5, r"^random programs|^FAILED")
@@ -58,7 +64,8 @@ def _sanitizer(tool):
 
 def parts(kit, samples, num_devices=1):
     """`num_devices`: GPUs; what is about several is left out where there is one."""
-    files = [*sorted(HERE.glob("*_test.py")), TEST / "ops" / "shapes_test.py"]
+    files = [*sorted(HERE.glob("*_test.py")), TEST / "ops" / "shapes_test.py", TEST / "runtime" / "failed_kernels_test.py",
+             TEST / "python" / "dynamic_sizes_test.py"]
     if num_devices > 1:
         files += [TEST / "runtime" / f"devices{name}_test.py" for name in ("", "_training")]
     alone = [PYTHON, str(HERE / "each_alone.py"), "--jobs", "4", "--limit", "90", "--"]
@@ -74,6 +81,7 @@ def parts(kit, samples, num_devices=1):
         _programs("compiled, no graphs", ["Losses"], LAZY_COMPILE="sync", LAZY_DISABLE="graphs"),
         Part("programs C++", [*alone, str(kit / "bin" / "programs_test"), f"--eager={EAGER}"], 240, {"LAZY_COMPILE": "sync"}, 4,
              r"^FAILED|^each alone|drift"),
+        _repeats(),
         *(_sanitizer(tool) for tool in ("memcheck", "racecheck", "initcheck")),
         _fuzz("interpreted", 400),
         _fuzz("compiled", 60),

@@ -33,17 +33,25 @@ double Gradient() {
   return x.grad().sum().item<double>();
 }
 
-TEST(Accelerator, IsOursWithoutCuda) {
-  EXPECT_EQ(at::accelerator::getAccelerator(), at::kPrivateUse1);
-  EXPECT_TRUE(at::accelerator::isAccelerator(at::kPrivateUse1));
-  EXPECT_EQ(Gradient(), 12);
+bool IsOurs() { return at::accelerator::getAccelerator() == at::kPrivateUse1; }
+
+TEST(AcceleratorDeathTest, IsOursOnceItHoldsATensor) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto both = [] {
+    const bool before = IsOurs();
+    const at::Tensor x = at::ones({3}, at::device(Lazy()));
+    const bool after = IsOurs() && at::accelerator::isAccelerator(at::kPrivateUse1);
+    _exit(!before && after && Gradient() == 12 ? 0 : 1);
+  };
+  EXPECT_EXIT(both(), testing::ExitedWithCode(0), "");
 }
 
 TEST(AcceleratorDeathTest, IsCudaOnceCudaIsUsed) {
   if (dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr) GTEST_SKIP() << "PyTorch without CUDA";
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto both = [] {
-    const bool before = at::accelerator::getAccelerator() == at::kPrivateUse1;
+    const at::Tensor x = at::ones({3}, at::device(Lazy()));
+    const bool before = IsOurs();
     c10::SetAllocator(c10::kCUDA, new UsedCuda, /*priority=*/255);
     const bool after = at::accelerator::getAccelerator() == at::kCUDA;
     _exit(before && after && Gradient() == 12 ? 0 : 1);

@@ -28,11 +28,7 @@ TEST(Copies, HostDataWaitsForPendingReaders) {
 
 // Both casts are one value to the compiler, and nobody reads what the call in place makes of the first.
 TEST(Copies, ACallInPlaceLeavesAnEqualValueAlone) {
-  const auto set_option = [](const char* value) {
-    torch::jit::Stack stack = {"compile", value};
-    c10::Dispatcher::singleton().findSchemaOrThrow("torch_lazy::set_option", "").callBoxed(stack);
-  };
-  set_option("sync");
+  SetOption("compile", "sync");
   for (int time = 0; time < 2; ++time) {  // the first time shapes are learned, which cuts
     const at::Tensor three = at::full({1, 2, 1}, 3, at::dtype(at::kFloat).device(Lazy())), ones = ToLazy(at::ones({2}));
     at::Tensor cast = three.to(at::kDouble);
@@ -41,7 +37,7 @@ TEST(Copies, ACallInPlaceLeavesAnEqualValueAlone) {
     ExpectSame(cast, at::full({1, 2, 1}, 3, at::kDouble));
     ExpectSame(ones, at::full({2}, 1, at::kFloat).add(Iota({2}).eq(0)));
   }
-  set_option("async");
+  SetOption("compile", "async");
 }
 
 TEST(Copies, CastAndBroadcastInAllDirections) {

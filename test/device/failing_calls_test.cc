@@ -15,10 +15,7 @@
 namespace torch_lazy::device {
 namespace {
 
-void SetCompile(const char* value) {
-  torch::jit::Stack stack = {"compile", value};
-  c10::Dispatcher::singleton().findSchemaOrThrow("torch_lazy::set_option", "").callBoxed(stack);
-}
+void SetCompile(const char* value) { SetOption("compile", value); }
 
 // `numbers`: of dtype i64, four of them; `x`: four floats.
 struct FailingCall {

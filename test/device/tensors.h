@@ -7,6 +7,8 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/randn.h>
 
+#include "device/include/torch_lazy/torch_lazy.h"
+
 namespace torch_lazy::device {
 
 inline at::Device Lazy() { return at::Device("lazy"); }
@@ -41,9 +43,6 @@ inline int64_t Metric(const std::string& name) {
   return at == std::string::npos ? 0 : std::stoll(metrics.substr(metrics.find(':', at) + 1));
 }
 
-inline void SetOption(const char* name, const char* value) {
-  torch::jit::Stack stack = {name, value};
-  c10::Dispatcher::singleton().findSchemaOrThrow("torch_lazy::set_option", "").callBoxed(stack);
-}
+using torch_lazy::SetOption;
 
 }  // namespace torch_lazy::device

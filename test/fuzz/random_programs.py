@@ -45,9 +45,9 @@ def parse_arguments():
 def start_worker(mode):
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    import torch_lazy  # noqa: F401
+    import torch_lazy
 
-    torch.ops.torch_lazy.set_option("compile", COMPILE_OPTION[mode])
+    torch_lazy.set_option("compile", COMPILE_OPTION[mode])
 
 
 def in_threads(seed):

@@ -45,7 +45,7 @@ TEST(Fingerprint, ChangesWithEachAttributeOfEachOp) {
                                                                    {Op::kCall, DType::kF32},
                                                                    {Op::kResult, DType::kF32}}) {
     Graph graph;
-    graph.nodes.push_back(Node{op, {}, {dtype, {}}, {}});
+    graph.nodes.push_back(Node{.op = op, .inputs = {}, .type = {dtype, {}}, .attrs = {}});
     VisitAttrs([&, op = op, dtype = dtype](Attr attr, const char* name, auto field) {
       if (!Uses(UsedAttrs(op, dtype), attr)) return;
       Graph other = graph;

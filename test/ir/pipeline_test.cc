@@ -27,6 +27,12 @@ TEST(Pipeline, LeavesOutDisabledPasses) {
   EXPECT_EQ(Optimize(Twice(), {})->nodes.size(), 2u);
 }
 
+TEST(Pipeline, HasPassesThatOptionDisableKnows) {
+  for (const Pass& pass : Passes())
+    EXPECT_TRUE(base::SetOption("disable", pass.name).ok()) << pass.name;
+  ASSERT_TRUE(base::SetOption("disable", "").ok());
+}
+
 TEST(Pipeline, NamesThePassAfterWhichAGraphIsBroken) {
   Graph broken = Twice();
   broken.outputs[0].into = 7;

@@ -19,9 +19,11 @@ ir::Graph GraphOf(int constant) {
                                  "  %3 = mul %x, %2 : f32[s0]\n  return %3\n}"));
 }
 
-std::shared_ptr<PlannedGraph> Plan(int constant, bool* known) {
-  std::vector<int64_t> symbols = {7};
-  return PlanOf(GraphOf(constant), &symbols, known);
+std::shared_ptr<PlannedGraph> Plan(int constant, bool* known, bool deterministic = false) {
+  LoweredTrace lowered;
+  lowered.graph = GraphOf(constant);
+  lowered.symbols = {7};
+  return PlanOf(&lowered, deterministic, known);
 }
 
 void AwaitBackground() {
@@ -38,6 +40,27 @@ TEST(Plans, EqualGraphsShareOne) {
   EXPECT_TRUE(known);
   EXPECT_NE(Plan(2, &known), one);
   EXPECT_FALSE(known);
+}
+
+// Which sizes a plan is made for must not depend on what ran before in other settings.
+TEST(Plans, DeterministicOnesAreApart) {
+  bool known = true;
+  const auto usual = Plan(3, &known), deterministic = Plan(3, &known, /*deterministic=*/true);
+  EXPECT_FALSE(known);
+  EXPECT_NE(usual, deterministic);
+  EXPECT_EQ(Plan(3, &known, /*deterministic=*/true), deterministic);
+  EXPECT_EQ(Plan(3, &known), usual);
+}
+
+// The first cut has it compiled, and waits.
+TEST(Plans, DeterministicOnesAreWaitedFor) {
+  bool known = true;
+  const auto usual = Plan(4, &known), deterministic = Plan(4, &known, /*deterministic=*/true);
+  EXPECT_FALSE(usual->Want({7}, 1));
+  EXPECT_TRUE(deterministic->Want({7}, 1));
+  ASSERT_TRUE(base::SetOption("compile", "off").ok());
+  EXPECT_FALSE(deterministic->Want({7}, 1));
+  ASSERT_TRUE(base::SetOption("compile", "async").ok());
 }
 
 TEST(Plans, AreForgottenBeyondSoManyNodes) {

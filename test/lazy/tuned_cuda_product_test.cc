@@ -8,6 +8,8 @@
 
 #include <map>
 
+#include "lazy/ledger.h"
+
 namespace torch_lazy::lazy {
 namespace {
 
@@ -48,20 +50,26 @@ constexpr CudaProducts kFake{
 
 class Tuned : public testing::Test {
  protected:
-  Tuned() : product_(kFake, testing::UnitTest::GetInstance()->current_test_info()->name()) { fake = Fake(); }
+  Tuned()
+      : choice_(std::to_string(getpid()) + testing::UnitTest::GetInstance()->current_test_info()->name()), product_(kFake, &choice_),
+        alike_(kFake, &choice_) {
+    fake = Fake();
+  }
 
   // What it ran by at last; "": ATen's way.
-  std::string Run() {
+  std::string Run(TunedCudaProduct* product) {
     fake.running = "nothing";
-    product_.Run(tensors_, [] {
+    product->Run(tensors_, [] {
       fake.running = "";
       ++fake.runs[""];
     });
     return fake.running;
   }
+  std::string Run() { return Run(&product_); }
 
   ProductTensors tensors_{at::zeros({2, 2}), at::zeros({2, 2}), {}, at::zeros({2, 2})};
-  TunedCudaProduct product_;
+  CudaProductChoice choice_;
+  TunedCudaProduct product_, alike_;
 };
 
 TEST_F(Tuned, TakesTheFastestFromTheSecondRunOn) {
@@ -121,6 +129,54 @@ TEST_F(Tuned, IsAtensWhereTheLibraryIsNotForIt) {
   fake.makes = false;
   fake.seconds = {{"", 1.0}, {"a", 0.5}};
   for (int k = 0; k < 3; ++k) EXPECT_EQ(Run(), "");
+}
+
+TEST_F(Tuned, AlikeSizesTryNothing) {
+  fake.seconds = {{"", 1.0}, {"a", 0.9}, {"b", 0.8}};
+  Run();
+  EXPECT_EQ(Run(), "b");
+  const std::map<std::string, int> runs = fake.runs;
+  EXPECT_EQ(Run(&alike_), "b");
+  EXPECT_EQ(fake.runs.at(""), runs.at(""));
+  EXPECT_EQ(fake.runs.at("a"), runs.at("a"));
+}
+
+TEST_F(Tuned, TheSecondRunMayBeAnothersOfAlikeSize) {
+  fake.seconds = {{"", 1.0}, {"a", 0.5}};
+  EXPECT_EQ(Run(), "");
+  EXPECT_EQ(Run(&alike_), "a");
+  EXPECT_EQ(Run(), "a");
+}
+
+TEST_F(Tuned, StaysWithAtensWhereAnAlikeSizesAlgorithmDoesNotDo) {
+  fake.seconds = {{"", 1.0}, {"a", 0.5}};
+  Run();
+  EXPECT_EQ(Run(), "a");
+  choice_.word = "unknown";
+  EXPECT_EQ(Run(&alike_), "");
+}
+
+TEST_F(Tuned, SavesWhatItTakesLess) {
+  fake.seconds = {{"", 1.0}, {"a", 0.75}};
+  Run();
+  const double before = AccountOf(Venture::kCudaProducts).SavedHere();
+  for (int k = 0; k < 4; ++k) Run();
+  EXPECT_DOUBLE_EQ(AccountOf(Venture::kCudaProducts).SavedHere() - before, 1.0);
+}
+
+TEST(TunedCudaProduct, NothingIsTriedWithoutCredit) {
+  fake = Fake();
+  fake.seconds = {{"", 1.0}, {"a", 0.5}};
+  CudaProductChoice choice(std::to_string(getpid()) + "without credit");
+  TunedCudaProduct product(kFake, &choice);
+  const ProductTensors tensors{at::zeros({2, 2}), at::zeros({2, 2}), {}, at::zeros({2, 2})};
+  Account& account = AccountOf(Venture::kCudaProducts);
+  account.Spend(1e6);
+  for (int k = 0; k < 3; ++k) product.Run(tensors, [] { ++fake.runs[""]; });
+  EXPECT_EQ(fake.runs, (std::map<std::string, int>{{"", 3}}));
+  account.Save(1e6);
+  product.Run(tensors, [] { ++fake.runs[""]; });
+  EXPECT_EQ(fake.running, "a");
 }
 
 TEST(TunedCudaProduct, ThereIsNoneOnTheHost) {

@@ -9,7 +9,8 @@ import numpy
 import pytest
 import torch
 
-import torch_lazy  # noqa: F401
+import torch_lazy
+from torch_lazy._library import take_draw
 
 FOR_CUDA = os.environ.get("LAZY_BACKEND") == "stand_in"
 DTYPES = [torch.float32, torch.float64, torch.bfloat16, torch.float16]
@@ -95,7 +96,7 @@ LAYOUTS = {
 
 def counted(call):
     """What the call returns from a trace that was seen before, and (kernel launches, calls without a lowering)."""
-    torch.ops.torch_lazy.set_option("compile", "sync")
+    torch_lazy.set_option("compile", "sync")
     for _ in range(3):
         torch.ops.torch_lazy.sync()
         before = json.loads(torch.ops.torch_lazy.metrics())
@@ -125,7 +126,7 @@ def test_odd_counts(count):
 
 
 def test_sizes_share_a_kernel():
-    torch.ops.torch_lazy.set_option("compile", "sync")
+    torch_lazy.set_option("compile", "sync")
     for rows in (16, 24, 40):
         x = numbers(rows, 64)
         output, _ = dropout(x.to("lazy") * 1, 4)
@@ -161,20 +162,20 @@ def test_replayed(compile):
 
     def drop_twice(x):
         for per_thread in (3, 8):
-            seed, offset = torch.ops.torch_lazy._take_draw(per_thread)
+            seed, offset = take_draw(per_thread)
             x = torch.ops.torch_lazy.dropout(x + 1, P, scale(x.dtype), threshold(x.dtype), seed, offset, THREADS, 4, [0, 1])[0]
         return x
 
     def steps(function):
         for seed in 1, 5:  # another seed begins at offset 0
             torch.manual_seed(seed)
-            torch.ops.torch_lazy._take_draw(0)
+            take_draw(0)
         outputs = []
         for k in range(6):
             outputs.append(function(numbers(8, 32).to("lazy") * k).cpu())
             if k > 3:
                 outputs.append(drop_twice(numbers(4, 64).to("lazy")).cpu())
-        return outputs, torch.ops.torch_lazy._take_draw(1)
+        return outputs, take_draw(1)
 
     expected_outputs, expected_draw = steps(drop_twice)
     before = torch_lazy.metrics()["replays"]

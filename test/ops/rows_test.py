@@ -16,7 +16,9 @@ import types
 import pytest
 import torch
 
-import torch_lazy  # noqa: F401
+import torch_lazy
+
+from cells import gru_cell, gru_cell_backward, lstm_cell, lstm_cell_backward
 
 aten = torch.ops.aten
 SOURCES = pathlib.Path(__file__).parents[2] / "device" / "aten"
@@ -343,6 +345,16 @@ def _adam(t, step, rate):
     return [params, averages, squares]
 
 
+CELLS = FLOATS[:2] + [torch.bfloat16] * FOR_CUDA  # the CPU's are ATen's in 16 bits, which round at each step
+case("_thnn_fused_lstm_cell", lambda t: lstm_cell(t.y, t.z, t.w[:, :16], t.row, t.weights), CELLS, exact=False)
+case("_thnn_fused_lstm_cell_backward_impl", lambda t: lstm_cell_backward(t.y[:, :16], t.z[:, :16], t.w[:, :16], t.w[:, 16:32], t.u), CELLS, exact=False)
+case("_thnn_fused_lstm_cell_backward_impl", lambda t: lstm_cell_backward(None, t.z[:, :16], t.w[:, :16], t.w[:, 16:32], t.u), CELLS, exact=False)
+case("_thnn_fused_lstm_cell_backward_impl", lambda t: lstm_cell_backward(t.y[:, :16], None, t.w[:, :16], t.w[:, 16:32], t.u), CELLS, exact=False)
+case("_thnn_fused_gru_cell", lambda t: gru_cell(t.y[:, :48], t.z[:, :48], t.w[:, :16], t.row[:48], t.weights[:48]), CELLS, exact=False)
+case("_thnn_fused_gru_cell", lambda t: gru_cell(t.y[:, :48], t.z[:, :48], t.w[:, :16], None, None), CELLS, exact=False)
+case("_thnn_fused_gru_cell_backward", lambda t: gru_cell_backward(t.y[:, :8], t.u[:, :40]), CELLS, exact=False)
+
+
 def metrics():
     return json.loads(torch.ops.torch_lazy.metrics())
 
@@ -353,7 +365,7 @@ def leaves(result):
 
 def run(cases, dtype):
     """The results of the cases from a compiled trace, and how many of its calls had no lowering."""
-    torch.ops.torch_lazy.set_option("compile", "sync")
+    torch_lazy.set_option("compile", "sync")
     t = tensors(dtype, "lazy")
     for _ in range(5):
         torch.ops.torch_lazy.sync()
@@ -417,7 +429,7 @@ def test_each_row_has_a_case():
 
 def test_a_target_that_is_no_class():
     """The CPU's raises, as eager's; on a GPU, where eager's ends the program, the loss is NaN."""
-    torch.ops.torch_lazy.set_option("compile", "sync")
+    torch_lazy.set_option("compile", "sync")
     scores = torch.randn(6, 9, device="lazy").log_softmax(1)
     for _ in range(3):
         classes = torch.tensor([0, 8, -100, 3, 9, 1]).to("lazy")
@@ -437,7 +449,7 @@ def test_each_row_names_an_operator():
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
 def test_quotients_of_halves_next_to_an_integer(dtype):
-    torch.ops.torch_lazy.set_option("compile", "sync")
+    torch_lazy.set_option("compile", "sync")
     x, y = torch.randn(2, 4096, generator=torch.Generator().manual_seed(0)).mul(8).to(dtype)
     for divide in (lambda a, b: a // b, lambda a, b: a.div(b, rounding_mode="floor"), lambda a, b: a // 0.3):
         for _ in range(3):
@@ -458,7 +470,7 @@ FOREACH = {"mul": lambda a, b: torch._foreach_mul_(a, [2.0, 3.0][:len(a)]), "add
 @pytest.mark.parametrize("lists", LISTS.values(), ids=LISTS)
 @pytest.mark.parametrize("call", FOREACH.values(), ids=FOREACH)
 def test_items_are_taken_in_turn(call, lists):
-    torch.ops.torch_lazy.set_option("compile", "sync")
+    torch_lazy.set_option("compile", "sync")
     host = torch.arange(16.0).view(4, 4)
     starts = [host.to("lazy") for _ in range(3)]
     call(*lists(host))
@@ -468,7 +480,7 @@ def test_items_are_taken_in_turn(call, lists):
 
 
 def test_what_is_read_while_it_is_written():
-    torch.ops.torch_lazy.set_option("compile", "sync")
+    torch_lazy.set_option("compile", "sync")
     host = torch.tensor([[1.0, -2, 3], [0, 5, -6]]).t()
     starts = [host.to("lazy") for _ in range(3)]
     host += host[0]  # each element in its turn, the first row before the others

@@ -60,12 +60,12 @@ def start_worker(arguments):
         return
     if index := torch.device(arguments.device).index:  # as many as it takes; on the host all are the CPU
         os.environ["LAZY_DEVICES"] = str(index + 1)
-    import torch_lazy  # noqa: F401
+    import torch_lazy
 
     torch._lazy.mark_step = lambda *_: None  # torch.testing calls the in-tree one for any device named lazy
-    torch.ops.torch_lazy.set_option("compile", COMPILE_OPTION[arguments.mode])
+    torch_lazy.set_option("compile", COMPILE_OPTION[arguments.mode])
     if getattr(arguments, "backend", None):
-        torch.ops.torch_lazy.set_option("backend", arguments.backend)
+        torch_lazy.set_option("backend", arguments.backend)
 
 
 def _work(check, entry, arguments):

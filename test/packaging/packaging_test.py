@@ -48,12 +48,71 @@ def test_cmake_package_can_be_moved_and_found(tmp_path):
     build_outside(tmp_path, tmp_path / "moved", torch.utils.cmake_prefix_path)
 
 
-def test_installed_files_name_no_folder_of_this_machine(tmp_path):
-    run("cmake", "--install", BUILD, "--prefix", tmp_path)
-    for file in (tmp_path / "lib/cmake/TorchLazy").iterdir():
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("installed")
+    run("cmake", "--install", BUILD, "--prefix", folder)
+    return folder
+
+
+def libraries(prefix):
+    found = sorted((prefix / "lib").glob("libtorch_lazy*.so"))
+    assert prefix / "lib/libtorch_lazy.so" in found
+    return found
+
+
+def test_installed_files_name_no_folder_of_this_machine(installed):
+    for file in (installed / "lib/cmake/TorchLazy").iterdir():
         assert str(ROOT) not in file.read_text(), file
-    dynamic = run("readelf", "-d", tmp_path / "lib/libtorch_lazy.so")
-    assert str(ROOT) not in dynamic and "$ORIGIN" in dynamic
+    assert "$ORIGIN" in run("readelf", "-d", installed / "lib/libtorch_lazy.so")
+    for library in libraries(installed):
+        content = library.read_bytes()
+        for folder in {str(ROOT), str(pathlib.Path(BUILD).resolve()), str(pathlib.Path(torch.__file__).parent)}:
+            assert folder.encode() not in content, (library, folder)
+
+
+def test_installed_libraries_are_stripped(installed, site):
+    for prefix in (installed, site / "torch_lazy"):
+        for library in libraries(prefix):
+            sections = run("readelf", "-S", "-W", library)
+            assert ".dynsym" in sections and ".symtab" not in sections and ".debug_" not in sections
+
+
+def test_libraries_export_their_functions_alone(installed):
+    exported = {}
+    for library in libraries(installed):
+        lines = run("nm", "-D", "--defined-only", library).splitlines()
+        exported[library.name] = {line.split()[-1] for line in lines}
+    functions = {"torch_lazy_set_option", "torch_lazy_take_draw", "torch_lazy_name_python_lines"}
+    assert exported.pop("libtorch_lazy.so") == functions
+    assert exported in ({}, {"libtorch_lazy_cuda.so": {"torch_lazy_cuda_graphs", "torch_lazy_cuda_products"}})
+
+
+def test_libraries_have_no_table_to_overwrite(installed):
+    for library in libraries(installed):
+        assert "BIND_NOW" in run("readelf", "-d", library) or "NOW" in run("readelf", "-d", library)
+        assert "GNU_RELRO" in run("readelf", "-l", library)
+
+
+def test_test_hooks_are_not_in_the_library(installed):
+    content = (installed / "lib/libtorch_lazy.so").read_bytes()
+    for hook in (b"fail_after", b"fault_pending", b"places_before_fault"):
+        assert hook not in content
+
+
+def test_cmake_refuses_another_version_of_libtorch(installed, tmp_path):
+    torch_of_tomorrow = tmp_path / "torch"
+    version = torch_of_tomorrow / "include/torch/headeronly/version.h"
+    version.parent.mkdir(parents=True)
+    version.write_text("".join(f"#define TORCH_VERSION_{part} {number}\n" for part, number in
+                               (("MAJOR", 2), ("MINOR", 15), ("PATCH", 1))))
+    (torch_of_tomorrow / "lib").mkdir()
+    (torch_of_tomorrow / "lib/libtorch_cpu.so").touch()
+    done = subprocess.run(["cmake", "-S", HERE / "outside", "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={installed}",
+                           f"-DLAZY_TORCH_DIR={torch_of_tomorrow}"], capture_output=True, text=True)
+    built_for = torch.__version__.split("+")[0]
+    assert done.returncode != 0
+    assert f"TorchLazy was built for LibTorch {built_for}, and LibTorch in {torch_of_tomorrow} is 2.15.1." in " ".join(done.stderr.split())
 
 
 def test_python_package_brings_the_device(site):
@@ -76,3 +135,29 @@ def test_autoload_is_off_by_default_and_on_when_asked(site):
 def test_cpp_program_builds_against_the_python_package(site, tmp_path):
     prefix = run(sys.executable, "-c", "import torch_lazy; print(torch_lazy.cmake_prefix_path)", PYTHONPATH=str(site))
     build_outside(tmp_path, prefix.strip(), torch.utils.cmake_prefix_path)
+
+
+COMPILE = """
+import torch, torch_lazy
+x = torch.ones(2, 3, device='lazy')
+for _ in range(2):  # the first time shapes are learned
+    assert (x * 2 + x).sum().item() == 18
+metrics = torch_lazy.metrics()
+assert metrics["kernels_compiled"] > 0 and metrics["kernel_launches"] > 0, metrics
+"""
+
+
+@pytest.mark.parametrize("backend", ["cpu", "stand_in"])
+def test_compiles_without_the_process_beside_the_library(site, tmp_path, backend):
+    copy = tmp_path / "site"
+    shutil.copytree(site / "torch_lazy", copy / "torch_lazy")
+    process = copy / "torch_lazy/lib/torch_lazy_compile"
+    assert os.access(process, os.X_OK)
+
+    def compile(cache):
+        return run(sys.executable, "-c", COMPILE, PYTHONPATH=str(copy), LAZY_COMPILE="sync", LAZY_BACKEND=backend,
+                   LAZY_CACHE_DIR=str(tmp_path / cache))
+
+    assert compile("with") == ""
+    process.unlink()
+    assert "torch_lazy_compile is not in" in compile("without")

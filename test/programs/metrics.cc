@@ -2,6 +2,7 @@
 #include "metrics.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <dlfcn.h>
 
 namespace programs {
 namespace {
@@ -16,7 +17,14 @@ std::vector<c10::IValue> Call(const char* name, std::vector<c10::IValue> stack =
 
 void Sync() { Call("torch_lazy::sync"); }
 
-void SetOption(const std::string& name, const std::string& value) { Call("torch_lazy::set_option", {name, value}); }
+// By name, since programs that use this are also linked without the device.
+void SetOption(const std::string& name, const std::string& value) {
+  using Function = const char* (*)(const char*, const char*);
+  const auto set_option = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, "torch_lazy_set_option"));
+  TORCH_CHECK(set_option != nullptr, "set_option: the device is not loaded");
+  const char* const error = set_option(name.c_str(), value.c_str());
+  TORCH_CHECK(error == nullptr, error);
+}
 
 int64_t Metric(const std::string& key) {
   const std::string json = Call("torch_lazy::metrics").at(0).toStringRef();

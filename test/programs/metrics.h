@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device's counters, read through the dispatcher alone.
+// The device's counters, read through the dispatcher alone, and its options.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace programs {
 // Runs what is pending.
 void Sync();
 
-// torch_lazy::set_option(name, value).
+// Sets an option of the device.
 void SetOption(const std::string& name, const std::string& value);
 
 // One number of torch_lazy::metrics(); throws if there is no such key.

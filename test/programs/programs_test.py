@@ -19,7 +19,7 @@ EAGER = os.environ.get("LAZY_TEST_EAGER", "cpu")
 PROGRAMS = ["mlp", "resnet", "gpt", "gru", "lstm", "dropout", "branch"]
 
 if DEVICE == "lazy":
-    import torch_lazy  # noqa: F401
+    import torch_lazy
 
 
 def train(program, **options):
@@ -55,7 +55,7 @@ class Losses(unittest.TestCase):
 @unittest.skipIf(DEVICE == "cpu", "eager execution compiles nothing")
 class Steady(unittest.TestCase):
     def asks_for_nothing_after_three_steps(self, program, read_every):
-        torch.ops.torch_lazy.set_option("compile", "sync")
+        torch_lazy.set_option("compile", "sync")
         torch.set_num_threads(2)
         num_paths = 2 if program == "branch" else 1
         first, last = 3 * num_paths, 3 * num_paths + 20

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Errors are eager's own, also where Python has put its Meta kernels in the place of PyTorch's; nothing ends the process."""
+import re
+
 import pytest
 import torch
 import torch_lazy  # noqa: F401
@@ -114,3 +116,21 @@ def test_nested_tensors():
     assert nested.dim() == 3 and nested.requires_grad
     jagged = torch.nested.nested_tensor([torch.ones(length, 2, device="lazy") for length in (1, 3)], layout=torch.jagged)
     assert [part.shape[0] for part in (jagged * 2).unbind()] == [1, 3]
+
+
+def test_an_error_at_a_wait_names_its_call():
+    def pick(index):
+        return x[torch.tensor([index], device="lazy")] * 2
+
+    line = pick.__code__.co_firstlineno + 1
+    x = torch.arange(3.0, device="lazy")
+    for index in (0, 1, 2):
+        assert pick(index).tolist() == [2 * index]
+    said = rf"^index 7 is out of bounds .*\(aten::index\.Tensor, call \d+ of \d+, first made at {re.escape(__file__)}:{line} in pick\)$"
+    picked = pick(7)
+    later = x + 1
+    with pytest.raises(IndexError, match=said):
+        picked.tolist()
+    with pytest.raises(RuntimeError, match=f"has no value.*errors_test.py:{line} in pick"):
+        picked.add(1).tolist()
+    assert pick(1).tolist() == [2] and (x + 1).tolist() == [1, 2, 3], later

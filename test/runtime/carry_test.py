@@ -10,6 +10,7 @@ import os
 
 os.environ["LAZY_BACKEND"] = "stand_in"
 
+import faults  # noqa: E402  (before torch_lazy)
 import pytest  # noqa: E402
 import torch  # noqa: E402
 import torch_lazy  # noqa: E402
@@ -100,6 +101,19 @@ def test_who_writes_them_ends_it_for_a_while(write, joins):
     assert _compare(_train, write) == ([0] * FIRST + [VALUES] * 4 + until_four_have_followed + [VALUES] * 3)[:STEPS]
 
 
+def _spoil(loop, step):
+    if step == FIRST - 1:  # the next kernel is of the step that carries
+        faults.spoil_kernels(1, 0)
+    if step == STEPS - 1:
+        loop.carried.append("kernel failed, so its calls" in torch_lazy.explain())
+
+
+def test_without_a_kernel_for_it_there_is_none(tmp_path):
+    losses, carried = in_child(functools.partial(_train, _spoil), compile="sync", cache_dir=str(tmp_path))
+    assert carried == [0] * STEPS + [True]
+    assert losses == in_child(_train, compile="sync", disable="carry")[0]
+
+
 def _look(loop, step):
     if step == 6:
         loop.net[0].weight.data_ptr()
@@ -185,13 +199,13 @@ def _fails_as_it_begins():
         loop = Loop()
         for _ in range(FIRST):
             loop.step()
-        torch.ops.torch_lazy._fail_after(place)
+        faults.fail_after(place)
         try:
             loop.step()
         except RuntimeError:
             raised += 1
-        is_done = torch.ops.torch_lazy._fault_pending()
-        torch.ops.torch_lazy._fail_after(-1)
+        is_done = faults.fault_pending()
+        faults.fail_after(-1)
         if len(loop.losses) > FIRST:
             loop.step()
         assert loop.losses == pytest.approx(expected[: len(loop.losses)], rel=1e-4)  # interpreted where a call fails

@@ -8,6 +8,7 @@ import resource
 import signal
 import time
 
+import faults  # before torch_lazy
 import pytest
 import torch
 import torch_lazy
@@ -27,25 +28,23 @@ def train(steps=3):
     return net, losses
 
 
-def _fail_everywhere(cache):
+def _fail_everywhere():
     """Trains with one fault, at each place where there can be one; returns how many times an error was raised, and its types."""
-    ops = torch.ops.torch_lazy
     _, reference = train()
     raised, kinds = 0, set()
     for place in itertools.count():
-        torch_lazy.set_option("cache_dir", f"{cache}/{place}")
         untouched = torch.arange(6.0, device="lazy") * 2
         computed = torch.arange(6.0, device="lazy").add_(1)
         computed.tolist()
-        ops._fail_after(place)
+        faults.fail_after(place)
         net = None
         try:
             net, losses = train()
         except RuntimeError as error:
             raised += 1
             kinds.add(type(error).__name__)
-        pending = ops._fault_pending()
-        ops._fail_after(-1)
+        pending = faults.fault_pending()
+        faults.fail_after(-1)
         if net is not None:
             torch.testing.assert_close(losses, reference, rtol=1e-5, atol=0)
             assert all(torch.isfinite(value).all() for value in net.parameters())
@@ -62,10 +61,10 @@ def _fail_everywhere(cache):
 
 @pytest.mark.parametrize("mode", ["off", "sync"])
 def test_one_fault_at_every_place(mode, tmp_path):
-    places, raised, kinds = in_child(_fail_everywhere, str(tmp_path), compile=mode, errors=str(tmp_path / "errors"))
+    places, raised, kinds = in_child(_fail_everywhere, compile=mode, cache_dir=str(tmp_path / "cache"), errors=str(tmp_path / "errors"))
     assert places > 20
     assert 0 < raised <= places
-    assert kinds == ["OutOfMemoryError", "RuntimeError"]
+    assert set(kinds) - {"AcceleratorError"} == {"OutOfMemoryError", "RuntimeError"}
 
 
 def _ask_for_too_much(rounds):
@@ -82,7 +81,8 @@ def _ask_for_too_much(rounds):
 @pytest.mark.parametrize("mode", ["off", "sync"])
 def test_out_of_memory(mode):
     texts, once = in_child(_ask_for_too_much, 1, compile=mode)
-    assert texts == {"lazy: out of memory. Tried to allocate 40000000000000 bytes"}
+    (text,) = texts
+    assert text.split(" (aten::")[0] == "lazy: out of memory. Tried to allocate 40000000000000 bytes"
     texts, often = in_child(_ask_for_too_much, 100, compile=mode)
     assert len(texts) == 1
     assert often == once

@@ -5,6 +5,7 @@ import copy
 import ctypes
 import threading
 
+import faults  # before torch_lazy
 import pytest
 import torch
 import torch_lazy
@@ -70,6 +71,49 @@ def _evaluates(batch):
 def test_values(mode, batch):
     packed = in_child(_evaluates, batch, compile=mode)
     assert packed == {"sync": WEIGHTS, "off": 0}.get(mode, packed)
+
+
+def _evaluates_without_a_kernel():
+    net = _net()
+    lazy_net, x = copy.deepcopy(net).to("lazy"), torch.randn(4, 3, 33, 30)
+    for _ in range(2):  # shapes are learnt, and the plan of weights that may change is there
+        with torch.no_grad():
+            lazy_net(x.to("lazy")).cpu()
+    faults.spoil_kernels(1, 0)
+    interpreted = torch_lazy.metrics()["traces_interpreted"]
+    packed = _check(net, lazy_net, x)
+    return packed, torch_lazy.metrics()["kernels_failed"], torch_lazy.metrics()["traces_interpreted"] - interpreted
+
+
+def test_without_a_kernel_for_it(tmp_path):
+    assert in_child(_evaluates_without_a_kernel, compile="sync", cache_dir=str(tmp_path)) == (0, 1, 0)
+
+
+def _runs_until_packed():
+    """In each of three rounds, after updates that run ahead: the images' trace then inherits the weights, or would find them done."""
+    torch.set_num_threads(2)
+    torch.manual_seed(0)
+    net = nn.Sequential(*(nn.Conv2d(8, 8, 3, padding=1) for _ in range(4))).to("lazy")
+    images = torch.randn(2, 8, 9, 9).to("lazy")
+    rounds = []
+    with torch.no_grad():
+        for _ in range(3):
+            for _ in range(6):
+                for parameter in net.parameters():
+                    parameter.mul_(0.9)
+            before, runs = _packed(), 0
+            while _packed() == before and runs < 30:
+                net(images).cpu()
+                runs += 1
+            rounds.append(runs)
+    return rounds, torch_lazy.metrics()["traces_ahead"]
+
+
+def test_runs_ahead_do_not_count():
+    waiting, none = in_child(_runs_until_packed, compile="sync", overlap="0")
+    beside, ahead = in_child(_runs_until_packed, compile="sync")
+    assert none == 0 < ahead
+    assert beside == waiting and max(waiting) < 30
 
 
 def test_disabled():

@@ -250,24 +250,111 @@ def test_two_models_in_turn():
     assert replays == 20 - 3  # one plan serves both, whose parameters move
 
 
-def _sizes_in_turn(sizes):
-    net = _net()
-    counts = []
+def _captures_and_replays():
+    metrics = torch_lazy.metrics()
+    return metrics["graph_captures"], metrics["graph_replays"]
+
+
+def _sweeps(sizes, rounds, step):
+    """Captures and replays of each round over some sizes."""
+    counts = [_captures_and_replays()]
     with torch.no_grad():
-        for _ in range(6):
+        for _ in range(rounds):
             for size in range(1, sizes + 1):
-                y = net(torch.full((size, 8), 0.5, device="lazy"))
+                y = step(size)
                 torch_lazy.sync()
-                assert y.shape[0] == size and len(set(y[:, 0].tolist())) == 1
-            metrics = torch_lazy.metrics()
-            counts.append((metrics["graph_captures"], metrics["graph_replays"]))
-    return counts[-2:]
+                assert y.shape[0] == size + 1
+            counts.append(_captures_and_replays())
+    return [(b[0] - a[0], b[1] - a[1]) for a, b in zip(counts, counts[1:], strict=False)]
 
 
-@pytest.mark.parametrize(("sizes", "captures"), [(32, 0), (40, 40)])
-def test_the_graphs_used_last_are_kept(sizes, captures):
-    before, after = in_child(_sizes_in_turn, sizes, compile="sync")
-    assert (after[0] - before[0], after[1] - before[1]) == (captures, sizes)
+def _sweep_of_a_net(sizes, rounds):
+    net = _net()
+    return _sweeps(sizes, rounds, lambda size: net(torch.full((size + 1, 8), 0.5, device="lazy")))
+
+
+def test_a_few_sizes_in_turn_are_captured_soon():
+    counts = in_child(_sweep_of_a_net, 32, 8, compile="sync")
+    assert counts[-1] == (0, 32) and sum(captures for captures, _ in counts) == 32
+    assert counts[4] == (0, 32)
+
+
+def test_a_long_sweep_is_captured_once_it_came_often():
+    """64 sizes: each is captured once, after as many runs as a capture saves twice, and all are kept."""
+    counts = in_child(_sweep_of_a_net, 64, 36, compile="sync")
+    assert not any(captures for captures, _ in counts[:24])
+    assert sum(captures for captures, _ in counts) == 64 and counts[-1] == (0, 64)
+
+
+COLUMNS, ROOM_FOR = 49152, 10  # 64 rows of them are 12 MB, and 128 MB are kept
+
+
+def _large_results(offsets, small_steps):
+    """Counts of sweeps over 14 large sizes, those of the next offset after so many steps of a small net."""
+    wide, net, counts = torch.randn(8, COLUMNS, device="lazy"), _net(), []
+    for offset in offsets:
+
+        def step(size, offset=offset):
+            x = torch.full((64, 8), float(size), device="lazy") * 2
+            return torch.relu(x @ wide[:, : COLUMNS - size - offset])[: size + 1]
+
+        counts.append(_sweeps(14, 6, step))
+        with torch.no_grad():
+            for _ in range(small_steps):
+                y = net(torch.ones(2, 8, device="lazy"))
+                torch_lazy.sync()
+                del y
+    return counts
+
+
+def test_a_sweep_that_has_no_room_does_not_thrash():
+    """What found room stays, and is replayed in each round; the rest runs by launches."""
+    (counts,) = in_child(_large_results, [0], 0, compile="sync")
+    assert sum(captures for captures, _ in counts) == ROOM_FOR
+    assert counts[-2:] == [(0, ROOM_FOR)] * 2
+
+
+def test_graphs_that_are_used_no_more_make_room():
+    first, second = in_child(_large_results, [0, 100], 1100, compile="sync")
+    assert first[-1] == second[-1] == (0, ROOM_FOR)
+
+
+def _generate(tokens, texts, cached):
+    """Token by token, over a cache that grows, or one that is there and is written in place."""
+    torch.manual_seed(0)
+    width, most = 16, tokens // texts
+    embed, head = torch.randn(32, width).to("lazy"), torch.randn(width, 32).to("lazy")
+    out = []
+    with torch.no_grad():
+        for text in range(texts):
+            token = torch.full((1, 1), text % 2, device="lazy")
+            cache = torch.zeros(1, most if cached else 0, width, device="lazy")
+            place, places = torch.zeros(1, dtype=torch.int64, device="lazy"), torch.arange(most, device="lazy")
+            for _ in range(most):
+                x = embed[token]
+                scores_of_none = 0.0
+                if cached:
+                    cache.index_copy_(1, place, x)
+                    scores_of_none = torch.where(places <= place, 0.0, -torch.inf)
+                else:
+                    cache = torch.cat([cache, x], 1)
+                weights = torch.softmax(x @ cache.transpose(1, 2) + scores_of_none, -1)
+                token = ((weights @ cache) @ head).argmax(-1)
+                place += 1
+                out.append(token.item())
+    return out, _captures_and_replays()
+
+
+@pytest.mark.parametrize("texts", [1, 4, 20])
+def test_a_growing_cache_is_not_captured(texts):
+    """1,000 tokens. Each length is a plan of its own, which comes again a text later, if at all."""
+    _, (captures, replays) = in_child(_generate, 1000, texts, False, compile="sync")
+    assert 20 * captures <= replays
+
+
+def test_a_static_cache_is_replayed():
+    _, (captures, replays) = in_child(_generate, 1000, 4, True, compile="sync")
+    assert replays > 900 and 20 * captures <= replays
 
 
 def _changing_sizes():

@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch import nn
 from torch_lazy import make_replayable
+from torch_lazy._library import take_draw
 
 from replaying import compile_mode, replays  # noqa: F401
 
@@ -34,7 +35,7 @@ class DrawnTwice(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, x):
-        ctx.drawn = torch.ops.torch_lazy._take_draw(4)
+        ctx.drawn = take_draw(4)
         return DrawnTwice.dropped(x, ctx.drawn)
 
     @staticmethod

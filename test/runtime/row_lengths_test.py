@@ -3,6 +3,7 @@
 
 import time
 
+import faults  # before torch_lazy
 import pytest
 import torch
 import torch_lazy
@@ -41,6 +42,20 @@ def test_a_kernel_of_their_own(shape, is_made):
 def test_each_its_own():
     longer, shorter = (64, 16384), (16384, 64)
     assert in_child(_kernels, [FIRST, longer, shorter, longer, shorter, FIRST], compile="sync", backend="stand_in") == [1, 1, 1, 0, 0, 0]
+
+
+def _without_a_kernel():
+    _softmax(FIRST)
+    _softmax(FIRST)
+    faults.spoil_kernels(1, 0)
+    before = torch_lazy.metrics()
+    for _ in range(3):
+        _softmax((64, 16384))
+    return [torch_lazy.metrics()[name] - before[name] for name in ("kernels_failed", "traces_interpreted", "calls_recorded")]
+
+
+def test_where_theirs_fails_the_one_that_is_there_does_them(tmp_path):
+    assert in_child(_without_a_kernel, compile="sync", backend="stand_in", cache_dir=str(tmp_path)) == [1, 0, 0]
 
 
 def _interpreted(shape):

@@ -2,13 +2,14 @@
 // What a program may ask of device "lazy".
 //
 // Nobody needs this header to use the device: linking TorchLazy::torch_lazy and saying
-// torch::Device("lazy") is enough. All calls go through PyTorch's dispatcher, so that the header
-// asks for no symbol of the library.
+// torch::Device("lazy") is enough. Calls go through PyTorch's dispatcher, so that they ask for no
+// symbol of the library; options do not, since a model file may call whatever the dispatcher knows.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -16,6 +17,18 @@
 #include <tuple>
 #include <utility>
 #include <vector>
+
+extern "C" {
+
+// Functions of libtorch_lazy.so itself. Those that return a text return null, or what was wrong; it
+// lasts until the thread calls another of them.
+const char* torch_lazy_set_option(const char* name, const char* value);
+// A seed and an offset of the device's generator, for a kernel of one's own whose threads draw so
+// many numbers each (Philox, as CUDA's kernels do).
+const char* torch_lazy_take_draw(int64_t per_thread, int64_t* seed, int64_t* offset);
+// For the Python package: where files begin whose lines explain() does not name. None: it names none.
+void torch_lazy_name_python_lines(const char* const* others, size_t count);
+}
 
 namespace torch_lazy {
 
@@ -51,12 +64,11 @@ inline std::string Explain() {
 }
 
 // Sets an option, as the environment variable LAZY_<NAME> would have; throws c10::ValueError for an
-// unknown name or value.
+// unknown name or value, and for an option in use that cannot change any more: `compiler`,
+// `cache_dir` and `dump`.
 inline void SetOption(const std::string& name, const std::string& value) {
-  static const auto op = c10::Dispatcher::singleton()
-                             .findSchemaOrThrow("torch_lazy::set_option", "")
-                             .typed<void(std::string, std::string)>();
-  op.call(name, value);
+  const char* const error = torch_lazy_set_option(name.c_str(), value.c_str());
+  if (error != nullptr) C10_THROW_ERROR(ValueError, error);
 }
 
 namespace internal {

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The graphs that there are, and how much memory they hold: a program of many sizes has a plan for each, and wants a graph for each.
+//
+// They may hold a 32nd of the GPU's memory, eight of them what they like. A new graph takes no room that another still uses: a loop
+// over more sizes than there is room for would drop each graph right before it is wanted again. So the one that was used last goes
+// only when it has not been used for four times as long as it ever waited between two runs; else the new one is not captured.
+// Time is counted in runs of plans that could have graphs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <mutex>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace torch_lazy::lazy {
+
+class GraphedPlan;
+
+class KeptGraphs {
+ public:
+  explicit KeptGraphs(size_t most_bytes) : most_bytes_(most_bytes) {}
+  // Of this process; to be asked for where the eager device is known.
+  static KeptGraphs& Get();
+
+  // The plan has a graph of so many bytes from now on, and will use it. False: there is no room.
+  bool TryAdd(GraphedPlan* plan, size_t size_bytes, int64_t now);
+  // The plan, which has a graph, uses it.
+  void Use(GraphedPlan* plan, int64_t now);
+  // It has none any more, if it ever had.
+  void Remove(GraphedPlan* plan);
+
+ private:
+  struct Kept {
+    GraphedPlan* plan;
+    size_t size_bytes;
+    int64_t used;          // when it was used last
+    int64_t longest_wait;  // between two uses
+  };
+  bool TryDropOldest(int64_t now);
+
+  const size_t most_bytes_;
+  std::mutex lock_;
+  std::list<Kept> list_;  // what was used last in front
+  size_t size_bytes_ = 0;
+  absl::flat_hash_map<GraphedPlan*, std::list<Kept>::iterator> places_;
+};
+
+}  // namespace torch_lazy::lazy
