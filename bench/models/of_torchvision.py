@@ -78,6 +78,8 @@ ROWS = [
     row("r3d_18", classifier, dict(images=1, shape=(3, 8, 32, 32)), dict(images=8, shape=(3, 16, 112, 112)), optimizer="sgd"),
     row("deeplabv3_mobilenet_v3_large", segmentation, dict(images=2, side=64), dict(images=8, side=512), optimizer="sgd"),
     row("raft_small", optical_flow, dict(images=1, side=128, updates=2), dict(images=4, side=256, updates=12)),
-    row("ssdlite320_mobilenet_v3_large", detection, dict(images=2, side=320), dict(images=16, side=320), optimizer="sgd"),
-    row("fasterrcnn_mobilenet_v3_large_320_fpn", detection, dict(images=1, side=96, min_size=96), dict(images=8, side=320), optimizer="sgd"),
+    row("ssdlite320_mobilenet_v3_large", detection, dict(images=2, side=320), dict(images=16, side=320), optimizer="sgd",
+        needs_values=True),
+    row("fasterrcnn_mobilenet_v3_large_320_fpn", detection, dict(images=1, side=96, min_size=96), dict(images=8, side=320),
+        optimizer="sgd", needs_values=True),
 ]

@@ -100,13 +100,13 @@ def clip(batch, length, **sizes):
     return Model(net, make_batch, loss, lambda net, ids, images: net(input_ids=ids, pixel_values=images).logits_per_image)
 
 
-def row(name, kind, config, small, full):
+def row(name, kind, config, small, full, **options):
     """`small` and `full`: the inputs, and what differs from the configuration's own sizes."""
 
     def sizes(inputs, arguments={}):
         return {"kind": kind, "config": config, "inputs": inputs, **arguments}
 
-    return Row(name, "transformers", from_config, sizes(*small), sizes(*full))
+    return Row(name, "transformers", from_config, sizes(*small), sizes(*full), **options)
 
 
 TINY = dict(vocab_size=320, hidden_size=64, intermediate_size=160, num_hidden_layers=2, num_attention_heads=4)
@@ -146,7 +146,7 @@ ROWS = [
     row("whisper", "WhisperForConditionalGeneration", "WhisperConfig", (whisper_frames(2, 16), TINY_WHISPER), (whisper_frames(8, 64),)),
     row("wav2vec2", "Wav2Vec2ForCTC", "Wav2Vec2Config",
         (waves(2, 4000, 4), dict(TINY, **WAVES, vocab_size=32, conv_dim=(64,) * 7, num_conv_pos_embeddings=16, num_conv_pos_embedding_groups=4)),
-        (waves(8, 80000, 40), WAVES)),
+        (waves(8, 80000, 40), WAVES), needs_values=True),
     Row("clip", "transformers", clip, dict(batch=4, length=12, text_config=TINY_TEXT, vision_config=TINY_VISION),
         dict(batch=64, length=77)),
     row("segformer", "SegformerForSemanticSegmentation", "SegformerConfig",

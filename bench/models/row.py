@@ -48,6 +48,7 @@ class Row:
     full: dict
     optimizer: str = "adamw"
     clip: float | None = None  # the largest norm that all gradients together may have
+    needs_values: bool = False  # what it computes decides what it does next: it cannot be recorded without being run
 
     def model(self, size="small"):
         return self.make(**getattr(self, size))

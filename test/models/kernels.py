@@ -4,7 +4,8 @@
 
     kernels.py --rows "mixer*,llama" --sizes small --archs sm_90
 
-Each model is recorded, at its small and its full size, by a backend that computes nothing, and its kernels' texts are kept. Those for
+Each model is recorded, at its small and its full size, by a backend that computes nothing, and its kernels' texts are kept. What depends
+on values (boxes that are kept, lengths that are checked) is run instead, at its small size. Texts for
 CUDA are compiled by NVRTC for each architecture and, with CUDA's words defined, checked by the C++ compiler; those for the CPU by the
 C++ compiler. Needs no GPU. Ends with 1 if a text does not compile, or if a model cannot be recorded.
 """
@@ -24,6 +25,7 @@ from records import chosen, for_each, in_process, parser
 
 TRAINING_STEPS, INFERENCE_STEPS = 4, 3  # until all shapes are known, and the step is one graph
 BACKENDS = {"cuda": "null_cuda", "cpu": "null"}
+RUNNING = {"cuda": "stand_in", "cpu": "cpu"}  # for models that must be run to be recorded, small
 MOST_SAID = 800  # characters about a text
 COMPILER = pathlib.Path(os.environ.get("LAZY_BUILD_DIR", pathlib.Path(__file__).parents[2] / "build")) / "bin" / "compile_texts"
 SYNTAX = [os.environ.get("CXX", "g++"), "-std=c++17", "-march=native", "-fsyntax-only", "-w", "-x", "c++", "-"]
@@ -93,8 +95,9 @@ def cxx_failures(files, prelude):
 def compile_row(row, target, options, texts):
     """Lines to be printed."""
     with tempfile.TemporaryDirectory(dir=texts.folder) as dump:
-        environment = {"LAZY_BACKEND": BACKENDS[target], "LAZY_COMPILE": "sync", "LAZY_DUMP": dump, "LAZY_MAX_TRACE_BYTES": str(64 << 30)}
-        done, said = in_process(__file__, "--record", row.name, "--sizes", options.sizes, seconds=options.seconds, **environment)
+        backends, sizes = (RUNNING, "small") if row.needs_values else (BACKENDS, options.sizes)
+        environment = {"LAZY_BACKEND": backends[target], "LAZY_COMPILE": "sync", "LAZY_DUMP": dump, "LAZY_MAX_TRACE_BYTES": str(64 << 30)}
+        done, said = in_process(__file__, "--record", row.name, "--sizes", sizes, seconds=options.seconds, **environment)
         ending = "cu" if target == "cuda" else "cc"
         files = texts.new(dump, ending)
     found = {} if done else {"record": [said]}
