@@ -115,7 +115,8 @@ absl::Status CompileJob::AwaitProcess() {
       LAZY_RETURN_IF_ERROR(StartProcess(Priority::kLow));
     }
     absl::MutexLock lock(&mutex_);
-    if (!hurried_) MoveOn(child_, turn);
+    // Those of CUDA are many at a time, and would all be on one processor.
+    if (!hurried_ && order_.language == Order::Language::kCpp) MoveOn(child_, turn);
   }
   return EndChild(TakeChild());
 }
