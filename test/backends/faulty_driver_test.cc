@@ -114,6 +114,10 @@ const cuda::Driver& FaultyDriver() {
     made.KernelGetFunction = [](cuda::Function*, cuda::Kernel) {
       return world.Fails() ? world.fault : 0;
     };
+    made.FuncGetAttribute = [](int* value, int, cuda::Function) {
+      *value = 1024;
+      return world.Fails() ? world.fault : 0;
+    };
     made.LaunchKernel = &Launch;
     made.MemHostAlloc = [](void** memory, size_t size_bytes, unsigned) {
       if (world.Fails()) return world.fault;

@@ -16,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "programs")
 
 PROGRAMS = ["mlp", "resnet", "gpt", "lstm", "dropout"]
 BACKENDS = ["cuda"] if os.environ.get("LAZY_TEST_EAGER") == "cuda" else ["cpu", "stand_in"]
-STEPS = 3
+STEPS = 4
 
 
 def _train(name, number, after):
