@@ -108,7 +108,7 @@ Result NativeDropout(const at::Tensor& input, double p, std::optional<bool> trai
 // otherwise.
 at::Tensor Dropout(const at::Tensor& input, double p, bool train) {
   TORCH_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
-  if (p == 0 || !train || input.numel() == 0) return input;
+  if (p == 0 || !train || input.sym_numel() == 0) return input;  // Dynamo's tensors come here, too
   if (p == 1) return input.mul(at::zeros({}, input.options()));
   if (!lazy::IsOnHost()) return std::get<0>(at::native_dropout(input, p, train));
   return input * at::empty_like(input).bernoulli_(1 - p).div_(1 - p);

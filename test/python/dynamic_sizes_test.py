@@ -3,7 +3,7 @@
 import pytest
 import torch
 import torch_lazy  # noqa: F401
-from torch.nn.functional import pad, scaled_dot_product_attention
+from torch.nn.functional import dropout, pad, scaled_dot_product_attention
 
 
 @pytest.fixture(autouse=True)
@@ -56,3 +56,15 @@ def test_gradients_of_sizes_that_change(function):
             called(x).square().sum().backward()
             gradients.append(x.grad)
         torch.testing.assert_close(*gradients, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dynamic", [True, "marked"])
+def test_dropout_of_sizes_that_change(dynamic):
+    compiled = torch.compile(lambda x: dropout(x, 0.5, training=True), backend="lazy", dynamic=dynamic is True or None)
+    for length in (5, 7, 12, 7, 32):
+        x = torch.arange(1.0, 2 * length + 1).reshape(2, length).to("lazy").requires_grad_()
+        if dynamic == "marked":
+            torch._dynamo.mark_dynamic(x, 1)
+        y = compiled(x)
+        y.sum().backward()
+        assert torch.equal(y, x * x.grad) and set(x.grad.flatten().tolist()) == {0.0, 2.0}
