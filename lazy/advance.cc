@@ -64,6 +64,7 @@ void TouchOperands(c10::ArrayRef<CallOperand> operands, c10::ArrayRef<int32_t> s
                               static_cast<uint32_t>(trace->path.size())});
       trace->slots.back().older = static_cast<bool>(storage->content);
       trace->slots.back().stamp = storage->stamp();
+      trace->slots.back().unwritten = storage->unwritten;
       ComeAfter(*storage, slots[k], trace);
       storage->touches.push_back({trace, slots[k]});
     }

@@ -144,12 +144,20 @@ void GraphedPlan::Refuse(const char* why) {
   for (Param& param : params_) param.home = c10::Storage();
 }
 
+// Nothing was ever stored there, and deterministic algorithms fill it: anew in each run, which a graph would not.
+bool GraphedPlan::IsFilled(const Param& param, const Trace& trace) const {
+  if (param.slot < 0) return false;
+  const Trace::Slot& slot = trace.slots[static_cast<size_t>(param.slot)];
+  return !slot.content && slot.unwritten != at::ScalarType::Undefined;
+}
+
 // Which parameters move.
 void GraphedPlan::NoteAddresses(Trace* trace) {
   const bool is_first = !std::exchange(has_addresses_, true);
   for (Param& param : params_) {
     const void* const address = AddressOf(ContentAt(plan_.lowered_, param.slot, trace));
     const void* const before = std::exchange(param.address, address);
+    if (IsFilled(param, *trace)) return Refuse("a parameter is filled before each run");
     if (is_first) continue;
     ++param.stayed;
     if (address == before) continue;
@@ -163,7 +171,7 @@ void GraphedPlan::NoteAddresses(Trace* trace) {
 bool GraphedPlan::Fits(Trace* trace) const {
   return thread_ == std::this_thread::get_id() && LieAlike(draws_, DrawsOf(*trace)) && std::ranges::all_of(params_, [&](const Param& param) {
     const void* const address = AddressOf(ContentAt(plan_.lowered_, param.slot, trace));
-    return address == param.address || (param.moves && address != nullptr);
+    return (address == param.address && !IsFilled(param, *trace)) || (param.moves && address != nullptr);
   });
 }
 

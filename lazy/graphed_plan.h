@@ -64,6 +64,7 @@ class GraphedPlan {
   };
 
   GraphedPlan(const BoundPlan& plan, const CudaGraphs& graphs);
+  bool IsFilled(const Param& param, const Trace& trace) const;
   void NoteAddresses(Trace* trace);
   bool Fits(Trace* trace) const;
   bool CopiesLittle() const;

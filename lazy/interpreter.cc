@@ -21,7 +21,7 @@ c10::IValue CopyOfList(const c10::IValue& value) {
 void PutOperands(const TrieNode& call, Trace* trace, std::vector<c10::IValue>* args) {
   for (const NodeOperand& operand : call.operands) {
     Trace::Slot& slot = trace->slots[operand.slot];
-    if (!slot.content) slot.content = NewContent(slot.size_bytes);
+    if (!slot.content) slot.content = UnwrittenContent(slot.size_bytes, slot.unwritten);
     at::Tensor alias = Alias(slot.content, operand.geometry);
     c10::IValue& arg = (*args)[operand.arg];
     if (operand.item < 0) {

@@ -148,6 +148,7 @@ class Taker {
       Storage& storage = note_.storages.emplace_back();
       storage.is_result = is_result;
       storage.size_bytes = at.size_bytes;
+      storage.unwritten = at.unwritten;
       storage.first_call = static_cast<uint32_t>(call);
       if (at.owner == nullptr) storage.calls_at_death = at.calls_at_death - static_cast<uint32_t>(noting_.first_call);
     }

@@ -26,6 +26,7 @@ struct ReplayNote {
     bool is_result = false;  // of one of the calls
     bool written = false;
     size_t size_bytes = 0;
+    at::ScalarType unwritten = at::ScalarType::Undefined;
     uint32_t version = 0;     // of a captured tensor, before the calls
     uint32_t num_writes = 0;  // of these, as autograd has counted them
     uint32_t first_call = 0;

@@ -29,6 +29,7 @@ void Attach(const std::shared_ptr<Trace>& trace, int32_t slot, LazyStorageImpl* 
     at.content = storage->content;
     at.older = static_cast<bool>(storage->content);
     at.stamp = storage->stamp();
+    at.unwritten = storage->unwritten;
   }
   ComeAfter(*storage, slot, trace);
   storage->touches.push_back({trace, slot});
@@ -82,7 +83,7 @@ class Run {
         case Storage::Kind::kDrawn: break;  // see DrawNumbers
         case Storage::Kind::kNew:
           if (noted.output >= 0 || (noted.left >= 0 && note_.saves)) {
-            storages_[s] = MakeStorage(noted.size_bytes);
+            storages_[s] = MakeStorage(noted.size_bytes, noted.unwritten);
           } else if (noted.left >= 0) {
             storages_[s] = c10::Storage(note_.left[static_cast<size_t>(noted.left)].lock());
           }
@@ -258,6 +259,7 @@ class Run {
         Trace::Slot& at = trace->slots[static_cast<size_t>(slot)];
         at.size_bytes = noted.size_bytes;
         at.external = !noted.is_result;
+        at.unwritten = noted.unwritten;
         at.first_call = first_call + noted.first_call;
         if (!storages_[s]) {
           at.written = noted.written;
@@ -301,7 +303,8 @@ class Run {
   void RecordOne(size_t k, c10::ArrayRef<int32_t> uses, Place* place) {
     const TrieNode& call = *note_.calls[k];
     for (const int32_t s : uses.slice(0, call.operands.size())) {
-      if (!storages_[static_cast<size_t>(s)]) storages_[static_cast<size_t>(s)] = MakeStorage(note_.storages[static_cast<size_t>(s)].size_bytes);
+      const ReplayNote::Storage& noted = note_.storages[static_cast<size_t>(s)];
+      if (!storages_[static_cast<size_t>(s)]) storages_[static_cast<size_t>(s)] = MakeStorage(noted.size_bytes, noted.unwritten);
     }
     const char* full = nullptr;  // the reason to cut after the call
     while (true) {

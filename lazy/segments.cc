@@ -52,6 +52,7 @@ class Segment {
     if (renumbered_[slot] < 0) {
       renumbered_[slot] = static_cast<int32_t>(part_.slots.size());
       part_.slots.push_back({whole_.slots[slot].content, nullptr, whole_.slots[slot].size_bytes, /*external=*/true});
+      part_.slots.back().unwritten = whole_.slots[slot].unwritten;
     }
     return renumbered_[slot];
   }

@@ -65,8 +65,10 @@ at::Tensor MakeTensor(c10::Storage storage, at::ScalarType dtype, c10::IntArrayR
   return tensor;
 }
 
-c10::Storage MakeStorage(size_t size_bytes) {
-  return c10::Storage(c10::make_intrusive<LazyStorageImpl>(size_bytes, CurrentDevice()));
+c10::Storage MakeStorage(size_t size_bytes, at::ScalarType unwritten) {
+  auto storage = c10::make_intrusive<LazyStorageImpl>(size_bytes, CurrentDevice());
+  storage->unwritten = unwritten;
+  return c10::Storage(std::move(storage));
 }
 
 c10::Storage MakeStorage(c10::Storage content) {

@@ -49,6 +49,7 @@ class LazyStorageImpl final : public c10::StorageImpl, public StorageAllocator {
   c10::Storage content;                     // of the eager device; null if nothing was ever stored
   c10::SmallVector<Touch, 1> touches;       // traces that read or write this storage
   Trace* writer = nullptr;                  // the one of them whose pending calls write it
+  at::ScalarType unwritten = at::ScalarType::Undefined;  // fills it when it is first needed, if it is then unwritten: memory.h
 
   // A number that no other content of any storage has or had: equal stamps, equal bytes. 0 where others may write the memory.
   uint64_t stamp() const { return stamp_; }
@@ -74,7 +75,7 @@ at::Tensor MakeTensor(c10::Storage storage, at::ScalarType dtype, c10::IntArrayR
                       int64_t offset = 0);
 
 // A new storage of the current device, without content or over an existing storage of the eager device (no copy).
-c10::Storage MakeStorage(size_t size_bytes);
+c10::Storage MakeStorage(size_t size_bytes, at::ScalarType unwritten = at::ScalarType::Undefined);
 c10::Storage MakeStorage(c10::Storage content);
 
 // Runs what is pending on the storage and returns its content (allocated if there was none): the sync point for one storage.

@@ -29,7 +29,7 @@ c10::Storage Sync(LazyStorageImpl* storage, const char* reason, bool writes) {
       }
       if (trace != nullptr) CheckNotFailed(*trace);
       if (trace == nullptr) {
-        if (!storage->content) storage->content = NewContent(storage->nbytes());
+        if (!storage->content) storage->content = UnwrittenContent(storage->nbytes(), storage->unwritten);
         if (writes) storage->WasWritten();
         return storage->content;
       }

@@ -39,6 +39,7 @@ class Trace {
     bool inherits = false;             // content comes at the end of a run: Note [Runs ahead]
     uint64_t stamp = 0;                // the storage's, when the trace first touched it; 0: unknown
     uint64_t next_stamp = 0;           // what it gets where the trace has written it; 0: any
+    at::ScalarType unwritten = at::ScalarType::Undefined;  // the storage's
   };
   struct Heir {
     int32_t slot;

@@ -27,11 +27,12 @@ void CheckOptions(OptionalLayout layout, std::optional<bool> pin_memory) {
   TORCH_CHECK(!pin_memory.value_or(false), "Only dense CPU tensors can be pinned");
 }
 
-// torch.use_deterministic_algorithms() asks for memory that is the same every time.
-at::Tensor FillIfDeterministic(at::Tensor tensor) {
+// torch.use_deterministic_algorithms() asks for memory that is the same every time. Nearly all of it is overwritten unread, so the storage
+// is filled when its content is first needed, if ever.
+c10::Storage MakeUnwritten(size_t size_bytes, c10::ScalarType dtype) {
   const at::Context& context = at::globalContext();
-  if (!context.deterministicAlgorithms() || !context.deterministicFillUninitializedMemory()) return tensor;
-  return at::native::fill_empty_deterministic_(tensor);
+  const bool is_filled = context.deterministicAlgorithms() && context.deterministicFillUninitializedMemory();
+  return lazy::MakeStorage(size_bytes, is_filled ? dtype : c10::ScalarType::Undefined);
 }
 
 at::Tensor Empty(c10::IntArrayRef sizes, OptionalDType dtype, OptionalLayout layout, OptionalDevice device,
@@ -47,11 +48,11 @@ at::Tensor Empty(c10::IntArrayRef sizes, OptionalDType dtype, OptionalLayout lay
     strides[d] = stride;
     stride *= std::max<int64_t>(sizes[d], 1);
   }
-  at::Tensor tensor = lazy::MakeTensor(lazy::MakeStorage(size_bytes), type, sizes, strides);
+  at::Tensor tensor = lazy::MakeTensor(MakeUnwritten(size_bytes, type), type, sizes, strides);
   if (memory_format.has_value() && *memory_format != c10::MemoryFormat::Contiguous) {
     tensor.unsafeGetTensorImpl()->empty_tensor_restride(*memory_format);
   }
-  return FillIfDeterministic(std::move(tensor));
+  return tensor;
 }
 
 at::Tensor EmptyStrided(c10::IntArrayRef sizes, c10::IntArrayRef strides, OptionalDType dtype, OptionalLayout layout,
@@ -63,7 +64,7 @@ at::Tensor EmptyStrided(c10::IntArrayRef sizes, c10::IntArrayRef strides, Option
               ") must match dimensionality of strides (", strides.size(), ")");
   const c10::ScalarType type = c10::dtype_or_default(dtype);
   const size_t size_bytes = at::detail::computeStorageNbytes(sizes, strides, c10::elementSize(type));
-  return FillIfDeterministic(lazy::MakeTensor(lazy::MakeStorage(size_bytes), type, sizes, strides));
+  return lazy::MakeTensor(MakeUnwritten(size_bytes, type), type, sizes, strides);
 }
 
 // A tensor of zeros that are not stored is an optimisation of autograd's; stored ones mean the same.
