@@ -150,6 +150,7 @@ BoundPlan::BoundPlan(const Entry& entry, const LoweredTrace& lowered, const Plan
       bound.scratch_bytes = codegen::ScratchBytes(instance, symbols);
     }
   }
+  FindReadParams();
   FindSaves();
   FindLastReads();
   shares_launches_ = LaunchesExactRowsAlone(symbols);
@@ -234,6 +235,25 @@ bool BoundPlan::IsShort() const {
   }
   const double recording = kNanosecondsPerCall * static_cast<double>(entry_.calls().size());
   return products <= recording && kernels <= kMostKernels * recording;
+}
+
+void BoundPlan::FindReadParams() {
+  std::vector<bool> is_read(graph_.nodes.size(), false);
+  for (const ir::Node& node : graph_.nodes) {
+    for (const ir::Value input : node.inputs) is_read[input] = true;
+  }
+  for (const ir::Output& output : graph_.outputs) is_read[output.value] = true;
+  std::vector<bool> is_param_read(lowered_.param_slots.size(), false);
+  for (size_t v = 0; v < graph_.nodes.size(); ++v) {
+    const ir::Node& node = graph_.nodes[v];
+    if (node.op == ir::Op::kParam && is_read[v]) is_param_read[static_cast<size_t>(node.attrs.index)] = true;
+  }
+  for (size_t b = 0; b < plan_.buffers.size(); ++b) {
+    const codegen::BufferSpec& buffer = plan_.buffers[b];
+    if (buffer.kind == codegen::BufferSpec::Kind::kParam && is_param_read[static_cast<size_t>(buffer.index)]) {
+      read_params_.push_back(static_cast<int32_t>(b));
+    }
+  }
 }
 
 void BoundPlan::FindSaves() {
@@ -398,7 +418,7 @@ bool BoundPlan::Run(Trace* trace) const {
   const double start = graphed_ != nullptr ? SecondsNow() : 0;
   if (graphed_ != nullptr && graphed_->Run(trace)) return true;
   const OneProductThread one(runs_ahead_);
-  PlanMemory memory(plan_, lowered_, size_bytes_, trace);
+  PlanMemory memory(plan_, lowered_, size_bytes_, read_params_, trace);
   memory.numbers = NumbersOf(lowered_, *trace);
   size_t step = 0;
   StepClock clock(page_.get());

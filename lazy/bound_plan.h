@@ -61,6 +61,7 @@ class BoundPlan {
   };
   static Matmul BindMatmul(const codegen::Step& step, absl::Span<const int64_t> symbols);
   const PackedConvolution* ConvolutionOf(const ir::Node& call) const;
+  void FindReadParams();
   void FindSaves();
   void FindLastReads();
   void TuneProducts();
@@ -82,6 +83,7 @@ class BoundPlan {
   std::vector<Launch> launches_;    // per step
   std::vector<Matmul> matmuls_;     // per step
   std::vector<const PackedConvolution*> convolutions_;  // per step; null: none
+  std::vector<int32_t> read_params_;  // buffers, in order, of parameters that are not overwritten unread
   // Note [Failing calls]
   std::vector<std::vector<int32_t>> saves_;  // per step: parameters to copy before it, which overwrites them
   size_t failing_end_ = 0;                   // no step from here on may fail ...

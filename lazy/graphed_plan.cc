@@ -91,7 +91,8 @@ GraphedPlan::GraphedPlan(const BoundPlan& plan, const CudaGraphs& graphs)
   for (size_t b = 0; b < plan.plan_.buffers.size(); ++b) {
     const codegen::BufferSpec& buffer = plan.plan_.buffers[b];
     if (buffer.kind != codegen::BufferSpec::Kind::kParam) continue;
-    params_.push_back({static_cast<int32_t>(b), plan.lowered_.param_slots[buffer.index], is_written[b]});
+    const bool is_read = std::ranges::binary_search(plan.read_params_, static_cast<int32_t>(b));
+    params_.push_back({static_cast<int32_t>(b), plan.lowered_.param_slots[buffer.index], is_written[b], is_read});
   }
   for (size_t k = 0; k < plan.plan_.outputs.size(); ++k) {
     results_.push_back({plan.lowered_.output_slots[k], plan.plan_.outputs[k], nullptr});
@@ -146,7 +147,7 @@ void GraphedPlan::Refuse(const char* why) {
 
 // Nothing was ever stored there, and deterministic algorithms fill it: anew in each run, which a graph would not.
 bool GraphedPlan::IsFilled(const Param& param, const Trace& trace) const {
-  if (param.slot < 0) return false;
+  if (param.slot < 0 || !param.is_read) return false;
   const Trace::Slot& slot = trace.slots[static_cast<size_t>(param.slot)];
   return !slot.content && slot.unwritten != at::ScalarType::Undefined;
 }
@@ -298,7 +299,7 @@ bool GraphedPlan::Capture(Trace* trace) {
   base::Count(base::Counter::kGraphCaptures);
   bool captured = true;
   try {
-    PlanMemory memory(plan_.plan_, plan_.lowered_, plan_.size_bytes_, trace);
+    PlanMemory memory(plan_.plan_, plan_.lowered_, plan_.size_bytes_, plan_.read_params_, trace);
     memory.numbers = NumbersOf(plan_.lowered_, *trace);
     FixMemory(&memory);
     if (&graphs_ == &kEmulatedGraphs) {
@@ -378,7 +379,7 @@ void GraphedPlan::EmulateCapture(PlanMemory* memory) {
 void GraphedPlan::EmulateReplay(Trace* trace) {
   std::vector<c10::Storage> contents;  // calls take the slots for their operands
   for (const Param& param : params_) contents.push_back(ContentAt(plan_.lowered_, param.slot, trace));
-  PlanMemory memory(plan_.plan_, plan_.lowered_, plan_.size_bytes_, trace);
+  PlanMemory memory(plan_.plan_, plan_.lowered_, plan_.size_bytes_, plan_.read_params_, trace);
   for (size_t b = 0; b < emulated_.size(); ++b) memory.Fix(static_cast<int32_t>(b), emulated_[b]);
   memory.numbers = NumbersOf(plan_.lowered_, *trace);
   for (size_t step = 0; step < plan_.plan_.steps.size(); ++step) plan_.RunStep(step, trace, &memory);

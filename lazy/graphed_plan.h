@@ -51,7 +51,7 @@ class GraphedPlan {
  private:
   struct Param {
     int32_t buffer, slot;
-    bool is_written;
+    bool is_written, is_read;
     const void* address = nullptr;  // in the run before, or as captured; null: without memory
     int stayed = 0;                 // runs since it was elsewhere
     int moved = 0;                  // how often since the first capture

@@ -40,14 +40,15 @@ void PlanMemory::ForEachParam(const Do& run) {
   }
 }
 
-PlanMemory::PlanMemory(const codegen::Plan& plan, const LoweredTrace& lowered, const std::vector<size_t>& size_bytes, Trace* trace)
+PlanMemory::PlanMemory(const codegen::Plan& plan, const LoweredTrace& lowered, const std::vector<size_t>& size_bytes,
+                       const std::vector<int32_t>& read, Trace* trace)
     : plan_(plan), lowered_(lowered), size_bytes_(size_bytes), trace_(*trace), contents_(plan.buffers.size()),
       is_fixed_(plan.buffers.size()) {
   ForEachParam([](c10::Storage* slot, c10::Storage* content) { *content = std::move(*slot); });
-  for (size_t b = 0; b < plan_.buffers.size(); ++b) {
-    if (plan_.buffers[b].kind != codegen::BufferSpec::Kind::kParam || contents_[b]) continue;
+  for (const int32_t b : read) {
     const int32_t slot = lowered_.param_slots[plan_.buffers[b].index];
-    if (slot >= 0) contents_[b] = UnwrittenContent(size_bytes_[b], trace_.slots[static_cast<size_t>(slot)].unwritten);
+    if (slot < 0 || contents_[b]) continue;
+    contents_[b] = UnwrittenContent(size_bytes_[b], trace_.slots[static_cast<size_t>(slot)].unwritten);
   }
 }
 

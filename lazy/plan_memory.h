@@ -19,7 +19,9 @@ size_t PeakBytes(const codegen::Plan& plan, const std::vector<size_t>& size_byte
 // that were saved.
 class PlanMemory {
  public:
-  PlanMemory(const codegen::Plan& plan, const LoweredTrace& lowered, const std::vector<size_t>& size_bytes, Trace* trace);
+  // `read`: buffers of parameters that are not overwritten unread.
+  PlanMemory(const codegen::Plan& plan, const LoweredTrace& lowered, const std::vector<size_t>& size_bytes, const std::vector<int32_t>& read,
+             Trace* trace);
   ~PlanMemory();
   PlanMemory(const PlanMemory&) = delete;
   PlanMemory& operator=(const PlanMemory&) = delete;

@@ -54,6 +54,35 @@ def test_captured_at_the_third_run():
     assert in_child(_captured_at_the_third_run, compile="sync") == [0, 0, 0, 1, 2, 3]  # the first step learns shapes
 
 
+def _trained_and_filled():
+    """Deterministic algorithms fill what `empty` gives: nothing that is overwritten, and otherwise anew in each run."""
+    torch.use_deterministic_algorithms(True)
+    net, x = _net(), torch.ones(2, 8, device="lazy")
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    replays, sums = [], []
+    for _ in range(8):
+        optimizer.zero_grad()
+        net(x).square().mean().backward()
+        optimizer.step()
+        torch_lazy.sync()
+    replays.append(torch_lazy.metrics()["graph_replays"])
+    with torch.no_grad():
+        for _ in range(8):
+            y = torch.empty(2, 8, device="lazy")
+            y[0] = 1.0
+            sums.append(net(torch.nan_to_num(y, nan=2.0)).sum())
+            y.fill_(3.0)
+            torch_lazy.sync()
+    replays.append(torch_lazy.metrics()["graph_replays"] - replays[0])
+    return replays, [total.item() for total in sums]
+
+
+def test_what_is_filled():
+    (trained, filled), sums = in_child(_trained_and_filled, compile="sync")
+    assert trained > 0 and filled == 0
+    assert sums == pytest.approx([sums[0]] * len(sums), rel=1e-5)  # the first runs before its shapes are known, op by op
+
+
 def _inputs_that_move(count):
     """Three launches, each for all inputs, which lie elsewhere at each step."""
     inputs = [[torch.full((8, 16), float(k + step), device="lazy") for k in range(count)] for step in range(2)]
