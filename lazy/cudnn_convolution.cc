@@ -39,6 +39,7 @@ using Form = PackedConvolution::Form;
 constexpr int kRounds = 2;          // the faster one counts
 constexpr double kWorthIt = 0.97;   // of the time of both apart
 constexpr int kParts = 2;           // of an octave: images whose sizes are that far from each other are not alike
+constexpr int64_t kFewestChannels = 8;  // where the fused one is faster in 16 bits
 constexpr const char* kFused = "fused";
 constexpr const char* kApart = "apart";
 
@@ -71,6 +72,18 @@ std::string KeyOf(const FusedForm& fused) {
                       word(form.weight.sizes), word(form.stride), word(form.padding), word(form.dilation), form.groups,
                       fused.adds ? " sum " : " ", context.benchmarkCuDNN() ? "benchmark " : "", FindCudaProducts()->machine(), " cudnn ",
                       at::detail::getCUDAHooks().versionRuntimeCuDNN());
+}
+
+// Whether it is to repeat from run to run: then a choice must not follow from times.
+bool IsChosenByRule() {
+  const at::Context& context = at::globalContext();
+  return context.deterministicAlgorithms() || context.deterministicCuDNN();
+}
+
+// What times say of nearly all forms.
+bool IsFasterByRule(const FusedForm& fused) {
+  const bool is_half = fused.form.x.dtype != at::kFloat;
+  return fused.form.weight.sizes[1] >= kFewestChannels && (is_half || !fused.adds);
 }
 
 // What is known, by key.
@@ -152,14 +165,15 @@ bool FitsF16(const at::Tensor& weight, const at::Tensor& bias) {
 
 bool HasFusedConvolutions() {
   const at::Context& context = at::globalContext();
-  if (context.deterministicAlgorithms() || context.deterministicCuDNN()) return false;
+  if (IsChosenByRule() && context.benchmarkCuDNN()) return false;
   return IsOnHost() || (context.userEnabledCuDNN() && !base::IsDisabled("autotune") && FindCudaProducts() != nullptr);
 }
 
-bool IsKnown(const FusedForm& fused) { return IsOnHost() || Choices::Get().Find(KeyOf(fused)).has_value(); }
+bool IsKnown(const FusedForm& fused) { return IsOnHost() || IsChosenByRule() || Choices::Get().Find(KeyOf(fused)).has_value(); }
 
 bool IsFusedFaster(const FusedForm& fused) {
   if (IsOnHost()) return true;
+  if (IsChosenByRule()) return IsFasterByRule(fused);
   const std::string key = KeyOf(fused);
   if (const std::optional<Choices::Choice> known = Choices::Get().Find(key)) return known->is_faster;
   Times times;
@@ -177,7 +191,7 @@ bool IsFusedFaster(const FusedForm& fused) {
 }
 
 double SecondsSaved(const FusedForm& fused) {
-  if (IsOnHost()) return 0;
+  if (IsOnHost() || IsChosenByRule()) return 0;
   const std::optional<Choices::Choice> known = Choices::Get().Find(KeyOf(fused));
   return known ? known->saves : 0;
 }

@@ -3,14 +3,15 @@
 //
 // It saves a kernel that reads and writes the result once more, but for some sizes (three channels in, f32 with a sum) takes longer
 // than both apart. So forms whose images are of sizes alike are timed both ways before one is first used, and what was faster is kept
-// on disk. That is paid from an account (ledger.h).
+// on disk. That is paid from an account (ledger.h). Where deterministic algorithms are asked for, a rule decides instead. cuDNN's
+// forward convolutions repeat bit for bit (NVIDIA, cuDNN documentation, "Odds and Ends", Reproducibility).
 #pragma once
 
 #include "lazy/packed_convolution.h"
 
 namespace torch_lazy::lazy {
 
-// True if cuDNN is there and wanted, and nobody asks for deterministic algorithms: both ways round differently.
+// True if cuDNN is there and wanted, and not asked to choose its own algorithms by timing where results are to repeat.
 bool HasFusedConvolutions();
 
 // relu(conv(x) + sum? + bias).
@@ -20,8 +21,8 @@ struct FusedForm {
   friend bool operator==(const FusedForm&, const FusedForm&) = default;
 };
 
-// True if cuDNN does it faster so than by a convolution and a kernel for the rest. Times it if that is not known yet, and may be
-// tried. Always on a stand-in.
+// True if cuDNN does it faster so than by a convolution and a kernel for the rest. By a rule under deterministic algorithms; else
+// times it if that is not known yet, and may be tried. Always on a stand-in.
 bool IsFusedFaster(const FusedForm& fused);
 
 // True if that is known, here or on the disk, or may not be tried.

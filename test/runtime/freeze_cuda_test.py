@@ -120,13 +120,15 @@ def test_disabled():
     assert in_child(_evaluates, torch.bfloat16, 4, torch.channels_last, compile="sync", disable="freeze")[0] == 0
 
 
-def _deterministic():
+def _deterministic(benchmark):
     torch.use_deterministic_algorithms(True)
+    torch.backends.cudnn.benchmark = benchmark
     return _evaluates(torch.float32, 4, torch.channels_last)[0]
 
 
-def test_deterministic_algorithms_round_as_ever():
-    assert in_child(_deterministic, compile="sync") == 0
+@pytest.mark.parametrize("benchmark", [False, True])
+def test_deterministic_algorithms(benchmark):
+    assert in_child(_deterministic, benchmark, compile="sync") == (0 if benchmark else PACKED)
 
 
 def _changes(name):
