@@ -28,7 +28,8 @@ void BeginExit() {
   if (state.process != getpid()) return;
   if (void (*const function)() = state.function) function();
   state.exiting = true;
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  // One for all calls: what is registered many times waits once.
+  static const auto deadline = std::chrono::steady_clock::now() + kPatience;
   while (state.must_end != 0 || (state.at_work != 0 && std::chrono::steady_clock::now() < deadline))
     std::this_thread::sleep_for(std::chrono::microseconds(200));
 }

@@ -111,9 +111,13 @@ absl::Status Folder::Write(const std::string& name, std::string_view bytes, bool
   static std::atomic<int> number{0};
   const int folder = descriptor_.number();
   const std::string path = absl::StrCat(path_, "/", name);
-  const std::string unfinished = absl::StrCat(name, ".", getpid(), ".", number++, kUnfinished);
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-  const Descriptor file(openat(folder, unfinished.c_str(), kFlags, 0600));
+  std::string unfinished;
+  Descriptor file;
+  do {  // a killed process of the same number may have left one
+    unfinished = absl::StrCat(name, ".", getpid(), ".", number++, kUnfinished);
+    file = Descriptor(openat(folder, unfinished.c_str(), kFlags, 0600));
+  } while (!file.is_open() && errno == EEXIST);
   if (!file.is_open()) return ErrorOf(path);
   absl::Status status = WriteAll(file, bytes, path);
   if (status.ok() && lasting && fsync(file.number()) != 0) status = ErrorOf(path);

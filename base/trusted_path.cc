@@ -38,6 +38,11 @@ absl::Status CheckAbove(const Descriptor& folder, const std::string& path) {
       absl::StrCat(path, " may be written by others (chmod go-w ", path, ")"));
 }
 
+absl::Status ForeignOwner(const struct stat& info, const std::string& path) {
+  return absl::PermissionDeniedError(
+      absl::StrCat(path, " belongs to somebody else, user ", info.st_uid));
+}
+
 std::deque<std::string> NamesOf(absl::string_view path) {
   return absl::StrSplit(path, '/', absl::SkipEmpty());
 }
@@ -82,7 +87,12 @@ class Walk {
       next = Descriptor(openat(at_.number(), name.c_str(), kFlags));
     }
     if (!next.is_open()) return ErrorOf(path);
+    LAZY_ASSIGN_OR_RETURN(const struct stat above, StatOf(at_, path_));
     LAZY_ASSIGN_OR_RETURN(const struct stat info, StatOf(next, path));
+    // Where anybody may put something, the owner of "/" does not count: a container without root
+    // shows everybody who has no number there as one user.
+    if ((above.st_mode & kOthersWrite) != 0 && info.st_uid != geteuid() && info.st_uid != 0)
+      return ForeignOwner(info, path);
     if (S_ISLNK(info.st_mode)) return Follow(next, info, path);
     if (!S_ISDIR(info.st_mode))
       return absl::PermissionDeniedError(absl::StrCat(path, " is not a folder"));
@@ -130,9 +140,7 @@ absl::StatusOr<struct stat> StatOf(const Descriptor& descriptor, const std::stri
 }
 
 absl::Status CheckOwner(const struct stat& info, const std::string& path) {
-  if (IsTrusted(info.st_uid)) return absl::OkStatus();
-  return absl::PermissionDeniedError(
-      absl::StrCat(path, " belongs to somebody else, user ", info.st_uid));
+  return IsTrusted(info.st_uid) ? absl::OkStatus() : ForeignOwner(info, path);
 }
 
 absl::StatusOr<Descriptor> MakeWay(const std::string& path) {

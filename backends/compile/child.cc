@@ -24,13 +24,22 @@ namespace torch_lazy::backends {
 namespace {
 
 // What a compiler needs of our environment. LD_PRELOAD and the like stay behind.
-std::vector<std::string> ChildEnvironment(const std::string& temporary_folder) {
+std::vector<std::string> KeptEnvironment() {
   std::vector<std::string> environment = {"LC_ALL=C"};
-  for (const absl::string_view name : {"PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH"}) {
-    const bool chosen = name == "TMPDIR" && !temporary_folder.empty();
-    const std::string value = chosen ? temporary_folder : base::Environment(name.data());
-    if (!value.empty()) environment.push_back(absl::StrCat(name, "=", value));
+  for (const absl::string_view name : {"PATH", "HOME", "LD_LIBRARY_PATH"}) {
+    if (const std::string value = base::Environment(name.data()); !value.empty())
+      environment.push_back(absl::StrCat(name, "=", value));
   }
+  return environment;
+}
+
+// Read once: a program may set variables while a thread of ours reads them.
+std::vector<std::string> ChildEnvironment(const std::string& temporary_folder) {
+  static const auto& kept = *new std::vector<std::string>(KeptEnvironment());
+  std::vector<std::string> environment = kept;
+  const std::string temporary =
+      temporary_folder.empty() ? base::Environment("TMPDIR") : temporary_folder;
+  if (!temporary.empty()) environment.push_back(absl::StrCat("TMPDIR=", temporary));
   return environment;
 }
 
@@ -55,7 +64,7 @@ class SpawnSettings {
     sigfillset(&signals);
     posix_spawnattr_setsigdefault(&attributes, &signals);
     posix_spawnattr_setflags(&attributes, flags);
-    const int files = options.files.empty() ? OpenOutput(options.output_file) : Pass(options.files);
+    [[maybe_unused]] const int files = options.files.empty() ? OpenOutput(options.output_file) : Pass(options.files);
 #if __GLIBC_PREREQ(2, 34)
     posix_spawn_file_actions_addclosefrom_np(&actions, files);
 #endif
@@ -67,6 +76,7 @@ class SpawnSettings {
   }
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_t actions;
+  int error = 0;  // the child would have other files than it should
 
  private:
   // These return how many files the child has, or may have.
@@ -81,10 +91,10 @@ class SpawnSettings {
     int number = 0;
     for (const int file : files) {
       if (number == 2) ++number;
-      const int copy =
-          file < 0 ? open("/dev/null", O_RDWR | O_CLOEXEC) : fcntl(file, F_DUPFD_CLOEXEC, kAbove);
+      const int copy = fcntl(file, F_DUPFD_CLOEXEC, kAbove);
+      if (copy < 0) error = errno;
       posix_spawn_file_actions_adddup2(&actions, copy, number++);
-      copies_.push_back(copy);
+      if (copy >= 0) copies_.push_back(copy);
     }
     posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
     return std::max(number, 3);
@@ -139,6 +149,8 @@ absl::StatusOr<pid_t> StartChild(const ChildOptions& options) {
   const std::vector<char*> arguments = Pointers(options.arguments);
   const std::vector<char*> variables = Pointers(environment);
   const SpawnSettings settings(options);
+  if (settings.error != 0)
+    return absl::UnavailableError(absl::StrCat(options.arguments[0], ": ", strerror(settings.error)));
   pid_t child = 0;
   const int error = posix_spawnp(&child, arguments[0], &settings.actions, &settings.attributes,
                                  arguments.data(), variables.data());
@@ -150,7 +162,8 @@ absl::StatusOr<pid_t> StartChild(const ChildOptions& options) {
 
 absl::Status EndChild(pid_t child, bool own_group) {
   const bool ended = EndsWithin(child, absl::ZeroDuration());
-  if (!ended) kill(own_group ? -child : child, SIGKILL);
+  // What it has started ends with it; the group's number is taken until the child is waited for.
+  if (own_group || !ended) kill(own_group ? -child : child, SIGKILL);
   int state = 0;
   pid_t waited = 0;
   do {

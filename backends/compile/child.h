@@ -24,7 +24,7 @@ struct ChildOptions {
   std::vector<std::string> arguments;  // the first is the program, looked up in PATH
   std::string output_file;             // receives stdout and stderr
   Priority priority = Priority::kNormal;
-  // Instead of that file: ours that become its files 0, 1, 3, 4 and so on; -1: /dev/null.
+  // Instead of that file: ours that become its files 0, 1, 3, 4 and so on.
   std::vector<int> files = {};
   bool own_group = true;              // of processes, which are ended together
   std::string temporary_folder = "";  // its TMPDIR; empty: ours

@@ -37,9 +37,9 @@ std::string FindProcess() {
   char file[PATH_MAX];
   if (dladdr(reinterpret_cast<void*>(&FindProcess), &info) == 0 || info.dli_fname == nullptr)
     return "";
-  // A program's own name may be a word that was looked up in PATH.
-  if (realpath(info.dli_fname, file) == nullptr && realpath("/proc/self/exe", file) == nullptr)
-    return "";
+  // A name that is not absolute depends on the current folder, or was looked up in PATH.
+  const char* const name = info.dli_fname[0] == '/' ? info.dli_fname : "/proc/self/exe";
+  if (realpath(name, file) == nullptr) return "";
   const std::string path = file;
   const std::string folder = path.substr(0, path.rfind('/'));
   for (const char* const place : {"", "/../lib"}) {
@@ -58,6 +58,10 @@ const std::string& Process() {
 
 }  // namespace
 
+CompileJob::~CompileJob() {
+  if (const pid_t child = TakeChild(); child != 0) EndChild(child).IgnoreError();
+}
+
 void CompileJob::Start(absl::StatusOr<Order> order, bool idle, int lock) {
   started_at_ = absl::Now();
   idle_ = idle;
@@ -73,8 +77,10 @@ absl::Status CompileJob::Prepare(absl::StatusOr<Order> order) {
   order_.process = getpid();
   order_.kernels = kernels_;
   if (here_) return absl::OkStatus();
-  // The process finds the same, and what is to be said of it is said here.
-  if (order_.language == Order::Language::kCpp) LAZY_RETURN_IF_ERROR(TemporaryPlace().status());
+  // The process does not know our options, so it is told.
+  if (order_.language == Order::Language::kCpp) {
+    LAZY_ASSIGN_OR_RETURN(temporary_place_, TemporaryPlace());
+  }
   LAZY_ASSIGN_OR_RETURN(order_file_, MemoryFile::Make());
   return order_file_.Write(TextOf(order_));
 }
@@ -85,6 +91,7 @@ absl::Status CompileJob::StartProcess(Priority priority) {
   absl::MutexLock lock(&mutex_);
   ChildOptions options;
   options.arguments = {Process()};
+  options.temporary_folder = temporary_place_;
   options.files = {order_file_.file(), result_file_.file()};
   if (lock_ >= 0) options.files.push_back(lock_);
   options.priority = hurried_ ? Priority::kNormal : priority;
@@ -123,6 +130,7 @@ absl::Status CompileJob::AwaitProcess() {
 
 // NVRTC's own data end at exit, and what does that is registered while it first compiles.
 Compiled CompileJob::CarryOutHere() {
+  const base::AtWork work;  // the exit waits until a compiler has been ended
   if (order_.language == Order::Language::kCpp) {
     return CarryOut(order_, {.own_group = true, .must_stop = &base::IsExiting});
   }
@@ -152,7 +160,7 @@ absl::StatusOr<std::string> CompileJob::Finish() {
                                               compiled->kept.message()));
   }
   if (base::MustFail()) return absl::InternalError("a fault that was asked for");
-  if (!code.ok() && start_status_.ok()) {
+  if (!code.ok() && start_status_.ok() && !kernels_.empty()) {
     const bool is_cpp = order_.language == Order::Language::kCpp;
     base::WriteDump(base::MakeDumpFolder("failed-compile"), is_cpp ? "kernels.cc" : "kernels.cu",
                     SourceOf(order_.language, kernels_));
@@ -162,8 +170,7 @@ absl::StatusOr<std::string> CompileJob::Finish() {
 
 void CompileJob::Hurry() {
   absl::MutexLock lock(&mutex_);
-  hurried_ = true;
-  if (child_ == 0) return;
+  if (std::exchange(hurried_, true) || child_ == 0) return;
   SetPriority(child_, Priority::kNormal);
   Release(child_);
 }

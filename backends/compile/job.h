@@ -27,6 +27,9 @@ namespace torch_lazy::backends {
 class CompileJob {
  public:
   explicit CompileJob(std::vector<codegen::Kernel> kernels) : kernels_(std::move(kernels)) {}
+  ~CompileJob();  // a process that nobody waits for any more is killed
+  CompileJob(const CompileJob&) = delete;
+  CompileJob& operator=(const CompileJob&) = delete;
 
   const std::vector<codegen::Kernel>& kernels() const { return kernels_; }
 
@@ -36,7 +39,8 @@ class CompileJob {
   // Waits for it. The code, which is in the order's cache by then; kInvalidArgument: a kernel does
   // not compile.
   absl::StatusOr<std::string> Finish();
-  // Somebody waits now: an idle process gets its normal share. From any thread.
+  // Somebody waits now: the process gets its normal share, at once where Linux lets us; else an
+  // idle one by a new start when its first second is over. From any thread.
   void Hurry();
 
  private:
@@ -51,6 +55,7 @@ class CompileJob {
 
   const std::vector<codegen::Kernel> kernels_;
   Order order_;
+  std::string temporary_place_;  // TMPDIR of the process; empty: ours
   MemoryFile order_file_;
   MemoryFile result_file_;
   int lock_ = -1;

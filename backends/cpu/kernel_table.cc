@@ -39,13 +39,12 @@ class KernelModule final : public Module {
     return entries_[kernel]->status;
   }
   void Wait() override {
-    {
+    do {  // again and again: a batch that fails becomes two others
       absl::MutexLock lock(&table_->mutex_);
       for (const KernelTable::Entry* entry : entries_) {
         if (entry->job != nullptr) entry->job->Hurry();
       }
-    }
-    while (!IsReadyWithin(base::kWaitTurn) && !base::MustStopWaiting()) continue;
+    } while (!IsReadyWithin(base::kWaitTurn) && !base::MustStopWaiting());
   }
   void* Function(int kernel) const override {
     absl::MutexLock lock(&table_->mutex_);
@@ -91,7 +90,7 @@ std::shared_ptr<Module> KernelTable::Compile(absl::Span<const codegen::Kernel> k
   auto module = std::make_shared<KernelModule>(this, std::move(wanted));
   const bool beside =
       wait && !jobs.empty() && base::StartThread([this, jobs] { Run(jobs, /*idle=*/false); });
-  if (!beside && !jobs.empty()) Run(jobs, /*idle=*/!wait);
+  if (!beside && !jobs.empty() && !base::IsExiting()) Run(jobs, /*idle=*/!wait);
   if (wait) module->Wait();
   return module;
 }

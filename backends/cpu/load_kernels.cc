@@ -21,8 +21,9 @@ absl::StatusOr<std::vector<void*>> LoadKernels(const std::string& library,
   std::vector<void*> functions;
   for (const codegen::Kernel& kernel : kernels) {
     functions.push_back(dlsym(handle, kernel.name.c_str()));
-    if (functions.back() == nullptr)
-      return absl::InvalidArgumentError(absl::StrCat(library, ": no symbol ", kernel.name));
+    if (functions.back() != nullptr) continue;
+    dlclose(handle);
+    return absl::InvalidArgumentError(absl::StrCat(library, ": no symbol ", kernel.name));
   }
   return functions;
 }
@@ -32,9 +33,11 @@ absl::StatusOr<std::vector<void*>> LoadKernels(const std::string& library,
 absl::StatusOr<std::vector<void*>> LoadCode(const std::string& code,
                                             absl::Span<const codegen::Kernel> kernels) {
   LAZY_ASSIGN_OR_RETURN(MemoryFile made, MemoryFile::Make());
-  MemoryFile& file = *new MemoryFile(std::move(made));
-  LAZY_RETURN_IF_ERROR(file.Write(code));
-  return LoadKernels(absl::StrCat("/proc/self/fd/", file.file()), kernels);
+  LAZY_RETURN_IF_ERROR(made.Write(code));
+  const std::string path = absl::StrCat("/proc/self/fd/", made.file());
+  absl::StatusOr<std::vector<void*>> functions = LoadKernels(path, kernels);
+  if (functions.ok()) new MemoryFile(std::move(made));
+  return functions;
 }
 
 }  // namespace torch_lazy::backends

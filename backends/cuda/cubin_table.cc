@@ -51,8 +51,9 @@ class CubinModule final : public Module {
     return entries_[kernel]->status;
   }
   void Wait() override {
-    table_->Hurry(entries_);
-    while (!IsReadyWithin(base::kWaitTurn) && !base::MustStopWaiting()) continue;
+    do {  // again and again: a program that fails becomes two others
+      table_->Hurry(entries_);
+    } while (!IsReadyWithin(base::kWaitTurn) && !base::MustStopWaiting());
   }
   void* Function(int kernel) const override { return &entries_[kernel]->kernel; }
 
@@ -83,7 +84,7 @@ std::shared_ptr<Module> CubinTable::Compile(absl::Span<const codegen::Kernel> ke
     StartThreads();
     has_threads = num_threads_ > 0;
   }
-  while (!has_threads && RunNext()) continue;
+  while (!has_threads && !base::IsExiting() && RunNext()) continue;
   auto module = std::make_shared<CubinModule>(this, std::move(wanted));
   if (wait) module->Wait();
   return module;

@@ -4,7 +4,9 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
+#include <system_error>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -63,7 +65,9 @@ absl::Status Nvrtc::Load(void* library) {
     return absl::InternalError(absl::StrCat("nvrtcVersion: error ", result));
   version_ = absl::StrCat(major, ".", minor);
   Dl_info info = {};
-  if (dladdr(reinterpret_cast<void*>(Version_), &info) != 0) file_ = info.dli_fname;
+  std::error_code ignored;  // absolute: another process opens it, perhaps from another folder
+  if (dladdr(reinterpret_cast<void*>(Version_), &info) != 0)
+    file_ = std::filesystem::absolute(info.dli_fname, ignored).string();
   return absl::OkStatus();
 }
 

@@ -109,7 +109,7 @@ absl::StatusOr<DiskCache::Code> DiskCache::Find(const codegen::Kernel& kernel) {
   const std::string batch = found->second.batch;
   absl::StatusOr<base::File> code = Check(batch);
   if (code.ok()) return Code{batch, *std::move(code)};
-  Drop(batch);
+  if (!absl::IsUnavailable(code.status())) Drop(batch);  // else this process is at fault
   return code.status();
 }
 
@@ -139,7 +139,9 @@ void DiskCache::Scan() {
 
 void DiskCache::ReadIndex(const std::string& batch) {
   if (checked_.contains(batch)) return;
-  const std::vector<std::string> lines = absl::StrSplit(folder_->Read(batch + kIndex), '\n');
+  const absl::StatusOr<base::File> index = folder_->Open(batch + kIndex);
+  if (absl::IsUnavailable(index.status())) return;  // this process may have no descriptor left
+  const std::vector<std::string> lines = absl::StrSplit(index.ok() ? index->Read() : "", '\n');
   if (lines.size() < 4 || lines[0] != key_ || lines[lines.size() - 2] != "end") return Drop(batch);
   for (size_t i = 2; i + 2 < lines.size(); ++i) {
     const std::vector<std::string> words = absl::StrSplit(lines[i], ' ');

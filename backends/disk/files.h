@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that appear whole or not at all, and locks between processes.
+// Files in folders of ours alone, and locks between processes.
 #pragma once
 
 #include <memory>

@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "backends/disk/places.h"
 #include "base/status.h"
+#include "base/trusted_path.h"
 
 namespace torch_lazy::backends {
 namespace {
@@ -61,7 +62,12 @@ absl::StatusOr<TemporaryFolder> TemporaryFolder::Make() {
   if (mkdtemp(path.data()) == nullptr)
     return absl::UnavailableError(absl::StrCat(path, ": ", strerror(errno)));
   const int lock = OpenFolder(path);
-  if (lock >= 0) flock(lock, LOCK_EX | LOCK_NB);
+  if (lock < 0) {  // another process might take it for one that was left
+    const std::string error = strerror(errno);
+    rmdir(path.c_str());
+    return absl::UnavailableError(absl::StrCat(path, ": ", error));
+  }
+  flock(lock, LOCK_EX | LOCK_NB);
   return TemporaryFolder(std::move(path), lock);
 }
 
@@ -72,6 +78,7 @@ TemporaryFolder::~TemporaryFolder() {
 
 void SweepTemporaryFolders() {
   for (const std::string& place : TemporaryPlaces()) {
+    if (!base::CheckPlace(place).ok()) continue;  // others could give a folder of ours such a name
     std::vector<std::string> found;
     std::error_code error;
     for (std::filesystem::directory_iterator it(place, error), end; !error && it != end;

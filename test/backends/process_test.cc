@@ -165,6 +165,20 @@ TEST_F(CompilerProcess, LeftFoldersAreSwept) {
   EXPECT_FALSE(std::filesystem::exists(held));
 }
 
+// Others could move a folder of ours there.
+TEST_F(CompilerProcess, AFolderThatOthersMayWriteIsNotSwept) {
+  const std::string moved = temporary_ + "/torch_lazy-aB3dEf";
+  ASSERT_EQ(mkdir(moved.c_str(), 0700), 0);
+  const timespec times[] = {{1000, 0}, {1000, 0}};
+  ASSERT_EQ(utimensat(AT_FDCWD, moved.c_str(), times, 0), 0);
+  ASSERT_EQ(chmod(temporary_.c_str(), 0777), 0);
+  SweepTemporaryFolders();
+  EXPECT_TRUE(std::filesystem::exists(moved));
+  ASSERT_EQ(chmod(temporary_.c_str(), 0700), 0);
+  SweepTemporaryFolders();
+  EXPECT_FALSE(std::filesystem::exists(moved));
+}
+
 TEST_F(CompilerProcess, ALivingFolderIsNotSwept) {
   const TemporaryFolder folder = *TemporaryFolder::Make();
   const timespec times[] = {{1000, 0}, {1000, 0}};

@@ -110,6 +110,22 @@ TEST_F(AtWorkDeathTest, WorkForEverDoesNotHoldUp) {
       ExitedWithCode(3), "");
 }
 
+// 64 patiences are ten seconds.
+TEST_F(AtWorkDeathTest, ManyWatchesWaitOnce) {
+  EXPECT_EXIT(
+      {
+        for (int k = 0; k < 64; ++k) WatchForExit();
+        StartThread([] {
+          const AtWork work;
+          begun = true;
+          while (true) std::this_thread::yield();
+        });
+        alarm(5);
+        exit(3);
+      },
+      ExitedWithCode(3), "");
+}
+
 TEST_F(AtWorkDeathTest, NothingBeginsAfterwards) {
   EXPECT_EXIT(
       {
