@@ -216,7 +216,9 @@ Lesson::Lesson(const Op& op, const CallDescription& call, const torch::jit::Stac
 void Lesson::Learn(std::shared_ptr<const CallShape> shape) {
   std::shared_ptr<const CallShape> rules, metas;
   if (shape != nullptr && asks_rule_) rules = RuledShape(op_, call_, arguments_);
-  if (shape != nullptr && asks_meta_) metas = MetaShape(op_, call_, arguments_);
+  // Python has Meta kernels of its own for products, and imports sympy for the first of them: a third of a second.
+  const bool is_ruled = rules != nullptr && Equal(*rules, *shape);
+  if (shape != nullptr && asks_meta_ && !is_ruled) metas = MetaShape(op_, call_, arguments_);
   LearnedShapes& learned = Learned();
   std::lock_guard<std::mutex> lock(learned.lock);
   if (rules != nullptr) Remember(&learned.ruled, std::move(kind_), true) &= Equal(*rules, *shape);
