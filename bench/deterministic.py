@@ -4,10 +4,11 @@
     bench/deterministic.py [WORKLOAD ...] [--rounds 9] [--build FOLDER]
 
 Milliseconds a step are each variant's fastest round; the ratio is the usual time over the deterministic one, by the fastest rounds and, in
-brackets, by the median of the rounds' own ratios. Ends with 1 if the former is below 0.95 anywhere. LAZY_BENCH_EAGER=cuda runs what `make bench-cuda` does, from a kit.
+brackets, by the median of the rounds' own ratios. Both run on the same four processors, if there are more. Ends with 1 if the former is below 0.95 anywhere. LAZY_BENCH_EAGER=cuda runs what `make bench-cuda` does, from a kit.
 """
 
 import argparse
+import os
 import pathlib
 import sys
 import tempfile
@@ -35,6 +36,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=HERE.parent / "build")
     arguments = parser.parse_args()
     missed = False
+    processors = sorted(os.sched_getaffinity(0))[:4]
     print(f"{'ms a step':38}{'usual':>10}{'determ.':>10}{'ratio':>16}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         environment = {"LAZY_CACHE_DIR": folder, "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
@@ -44,7 +46,7 @@ def main():
             if workload.is_cpp or workload.module not in (arguments.workloads or known):
                 continue
             variants = {USUAL: {**environment, "LAZY_COMPILE": "sync"}, DETERMINISTIC: environment}
-            results = steady(arguments.build, workload, variants, arguments.rounds)
+            results = steady(arguments.build, workload, variants, arguments.rounds, processors)
             if errors := [str(result) for result in results.values() if isinstance(result, Exception)]:
                 print(f"{workload.title:38}", *errors)
                 missed = True

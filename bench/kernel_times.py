@@ -27,6 +27,7 @@ def main():
     if variant.device == "lazy":
         import torch_lazy  # noqa: F401
     torch.manual_seed(0)
+    torch.use_deterministic_algorithms(variant.deterministic)
     step = importlib.import_module(f"workloads.{arguments.workload}").make(variant)
 
     def run(steps):

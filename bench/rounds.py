@@ -48,6 +48,11 @@ class Process:
         self.child.stdin.flush()
         return json.loads(self._expect())
 
+    def pin(self, processors):
+        """Its threads, those of libraries too, run on these alone from now on."""
+        for task in os.listdir(f"/proc/{self.child.pid}/task"):
+            os.sched_setaffinity(int(task), processors)
+
     def close(self):
         self.child.stdin.close()
         try:
@@ -69,14 +74,18 @@ class Process:
         return line
 
 
-def steady(build, workload, environments, rounds):
-    """{variant: seconds a step, round by round}; a variant that fails maps to its error."""
+def steady(build, workload, environments, rounds, processors=None):
+    """{variant: seconds a step, round by round}; a variant that fails maps to its error. `processors`: all variants on the same, once
+    they are warm, since others' programs may make one slower than the next.
+    """
     results, processes = {}, {}
     for name, environment in environments.items():
         try:
             processes[name] = Process(build, workload, name, environment)
             for _ in range(workload.warm_blocks):
                 processes[name].run(workload.block)
+            if processors is not None:
+                processes[name].pin(processors)
             results[name] = []
         except RuntimeError as error:
             results[name] = error

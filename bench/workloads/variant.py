@@ -56,6 +56,7 @@ TUNED_ALLOCATOR = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 4
 
 VARIANTS = {
     "eager": Variant(),
+    "eager+deterministic": Variant(deterministic=True),
     "eager+alloc": Variant(environment=TUNED_ALLOCATOR),
     "eager+foreach": Variant(optimizer={"foreach": True}),
     "eager+fused": Variant(optimizer={"fused": True}),
