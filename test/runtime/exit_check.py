@@ -64,9 +64,10 @@ class Runs:
     def environment(self, **more):
         return {**os.environ, "TMPDIR": str(self.temporary), "OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive", **more}
 
-    def lazy_environment(self, number, backend, work):
+    def lazy_environment(self, number, backend, work, way=""):
         if not work.cold:
-            mode = "sync" if number % 3 == 0 else "async"
+            # What works at exit, and is to wait for its kernels, waits for them there.
+            mode = "sync" if number % 3 == 0 and way != "works_at_exit" else "async"
             return self.environment(LAZY_BACKEND=backend, LAZY_CACHE_DIR=str(self.folder / "warm"), LAZY_COMPILE=mode)
         more = {} if number % REAL_COMPILER_EVERY == 0 else {"LAZY_COMPILER": str(self.folder / "compiler")}
         return self.environment(LAZY_BACKEND=backend, LAZY_CACHE_DIR=str(self.folder / f"cold-{number}"), **more)
@@ -105,7 +106,7 @@ def check(language, count, arguments, runs):
 
     def run_lazy(numbered):
         number, (backend, work, way) = numbered
-        return runs.run(language, runs.lazy_environment(number, backend, WORKS[work]), "lazy", WORKS[work], way)
+        return runs.run(language, runs.lazy_environment(number, backend, WORKS[work], way), "lazy", WORKS[work], way)
 
     def run_all(function, cases):
         if language == "Python" and not arguments.spawn:
