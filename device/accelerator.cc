@@ -42,7 +42,7 @@ bool CudaIsInUse() {
   return in_use;
 }
 
-// The number of storages made so far is more than that of none.
+// Storages are numbered from 1 on: the next one has more once there was one.
 bool IsInUse() { return lazy::LazyStorageImpl::NextSerial() > 1; }
 
 thread_local int programs_questions = 0;

@@ -51,9 +51,9 @@ Entry::Entry(const TrieNode* end, std::vector<bool> live, Entry* replaced) : liv
 Entry::~Entry() = default;
 
 // Calls `work`, which may fail for want of memory or by an error of ours: then the entry runs op by op. What else it raises, an
-// interrupt say, is the caller's.
+// interrupt say, is the caller's. False if it has failed.
 template <typename Work>
-void TryTo(const char* what, const Work& work) {
+bool TryTo(const char* what, const Work& work) {
   std::string why;
   try {
     LAZY_CHECK(!base::MustFail(), "a fault that was asked for");
@@ -66,6 +66,7 @@ void TryTo(const char* what, const Work& work) {
     why = error.what();
   }
   if (!why.empty()) base::WarnOnce(what, absl::StrCat("a trace could not be ", what, ", so it runs op by op: ", why));
+  return why.empty();
 }
 
 // True if the graph is known. The first steps of a program that compiles in the background are not held up for graphs that
@@ -106,7 +107,8 @@ bool Entry::LeaveFailuresToAten(const Trace& trace) {
   }
   attempts_left_ = left == left_to_aten_ ? 0 : attempts_left_ - 1;
   left_to_aten_ = std::move(left);
-  std::unique_ptr<LoweredTrace> lowered = attempts_left_ > 0 ? Lower(*this, trace) : nullptr;
+  std::unique_ptr<LoweredTrace> lowered;
+  if (attempts_left_ > 0) TryTo("lowered", [&] { lowered = Lower(*this, trace); });
   if (lowered == nullptr) {
     LAZY_LOG(1, "kernels failed, and their trace runs op by op");
     attempts_left_ = 0;
@@ -130,6 +132,7 @@ Entry::Ready Entry::Prepare(const Trace& trace, bool once) {
   if (planned_ == nullptr) return {};
   if (bound_ == nullptr && IsPlanReady(trace)) {
     Bind(trace, *planned_);
+    if (planned_ == nullptr) return {};
     better_ = planned_->BetterFor(lowered_->symbols);
   }
   if (better_ != nullptr && !once && better_->Want(lowered_->symbols, 1)) {
@@ -149,12 +152,14 @@ Entry::Ready Entry::Prepare(const Trace& trace, bool once) {
 }
 
 void Entry::Bind(const Trace& trace, const PlannedGraph& planned) {
-  TryTo("bound", [&] {
+  const bool is_bound = TryTo("bound", [&] {
     bound_ = std::make_shared<BoundPlan>(*this, *lowered_, planned);
+    carried_ = nullptr;  // it was the former plan's
     shares_launches_ = bound_->shares_launches();
     if (frozen_ == nullptr) frozen_ = FrozenPlan::For(*this, trace);
     carried_ = CarriedPlan::For(*this, *lowered_, planned);
   });
+  if (!is_bound && bound_ == nullptr) planned_ = nullptr;  // it would fail again
 }
 
 void Entry::Run(Trace* trace, bool once) {

@@ -74,8 +74,9 @@ bool PlannedGraph::Want(const std::vector<int64_t>& numbers, int num_cuts) {
     state_ = State::kAsked;
   }
   base::Count(base::Counter::kCompilesPending);
-  is_noted_ = wait || backends::Get().Recall(NoteOf(graph_)) == kHasKernels;
-  if (is_noted_) {
+  const bool at_once = wait || (!is_noted_ && backends::Get().Recall(NoteOf(graph_)) == kHasKernels);
+  is_noted_ = is_noted_ || at_once;
+  if (at_once) {
     Compile(numbers, wait);
   } else {
     InBackground([graph = shared_from_this(), numbers] { graph->Compile(numbers, /*wait=*/false); });
@@ -97,7 +98,9 @@ std::shared_ptr<PlannedGraph> PlannedGraph::BetterFor(const std::vector<int64_t>
     if (other->state_ == State::kPlanned ? other->IsMadeFor(numbers) : other->state_ != State::kFailed) return other;
   }
   if (others_.size() == kMostOthers) return nullptr;
-  return others_.emplace_back(std::make_shared<PlannedGraph>(graph_, deterministic_));
+  const std::shared_ptr<PlannedGraph>& other = others_.emplace_back(std::make_shared<PlannedGraph>(graph_, deterministic_));
+  other->is_noted_ = true;  // the note speaks of this one's kernels
+  return other;
 }
 
 bool PlannedGraph::IsPending() {

@@ -39,7 +39,10 @@ uint32_t& LatestGpuSettings() {
 void SetGpuSettings(uint32_t settings, uint32_t changed) {
   at::Context& context = at::globalContext();
   if ((changed & kTf32Products) != 0) context.setAllowTF32CuBLAS((settings & kTf32Products) != 0);
-  if ((changed & kTf32Convolutions) != 0) context.setAllowTF32CuDNN((settings & kTf32Convolutions) != 0);
+  if ((changed & kTf32Convolutions) != 0) {  // not setAllowTF32CuDNN, which sets that of recurrent nets, too
+    const bool is_tf32 = (settings & kTf32Convolutions) != 0;
+    context.setFloat32Precision(at::Float32Backend::CUDA, at::Float32Op::CONV, is_tf32 ? at::Float32Precision::TF32 : at::Float32Precision::NONE);
+  }
   if ((changed & kCudnn) != 0) context.setUserEnabledCuDNN((settings & kCudnn) != 0);
   if ((changed & kCudnnBenchmark) != 0) context.setBenchmarkCuDNN((settings & kCudnnBenchmark) != 0);
   if ((changed & kCudnnDeterministic) != 0) context.setDeterministicCuDNN((settings & kCudnnDeterministic) != 0);

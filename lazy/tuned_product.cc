@@ -92,13 +92,15 @@ ProductChoice::ProductChoice(std::string key) : key_(std::move(key)) {
 
 void ProductChoice::Decide(double mkl, double onednn, double making, double operations) {
   int run = kNever;
+  double saves = 0;
   if (onednn < kWorthIt * mkl) {
-    saves_ = mkl - onednn;
+    saves = mkl - onednn;
     const double paid = std::clamp(making / ((mkl - onednn) * operations), 1.0, double{kLatestRun});
     run = static_cast<int>(std::bit_ceil(static_cast<unsigned>(paid)));
   }
   int unknown = kUnknown;
   if (!first_run_.compare_exchange_strong(unknown, run)) return;
+  saves_ = saves;
   LAZY_LOG(1, key_, ": ", run == kNever ? "mkl" : "onednn", ", ", 1e6 * mkl * operations, " and ", 1e6 * onednn * operations, " us, code ",
            1e6 * making, " us");
   InBackground([key = key_, word = run == kNever ? kNames[0] : absl::StrCat(kNames[1], " ", run)] { backends::Get().Keep(key, word); });

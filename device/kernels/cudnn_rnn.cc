@@ -42,7 +42,11 @@ class WithTf32 {
     if (at::globalContext().allowTF32CuDNN(at::Float32Op::RNN) != wanted) Set(wanted ? at::Float32Precision::TF32 : at::Float32Precision::IEEE);
   }
   ~WithTf32() {
-    if (changed_) at::globalContext().setFloat32Precision(at::Float32Backend::CUDA, at::Float32Op::RNN, former_);
+    if (!changed_) return;
+    at::Context& context = at::globalContext();
+    // What is asked for may be that of all operators, which the program may change later.
+    const bool is_of_all = context.float32Precision(at::Float32Backend::CUDA, at::Float32Op::ALL) == former_;
+    context.setFloat32Precision(at::Float32Backend::CUDA, at::Float32Op::RNN, is_of_all ? at::Float32Precision::NONE : former_);
   }
   WithTf32(const WithTf32&) = delete;
   WithTf32& operator=(const WithTf32&) = delete;
@@ -89,7 +93,6 @@ Backward RunBackward(Tensor input, Tensor weights, Tensor hx, OptionalTensor cx,
 }
 
 // ---- ATen's operators ----
-
 
 RnnForm FormOf(const Tensor& input, int64_t mode, const c10::SymInt& hidden_size, const c10::SymInt& proj_size, int64_t num_layers,
                bool bidirectional) {

@@ -39,7 +39,8 @@ at::Tensor RnnDropoutState(double dropout) {
   lazy::BreakNoting("it draws for dropout between layers of a recurrent net");
   static auto* const states = new std::map<int, at::Tensor>;
   at::Tensor& state = (*states)[lazy::CurrentDevice()];
-  if (*was_seeded || !state.defined()) state = NewState(dropout);
+  if (*was_seeded) state = at::Tensor();  // also if the next line fails, since the question is answered once
+  if (!state.defined()) state = NewState(dropout);
   return state;
 }
 
