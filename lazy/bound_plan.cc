@@ -20,6 +20,7 @@
 #include "base/check.h"
 #include "base/faults.h"
 #include "base/metrics.h"
+#include "lazy/access.h"
 #include "lazy/deterministic.h"
 #include "lazy/eager_device.h"
 #include "lazy/graphed_plan.h"
@@ -29,6 +30,7 @@
 #include "lazy/plan_memory.h"
 #include "lazy/product_threads.h"
 #include "lazy/raise.h"
+#include "lazy/unwritten.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -150,7 +152,7 @@ BoundPlan::BoundPlan(const Entry& entry, const LoweredTrace& lowered, const Plan
       bound.scratch_bytes = codegen::ScratchBytes(instance, symbols);
     }
   }
-  FindReadParams();
+  FindReadParams(symbols);
   FindSaves();
   FindLastReads();
   shares_launches_ = LaunchesExactRowsAlone(symbols);
@@ -237,12 +239,35 @@ bool BoundPlan::IsShort() const {
   return products <= recording && kernels <= kMostKernels * recording;
 }
 
-void BoundPlan::FindReadParams() {
-  std::vector<bool> is_read(graph_.nodes.size(), false);
-  for (const ir::Node& node : graph_.nodes) {
-    for (const ir::Value input : node.inputs) is_read[input] = true;
+// Which inputs of a call its `out=` arguments overwrite unread, all of their storage.
+std::vector<bool> BoundPlan::OverwrittenInputs(const ir::Node& node, absl::Span<const int64_t> symbols) const {
+  std::vector<bool> is_overwritten(node.inputs.size(), node.op == ir::Op::kCall);
+  if (node.op != ir::Op::kCall) return is_overwritten;
+  const TrieNode& call = *entry_.calls()[static_cast<size_t>(node.attrs.index)];
+  if (node.attrs.callee != call.op->name) return std::vector<bool>(node.inputs.size(), false);  // it stands for several
+  const std::vector<int32_t> slots = call.DistinctSlots();
+  for (const NodeOperand& operand : call.operands) {
+    const size_t at = static_cast<size_t>(std::find(slots.begin(), slots.end(), operand.slot) - slots.begin());
+    const size_t size_bytes = static_cast<size_t>(ir::SizeBytes(graph_.type(node.inputs[at]), symbols));
+    if (!call.op->args[static_cast<size_t>(operand.arg)].is_out || !MemoryOrder(operand.geometry, size_bytes)) is_overwritten[at] = false;
   }
-  for (const ir::Output& output : graph_.outputs) is_read[output.value] = true;
+  return is_overwritten;
+}
+
+// By what the outputs, and calls that may fail, need: views of a tensor that is overwritten are there, too, and nobody takes them.
+void BoundPlan::FindReadParams(absl::Span<const int64_t> symbols) {
+  std::vector<bool> is_needed(graph_.nodes.size(), false), is_read(graph_.nodes.size(), false);
+  for (const ir::Output& output : graph_.outputs) is_needed[output.value] = is_read[output.value] = true;
+  for (size_t v = graph_.nodes.size(); v-- > 0;) {
+    const ir::Node& node = graph_.nodes[v];
+    if (node.op == ir::Op::kCall && (node.attrs.may_fail || node.attrs.inout.empty())) is_needed[v] = true;
+    if (!is_needed[v]) continue;
+    const std::vector<bool> is_overwritten = OverwrittenInputs(node, symbols);
+    for (size_t k = 0; k < node.inputs.size(); ++k) {
+      is_needed[node.inputs[k]] = true;
+      if (!is_overwritten[k]) is_read[node.inputs[k]] = true;
+    }
+  }
   std::vector<bool> is_param_read(lowered_.param_slots.size(), false);
   for (size_t v = 0; v < graph_.nodes.size(); ++v) {
     const ir::Node& node = graph_.nodes[v];
@@ -357,11 +382,7 @@ void BoundPlan::RunCall(size_t step, Trace* trace, PlanMemory* memory) const {
   const codegen::Step& plan_step = plan_.steps[step];
   const ir::Node& node = graph_.node(plan_step.call);
   const TrieNode& call = *entry_.calls()[static_cast<size_t>(node.attrs.index)];
-  // Operands stand in the order of their slots' first use by the call; the interpreter looks them up by slot.
-  std::vector<int32_t> slots;
-  for (const NodeOperand& operand : call.operands) {
-    if (std::find(slots.begin(), slots.end(), operand.slot) == slots.end()) slots.push_back(operand.slot);
-  }
+  const std::vector<int32_t> slots = call.DistinctSlots();  // the interpreter looks operands up by slot
   LAZY_CHECK(slots.size() == plan_step.operands.size(), call.op->name, ": ", plan_step.operands.size(), " buffers for ",
              slots.size(), " slots");
   const auto take_back = absl::MakeCleanup([&] {
@@ -418,6 +439,7 @@ bool BoundPlan::Run(Trace* trace) const {
   const double start = graphed_ != nullptr ? SecondsNow() : 0;
   if (graphed_ != nullptr && graphed_->Run(trace)) return true;
   const OneProductThread one(runs_ahead_);
+  const LeaveUnwritten unwritten;
   PlanMemory memory(plan_, lowered_, size_bytes_, read_params_, trace);
   memory.numbers = NumbersOf(lowered_, *trace);
   size_t step = 0;

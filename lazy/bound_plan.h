@@ -61,7 +61,8 @@ class BoundPlan {
   };
   static Matmul BindMatmul(const codegen::Step& step, absl::Span<const int64_t> symbols);
   const PackedConvolution* ConvolutionOf(const ir::Node& call) const;
-  void FindReadParams();
+  std::vector<bool> OverwrittenInputs(const ir::Node& node, absl::Span<const int64_t> symbols) const;
+  void FindReadParams(absl::Span<const int64_t> symbols);
   void FindSaves();
   void FindLastReads();
   void TuneProducts();

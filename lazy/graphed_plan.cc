@@ -14,6 +14,7 @@
 #include "lazy/kept_graphs.h"
 #include "lazy/memory.h"
 #include "lazy/raise.h"
+#include "lazy/unwritten.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -243,15 +244,14 @@ bool GraphedPlan::Run(Trace* trace) {
   const double start = SecondsNow();
   const bool is_new = graph_ == nullptr;
   if (is_new && !TryCapture(trace, now)) return false;
+  const bool is_emulated = &graphs_ == &kEmulatedGraphs;
+  if (is_new) choice_.Captured(is_emulated ? kEmulatedCapture : SecondsNow() - start);
   if (!is_new) KeptGraphs::Get().Use(this, now);
   const int64_t stream = CurrentStreamId();
   if (stream != std::exchange(stream_, stream)) WaitForEagerDevice();  // homes are used in one stream's order
   if (!TryPrepareReplay(trace)) return false;
   Replay(trace);
-  const bool is_emulated = &graphs_ == &kEmulatedGraphs;
-  const double seconds = SecondsNow() - start;
-  if (is_new) choice_.Captured(is_emulated ? kEmulatedCapture : seconds);
-  if (!is_new) choice_.Replayed(is_emulated ? kEmulatedReplay : seconds);
+  if (!is_new) choice_.Replayed(is_emulated ? kEmulatedReplay : SecondsNow() - start);
   return true;
 }
 
@@ -298,6 +298,7 @@ bool GraphedPlan::Capture(Trace* trace) {
   });
   base::Count(base::Counter::kGraphCaptures);
   bool captured = true;
+  const double start = SecondsNow();
   try {
     PlanMemory memory(plan_.plan_, plan_.lowered_, plan_.size_bytes_, plan_.read_params_, trace);
     memory.numbers = NumbersOf(plan_.lowered_, *trace);
@@ -311,6 +312,7 @@ bool GraphedPlan::Capture(Trace* trace) {
     Refuse(error.what());
     captured = false;
   }
+  if (!captured) choice_.Captured(&graphs_ == &kEmulatedGraphs ? kEmulatedCapture : SecondsNow() - start);
   return captured;
 }
 
@@ -337,6 +339,7 @@ bool GraphedPlan::CaptureSteps(Trace* trace, PlanMemory* memory) {
   RaiseIfError(record.status());
   record_ = *std::move(record);
   memory->is_captured = true;
+  const LeaveUnwritten unwritten;
   std::string failure;
   void* graph = nullptr;
   const Account &products = AccountOf(Venture::kCudaProducts), &convolutions = AccountOf(Venture::kConvolutions);
@@ -394,7 +397,9 @@ bool GraphedPlan::TryPrepareReplay(Trace* trace) {
     return true;
   } catch (const std::exception& error) {
     LAZY_LOG(1, "no replay: ", error.what());
+    choice_.Dropped();
     Drop();
+    LeaveRoom();
     return false;
   }
 }

@@ -8,6 +8,7 @@
 #include "lazy/lock.h"
 #include "lazy/memory.h"
 #include "lazy/run_call.h"
+#include "lazy/unwritten.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -92,6 +93,7 @@ void InterpretCall(const TrieNode& call, Trace* trace) {
 }
 
 void Interpret(const Entry& entry, Trace* trace) {
+  const LeaveUnwritten unwritten;
   for (size_t k = 0; k < entry.calls().size(); ++k) {
     InterpretCall(*entry.calls()[k], trace);
     for (const int32_t slot : entry.EndAfter(k)) trace->slots[slot].content = c10::Storage();

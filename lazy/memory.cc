@@ -7,17 +7,13 @@
 
 #include <pthread.h>
 
-#include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/native/TensorFactories.h>
 #include <c10/core/CPUAllocator.h>
-#include <c10/util/ParallelGuard.h>
 
 #include "absl/container/flat_hash_map.h"
 #include "backends/registry.h"
 #include "lazy/current_device.h"
 #include "lazy/eager_device.h"
 #include "lazy/fork.h"
-#include "lazy/geometry.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -122,17 +118,6 @@ c10::Storage NewContent(size_t size_bytes) {
   static PoolAllocator* const allocator = new PoolAllocator;
   return c10::Storage(c10::Storage::use_byte_size_t(), size_bytes, allocator->allocate(size_bytes), allocator,
                       /*resizable=*/true);
-}
-
-c10::Storage UnwrittenContent(size_t size_bytes, at::ScalarType dtype) {
-  c10::Storage content = NewContent(size_bytes);
-  if (dtype == at::ScalarType::Undefined || size_bytes == 0) return content;
-  const int64_t size = static_cast<int64_t>(size_bytes / c10::elementSize(dtype));
-  const at::AutoDispatchBelowADInplaceOrView below_autograd;
-  const c10::ParallelGuard serial(true);  // a thread of ours may be here
-  at::Tensor all = Alias(content, {.dtype = dtype, .sizes = {size}, .strides = {1}});
-  at::native::fill_empty_deterministic_(all);
-  return content;
 }
 
 }  // namespace torch_lazy::lazy

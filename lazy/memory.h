@@ -10,10 +10,6 @@ namespace torch_lazy::lazy {
 // An uninitialised storage of the eager device.
 c10::Storage NewContent(size_t size_bytes);
 
-// The content of a storage that is read, or written in part, before anything was stored there. Uninitialised for `Undefined`; else
-// filled with NaN, or the largest number, of that type, which torch.use_deterministic_algorithms() asks for.
-c10::Storage UnwrittenContent(size_t size_bytes, at::ScalarType dtype);
-
 // True if any thread may drop it: memory from the pool, or from PyTorch's allocator for the CPU.
 bool IsPooled(const c10::Storage& content);
 

@@ -121,6 +121,7 @@ Op::Op(c10::OperatorHandle h) : handle(h), name(Key(h.operator_name())) {
     Arg arg;
     arg.kind = KindOf(argument.real_type());
     arg.written = argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+    arg.is_out = argument.is_out();
     const std::optional<c10::IValue>& usual = argument.default_value();
     arg.is_unit = arg.kind == ArgKind::kNumber && usual.has_value() && usual->isInt() && usual->toInt() == 1;
     if (IsOurs(handle) && argument.name() == "seed") seed_arg = static_cast<int>(args.size());

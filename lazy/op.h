@@ -47,6 +47,7 @@ enum class ArgKind : uint8_t { kTensor, kTensorList, kOptionalTensorList, kNumbe
 struct Arg {
   ArgKind kind;
   bool written = false;     // the schema marks it (a!)
+  bool is_out = false;      // `out=`: overwritten unread
   bool is_unit = false;     // a number that is 1 unless the caller says otherwise; that it is 1 belongs to the path
 };
 

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "lazy/eager_device.h"
 #include "lazy/memory.h"
+#include "lazy/unwritten.h"
 
 namespace torch_lazy::lazy {
 
@@ -44,12 +45,16 @@ PlanMemory::PlanMemory(const codegen::Plan& plan, const LoweredTrace& lowered, c
                        const std::vector<int32_t>& read, Trace* trace)
     : plan_(plan), lowered_(lowered), size_bytes_(size_bytes), trace_(*trace), contents_(plan.buffers.size()),
       is_fixed_(plan.buffers.size()) {
-  ForEachParam([](c10::Storage* slot, c10::Storage* content) { *content = std::move(*slot); });
-  for (const int32_t b : read) {
-    const int32_t slot = lowered_.param_slots[plan_.buffers[b].index];
-    if (slot < 0 || contents_[b]) continue;
-    contents_[b] = UnwrittenContent(size_bytes_[b], trace_.slots[static_cast<size_t>(slot)].unwritten);
+  for (const int32_t b : read) {  // first: this may fail, and then the trace keeps what it has
+    const int32_t at = lowered_.param_slots[plan_.buffers[b].index];
+    if (at < 0) continue;
+    const Trace::Slot& slot = trace_.slots[static_cast<size_t>(at)];
+    // What is not filled is made when it is first needed: within a capture, in the graphs' own memory.
+    if (!slot.content && slot.unwritten != at::ScalarType::Undefined) contents_[b] = UnwrittenContent(size_bytes_[b], slot.unwritten);
   }
+  ForEachParam([](c10::Storage* slot, c10::Storage* content) {
+    if (*slot) *content = std::move(*slot);
+  });
 }
 
 PlanMemory::~PlanMemory() {

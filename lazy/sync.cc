@@ -5,11 +5,11 @@
 #include "lazy/current_device.h"
 #include "lazy/eager_device.h"
 #include "lazy/geometry.h"
-#include "lazy/memory.h"
 #include "lazy/noting.h"
 #include "lazy/run_thread.h"
 #include "lazy/storage.h"
 #include "lazy/trace.h"
+#include "lazy/unwritten.h"
 
 namespace torch_lazy::lazy {
 
@@ -20,6 +20,7 @@ void CheckNotFailed(const Trace& trace) {
 c10::Storage Sync(LazyStorageImpl* storage, const char* reason, bool writes) {
   if (CurrentNoting() != nullptr) BreakNoting(absl::StrCat("it does at once: ", reason));
   const OnDevice on(storage->device().index());
+  c10::Storage made;  // for what nobody has written, without the lock
   while (true) {
     std::shared_ptr<Trace> trace;
     {
@@ -29,12 +30,18 @@ c10::Storage Sync(LazyStorageImpl* storage, const char* reason, bool writes) {
       }
       if (trace != nullptr) CheckNotFailed(*trace);
       if (trace == nullptr) {
-        if (!storage->content) storage->content = UnwrittenContent(storage->nbytes(), storage->unwritten);
-        if (writes) storage->WasWritten();
-        return storage->content;
+        if (!storage->content && made && made.nbytes() == storage->nbytes()) storage->content = std::move(made);
+        if (storage->content) {
+          if (writes) storage->WasWritten();
+          return storage->content;
+        }
       }
     }
-    CutAndRun(trace, reason);
+    if (trace != nullptr) {
+      CutAndRun(trace, reason);
+    } else {
+      made = UnwrittenContent(storage->nbytes(), storage->unwritten);
+    }
   }
 }
 

@@ -32,6 +32,14 @@ TrieNode::TrieNode(Trie* of, Expected* its) : trie(*of), expected(its) { its->no
 
 TrieNode::~TrieNode() = default;
 
+std::vector<int32_t> TrieNode::DistinctSlots() const {
+  std::vector<int32_t> slots;
+  for (const NodeOperand& operand : operands) {
+    if (std::find(slots.begin(), slots.end(), operand.slot) == slots.end()) slots.push_back(operand.slot);
+  }
+  return slots;
+}
+
 int32_t TrieNode::PlaceOfNumber(size_t arg) const {
   for (size_t i = 0; i < number_args.size(); ++i) {
     if (static_cast<size_t>(number_args[i]) == arg) return static_cast<int32_t>(expected->first_number + i);

@@ -92,6 +92,8 @@ struct TrieNode {
   ~TrieNode();
   c10::ArrayRef<int64_t> words() const { return {expected->words(), expected->num_words}; }
   c10::ArrayRef<int32_t> operand_slots() const { return {expected->slots(), expected->num_slots}; }
+  // Of the operands, each once, in the order of their first use: the order of a lowered call's inputs.
+  std::vector<int32_t> DistinctSlots() const;
   // Where the trace's numbers hold argument `arg`; -1 if it is no run-time number.
   int32_t PlaceOfNumber(size_t arg) const;
   TrieNode* Find(c10::ArrayRef<int64_t> words, c10::ArrayRef<int32_t> slots);

@@ -16,6 +16,7 @@
 #include "lazy/lock.h"
 #include "lazy/op.h"
 #include "lazy/storage.h"
+#include "lazy/unwritten.h"
 #include "lazy/trace.h"
 
 namespace torch_lazy::device {
@@ -54,6 +55,7 @@ void FillFromHost(const at::Tensor& from, const at::Tensor& to, bool non_blockin
 void CopyFromHost(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
   const lazy::OnDevice on(to.device().index());
   if (!HasPendingWork(to)) {
+    lazy::WillOverwrite(to);
     FillFromHost(from, lazy::SyncToAlias(to, "copy from host", /*writes=*/true), non_blocking);
     return;
   }
@@ -67,6 +69,7 @@ void CopyFromHost(const at::Tensor& from, const at::Tensor& to, bool non_blockin
 // From one of our devices to another: no trace's, since a trace is one device's.
 void CopyAcross(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
   const at::Tensor source = lazy::SyncToAlias(from, "copy to another device");
+  lazy::WillOverwrite(to);
   lazy::SyncToAlias(to, "copy from another device", /*writes=*/true).copy_(source, non_blocking);
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors out of nothing: sizes and strides, and a storage that has no memory until something is written to it.
-#include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/native/TensorFactories.h>
 #include <ATen/ops/zeros.h>
@@ -10,6 +9,7 @@
 #include "lazy/current_device.h"
 #include "lazy/op.h"
 #include "lazy/storage.h"
+#include "lazy/unwritten.h"
 
 namespace torch_lazy::device {
 namespace {
@@ -30,9 +30,7 @@ void CheckOptions(OptionalLayout layout, std::optional<bool> pin_memory) {
 // torch.use_deterministic_algorithms() asks for memory that is the same every time. Nearly all of it is overwritten unread, so the storage
 // is filled when its content is first needed, if ever.
 c10::Storage MakeUnwritten(size_t size_bytes, c10::ScalarType dtype) {
-  const at::Context& context = at::globalContext();
-  const bool is_filled = context.deterministicAlgorithms() && context.deterministicFillUninitializedMemory();
-  return lazy::MakeStorage(size_bytes, is_filled ? dtype : c10::ScalarType::Undefined);
+  return lazy::MakeStorage(size_bytes, lazy::FillsUnwritten() ? dtype : c10::ScalarType::Undefined);
 }
 
 at::Tensor Empty(c10::IntArrayRef sizes, OptionalDType dtype, OptionalLayout layout, OptionalDevice device,

@@ -4,7 +4,6 @@
 
 #include <cstring>
 
-#include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/native/Resize.h>
 #include <ATen/native/ResizeCommon.h>
@@ -18,6 +17,7 @@
 #include "lazy/memory.h"
 #include "lazy/pointer.h"
 #include "lazy/storage.h"
+#include "lazy/unwritten.h"
 
 namespace torch_lazy::device {
 namespace {
@@ -41,10 +41,7 @@ const at::Tensor& Resize(const at::Tensor& self, c10::IntArrayRef sizes, std::op
     TORCH_CHECK(*memory_format != c10::MemoryFormat::Preserve, "Unsupported memory format", *memory_format);
     self.unsafeGetTensorImpl()->empty_tensor_restride(*memory_format);
   }
-  const at::Context& context = at::globalContext();
-  if (context.deterministicAlgorithms() && context.deterministicFillUninitializedMemory()) {
-    at::native::fill_resize_deterministic_(self, old_size_bytes);
-  }
+  if (lazy::FillsUnwritten()) at::native::fill_resize_deterministic_(self, old_size_bytes);
   return self;
 }
 

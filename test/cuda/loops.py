@@ -199,5 +199,24 @@ def under_autocast(device):
     return [losses, _values(net)], carried
 
 
+def memory_written_in_parts(device):
+    """A graph writes into memory of its own, not into what others have been given since."""
+    torch.manual_seed(0)
+    weight = (torch.randn(128, 64) / 8).to(device)
+    kept, sums, counts = [], [], []
+    for step in range(12):
+        x = torch.full((64, 64), step + 1.0, device=device)
+        whole = torch.empty(64, 128, device=device)
+        whole[:, :64] = x
+        whole[:, 64:].copy_(x.mul(2).cos())
+        sums.append(((whole @ weight).relu().softmax(1) * x).sum())
+        del whole
+        wait_for(device)
+        counts.append(replays())
+        kept.append(torch.full((64, 128), float(step), device=device))
+        wait_for(device)
+    return [[value.item() for value in sums], [(tensor - step).abs().max().item() for step, tensor in enumerate(kept)]], counts
+
+
 ALL = [adam, momentum, fused_adamw, reads_each_loss, schedule, clipping, accumulated_gradients, inference, held_results,
-       parameters_that_move, changing_sizes, two_models_in_turn, a_large_tensor_between, dropout]
+       parameters_that_move, changing_sizes, two_models_in_turn, a_large_tensor_between, memory_written_in_parts, dropout]

@@ -99,3 +99,29 @@ def test_what_is_overwritten_costs_nothing(overwrite):
         overwrite(torch.empty(8, 8, device="lazy")).sum().item()
         recorded.append(torch_lazy.metrics()["calls_recorded"] - before)
     assert recorded[0] == recorded[1]
+
+
+def test_calls_do_not_fill_what_they_overwrite(compile_mode):
+    image, weight = torch.ones(2, 3, 8, 8, device="lazy"), torch.ones(4, 3, 3, 3, device="lazy")
+    fills = []
+    for is_filled in False, True:
+        torch.utils.deterministic.fill_uninitialized_memory = is_filled
+        for _ in range(3):  # the first steps are run op by op
+            with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+                torch.nn.functional.conv2d(image, weight).relu().sum().item()
+        fills.append(sum(event.count for event in profile.key_averages() if event.key == "aten::fill_"))
+    assert torch.utils.deterministic.fill_uninitialized_memory
+    assert fills[0] == fills[1]
+
+
+def test_what_comes_from_the_host_is_not_filled_before():
+    host = torch.arange(6.0).view(2, 3)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        x = host.to("lazy")
+        part = torch.empty(2, 3, device="lazy")
+        whole = torch.empty(3, 2, device="lazy").t().copy_(host)
+    assert not any(event.key == "aten::fill_" for event in profile.key_averages())
+    part[:, 1].copy_(host[:, 0])
+    wanted = torch.empty(2, 3)
+    wanted[:, 1] = host[:, 0]
+    assert equal(x, host) and equal(whole, host) and equal(part, wanted)

@@ -83,6 +83,27 @@ def test_what_is_filled():
     assert sums == pytest.approx([sums[0]] * len(sums), rel=1e-5)  # the first runs before its shapes are known, op by op
 
 
+def _replays_of_steps(deterministic):
+    """Memory that a call's `out=` overwrites (arange), and that is written by views of it (gradients of images, channels last)."""
+    torch.use_deterministic_algorithms(deterministic)
+    table = nn.Embedding(8, 8).to("lazy")
+    net = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 8, 3)).to("lazy").to(memory_format=torch.channels_last)
+    optimizer = torch.optim.SGD([*table.parameters(), *net.parameters()], 0.1, momentum=0.9)
+    for _ in range(8):
+        optimizer.zero_grad()
+        image = torch.ones(2, 3, 8, 8).to("lazy").to(memory_format=torch.channels_last)
+        places = torch.arange(8, device="lazy")
+        (net(image).square().mean() + table(places).square().mean()).backward()
+        optimizer.step()
+        torch_lazy.sync()
+    return torch_lazy.metrics()["graph_replays"]
+
+
+def test_steps_under_deterministic_algorithms_have_graphs():
+    replays = [in_child(_replays_of_steps, is_deterministic, compile="sync") for is_deterministic in (False, True)]
+    assert replays == [4, 4]
+
+
 def _inputs_that_move(count):
     """Three launches, each for all inputs, which lie elsewhere at each step."""
     inputs = [[torch.full((8, 16), float(k + step), device="lazy") for k in range(count)] for step in range(2)]
