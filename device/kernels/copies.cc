@@ -54,6 +54,7 @@ void FillFromHost(const at::Tensor& from, const at::Tensor& to, bool non_blockin
 // storage of its own for its turn.
 void CopyFromHost(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
   const lazy::OnDevice on(to.device().index());
+  const lazy::LeaveUnwritten staging;
   if (!HasPendingWork(to)) {
     lazy::WillOverwrite(to);
     FillFromHost(from, lazy::SyncToAlias(to, "copy from host", /*writes=*/true), non_blocking);
