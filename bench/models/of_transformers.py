@@ -139,7 +139,7 @@ ROWS = [
         (tokens(8, 512), dict(num_hidden_layers=12, hidden_size=768, intermediate_size=3072, num_attention_heads=12))),
     row("mixtral", "MixtralForCausalLM", "MixtralConfig", (tokens(2, 16), dict(TINY_DECODER, num_local_experts=4)),
         (tokens(4, 256), dict(num_hidden_layers=6, hidden_size=768, intermediate_size=2048, num_attention_heads=12,
-                              num_key_value_heads=4, num_local_experts=8))),
+                              num_key_value_heads=4, num_local_experts=8)), needs_values=True),  # which rows an expert takes
     row("mamba", "MambaForCausalLM", "MambaConfig",
         (tokens(2, 12), dict(vocab_size=320, hidden_size=64, state_size=8, num_hidden_layers=2)),
         (tokens(4, 128), dict(num_hidden_layers=12))),
