@@ -6,8 +6,6 @@
 // if ever, and what calls of PyTorch allocate for themselves is not filled.
 #pragma once
 
-#include <mutex>
-
 #include <ATen/core/Tensor.h>
 #include <c10/core/ScalarType.h>
 #include <c10/core/Storage.h>
