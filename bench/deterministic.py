@@ -4,7 +4,8 @@
     bench/deterministic.py [WORKLOAD ...] [--rounds 9] [--build FOLDER]
 
 Milliseconds a step are each variant's fastest round; the ratio is the usual time over the deterministic one, by the fastest rounds and, in
-brackets, by the median of the rounds' own ratios. Both run on the same four processors, if there are more. Ends with 1 if the former is below 0.95 anywhere. LAZY_BENCH_EAGER=cuda runs what `make bench-cuda` does, from a kit.
+brackets, by the median of the rounds' own ratios. Both run on the same four processors, if there are more. Ends with 1 if the former is
+below 0.95 anywhere. LAZY_BENCH_EAGER=cuda runs what `make bench-cuda` does, from a kit.
 """
 
 import argparse

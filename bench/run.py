@@ -123,7 +123,8 @@ def main():
     if unknown := set(chosen) - {*known, "cold", "first", "record"}:
         raise SystemExit(f"unknown {sorted(unknown)}; there are {known}, cold, first, record")
     results = {}
-    columns = [name for name in VARIANTS if name not in ("lazy+deterministic", "compile+graphs") and (name != "compile" or arguments.compile)]
+    measured = {name for workload in WORKLOADS if workload.name in chosen for name in variants_of(workload, arguments)}
+    columns = [name for name in VARIANTS if name in measured]
     with tempfile.TemporaryDirectory() as folder:
         cache = pathlib.Path(folder) / "cache"
         if set(chosen) & set(known):

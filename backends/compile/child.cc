@@ -64,7 +64,8 @@ class SpawnSettings {
     sigfillset(&signals);
     posix_spawnattr_setsigdefault(&attributes, &signals);
     posix_spawnattr_setflags(&attributes, flags);
-    [[maybe_unused]] const int files = options.files.empty() ? OpenOutput(options.output_file) : Pass(options.files);
+    [[maybe_unused]] const int files =
+        options.files.empty() ? OpenOutput(options.output_file) : Pass(options.files);
 #if __GLIBC_PREREQ(2, 34)
     posix_spawn_file_actions_addclosefrom_np(&actions, files);
 #endif
@@ -150,7 +151,8 @@ absl::StatusOr<pid_t> StartChild(const ChildOptions& options) {
   const std::vector<char*> variables = Pointers(environment);
   const SpawnSettings settings(options);
   if (settings.error != 0)
-    return absl::UnavailableError(absl::StrCat(options.arguments[0], ": ", strerror(settings.error)));
+    return absl::UnavailableError(
+        absl::StrCat(options.arguments[0], ": ", strerror(settings.error)));
   pid_t child = 0;
   const int error = posix_spawnp(&child, arguments[0], &settings.actions, &settings.attributes,
                                  arguments.data(), variables.data());

@@ -16,8 +16,8 @@
 #include "lazy/lock.h"
 #include "lazy/op.h"
 #include "lazy/storage.h"
-#include "lazy/unwritten.h"
 #include "lazy/trace.h"
+#include "lazy/unwritten.h"
 
 namespace torch_lazy::device {
 namespace {

@@ -45,8 +45,10 @@ class WithTf32 {
     if (!changed_) return;
     at::Context& context = at::globalContext();
     // What is asked for may be that of all operators, which the program may change later.
-    const bool is_of_all = context.float32Precision(at::Float32Backend::CUDA, at::Float32Op::ALL) == former_;
-    context.setFloat32Precision(at::Float32Backend::CUDA, at::Float32Op::RNN, is_of_all ? at::Float32Precision::NONE : former_);
+    const bool is_of_all =
+        context.float32Precision(at::Float32Backend::CUDA, at::Float32Op::ALL) == former_;
+    context.setFloat32Precision(at::Float32Backend::CUDA, at::Float32Op::RNN,
+                                is_of_all ? at::Float32Precision::NONE : former_);
   }
   WithTf32(const WithTf32&) = delete;
   WithTf32& operator=(const WithTf32&) = delete;
