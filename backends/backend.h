@@ -52,8 +52,7 @@ class Module {
   virtual bool ready() const = 0;           // compiled and loaded, or failed
   virtual absl::Status status() const = 0;  // of a ready module: ok if all its kernels are
   virtual void Wait() = 0;
-  virtual void* Function(
-      int kernel) const = 0;  // in the order given to Compile; only when ready and ok itself
+  virtual void* Function(int kernel) const = 0;         // in the order given to Compile; only when ready and ok itself
   virtual absl::Status StatusOf(int kernel) const = 0;  // of a ready module's kernel
 };
 
@@ -87,9 +86,7 @@ class Backend {
   // The thread's launches from here to EndRecord() are captured by a graph: their arguments go into
   // one memory of so many bytes, the sum of LaunchBytes, which lives as long as what is returned.
   // Null: there are no graphs. After an error nothing has begun.
-  virtual absl::StatusOr<std::unique_ptr<LaunchRecord>> BeginRecord(size_t /*size_bytes*/) {
-    return nullptr;
-  }
+  virtual absl::StatusOr<std::unique_ptr<LaunchRecord>> BeginRecord(size_t /*size_bytes*/) { return nullptr; }
   virtual void EndRecord() {}
   virtual size_t LaunchBytes(absl::Span<const BoundInstance> /*instances*/) const { return 0; }
   // For a thread of ours, which must have no team: from now on its launches are done by itself and

@@ -43,8 +43,7 @@ std::string FirstErrors(absl::string_view log) {
 }
 
 void WarnOfCompiler(const absl::Status& status) {
-  base::WarnOnce("compiler", absl::StrCat("kernels are not compiled, so ops run one by one: ",
-                                          status.message()));
+  base::WarnOnce("compiler", absl::StrCat("kernels are not compiled, so ops run one by one: ", status.message()));
 }
 
 }  // namespace torch_lazy::backends

@@ -29,8 +29,7 @@ const CudaHost* FindCuda() {
 absl::StatusOr<Backend*> MakeCuda() {
   const CudaHost* const host = FindCuda();
   if (host == nullptr)
-    return absl::UnavailableError(
-        "backend=cuda: PyTorch finds no CUDA device, or is built without CUDA");
+    return absl::UnavailableError("backend=cuda: PyTorch finds no CUDA device, or is built without CUDA");
   LAZY_ASSIGN_OR_RETURN(Backend * backend, CudaBackend::Make(*host));
   return backend;
 }

@@ -7,9 +7,8 @@
 namespace torch_lazy::base {
 
 void CheckFailed(const char* file, int line, const char* condition, const std::string& message) {
-  throw CheckError(absl::StrCat("lazy: an error of this library, please report it: ", file, ":",
-                                line, ": check failed: ", condition, message.empty() ? "" : ": ",
-                                message));
+  throw CheckError(absl::StrCat("lazy: an error of this library, please report it: ", file, ":", line,
+                                ": check failed: ", condition, message.empty() ? "" : ": ", message));
 }
 
 void EndProgram(const std::string& message) {

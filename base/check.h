@@ -20,8 +20,7 @@ class CheckError : public std::logic_error {
 };
 
 // Throws a CheckError: "file:line: check failed: condition: message".
-[[noreturn]] void CheckFailed(const char* file, int line, const char* condition,
-                              const std::string& message);
+[[noreturn]] void CheckFailed(const char* file, int line, const char* condition, const std::string& message);
 
 // Prints the message and aborts: where no exception may pass, as on the stack of a fiber.
 [[noreturn]] void EndProgram(const std::string& message);
@@ -29,12 +28,11 @@ class CheckError : public std::logic_error {
 }  // namespace torch_lazy::base
 
 // LAZY_CHECK(a == b, "extents differ: ", a, " and ", b)
-#define LAZY_CHECK(condition, ...)                                                    \
-  do {                                                                                \
-    if (__builtin_expect(!(condition), 0)) {                                          \
-      ::torch_lazy::base::CheckFailed(__FILE__, __LINE__, #condition,                 \
-                                      ::absl::StrCat("" __VA_OPT__(, ) __VA_ARGS__)); \
-    }                                                                                 \
+#define LAZY_CHECK(condition, ...)                                                                                    \
+  do {                                                                                                                \
+    if (__builtin_expect(!(condition), 0)) {                                                                          \
+      ::torch_lazy::base::CheckFailed(__FILE__, __LINE__, #condition, ::absl::StrCat("" __VA_OPT__(, ) __VA_ARGS__)); \
+    }                                                                                                                 \
   } while (false)
 
 #ifdef NDEBUG

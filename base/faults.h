@@ -3,8 +3,8 @@
 //
 //   if (base::MustFail()) return nullptr;
 //
-// Stands where the machine may fail: memory is asked for, a call runs, a compiler ends. Whoever defines the functions below
-// (test/faults does) decides; nobody does where no test runs, and then this is a comparison with null.
+// Stands where the machine may fail: memory is asked for, a call runs, a compiler ends. Whoever defines the functions
+// below (test/faults does) decides; nobody does where no test runs, and then this is a comparison with null.
 #pragma once
 
 extern "C" __attribute__((weak, visibility("default"))) bool torch_lazy_must_fail();

@@ -32,8 +32,7 @@ Fingerprint FingerprintOf(absl::string_view bytes) {
     h2 ^= std::rotl(k[1] * kC2, 33) * kC1;
     h2 = (std::rotl(h2, 31) + h1) * 5 + 0x38495ab5;
   }
-  uint64_t tail[2] = {
-      0, 0};  // bytes past the end count as 0; the length below tells them from real ones
+  uint64_t tail[2] = {0, 0};  // bytes past the end count as 0; the length below tells them from real ones
   if (at < bytes.size()) std::memcpy(tail, bytes.data() + at, bytes.size() - at);
   h2 ^= std::rotl(tail[1] * kC2, 33) * kC1;
   h1 ^= std::rotl(tail[0] * kC1, 31) * kC2;

@@ -18,9 +18,7 @@ struct Fingerprint {
   uint64_t low = 0;
 
   std::string ToString() const;  // 32 hexadecimal digits
-  friend bool operator==(const Fingerprint& a, const Fingerprint& b) {
-    return a.high == b.high && a.low == b.low;
-  }
+  friend bool operator==(const Fingerprint& a, const Fingerprint& b) { return a.high == b.high && a.low == b.low; }
   friend bool operator!=(const Fingerprint& a, const Fingerprint& b) { return !(a == b); }
   template <typename H>
   friend H AbslHashValue(H h, const Fingerprint& f) {

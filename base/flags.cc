@@ -26,8 +26,7 @@ namespace {
 // The texts behind the numbers. Leaked on purpose: threads may ask while the program exits.
 struct Texts {
   absl::Mutex mutex;
-  std::vector<std::string> values
-      ABSL_GUARDED_BY(mutex);  // empty until the environment has been read
+  std::vector<std::string> values ABSL_GUARDED_BY(mutex);  // empty until the environment has been read
 };
 
 Texts& OptionTexts() {
@@ -54,9 +53,8 @@ size_t EditDistance(absl::string_view a, absl::string_view b) {
 
 // ", did you mean 'compile'?"; empty if no name is near.
 std::string Suggestion(absl::string_view name, const std::vector<absl::string_view>& names) {
-  const auto nearest = std::min_element(names.begin(), names.end(), [&](auto a, auto b) {
-    return EditDistance(name, a) < EditDistance(name, b);
-  });
+  const auto nearest = std::min_element(names.begin(), names.end(),
+                                        [&](auto a, auto b) { return EditDistance(name, a) < EditDistance(name, b); });
   if (2 * EditDistance(name, *nearest) > name.size()) return "";
   return absl::StrCat(", did you mean '", *nearest, "'?");
 }
@@ -67,9 +65,7 @@ std::vector<absl::string_view> OptionNames() {
   return names;
 }
 
-std::vector<absl::string_view> ChoicesOf(const OptionInfo& info) {
-  return absl::StrSplit(info.choices, '|');
-}
+std::vector<absl::string_view> ChoicesOf(const OptionInfo& info) { return absl::StrSplit(info.choices, '|'); }
 
 // The first of the words that is none of the choices; empty: all are.
 absl::string_view UnknownWord(const OptionInfo& info, absl::string_view words) {
@@ -140,16 +136,13 @@ std::string KnownWords(const OptionInfo& info, absl::string_view variable, absl:
     if (std::find(known.begin(), known.end(), word) != known.end()) {
       words.push_back(word);
     } else {
-      Say(absl::StrCat("warning: ", variable, ": there is no '", word, "'",
-                       Suggestion(word, known)));
+      Say(absl::StrCat("warning: ", variable, ": there is no '", word, "'", Suggestion(word, known)));
     }
   }
   return absl::StrJoin(words, ",");
 }
 
-std::string VariableOf(absl::string_view option) {
-  return absl::StrCat("LAZY_", absl::AsciiStrToUpper(option));
-}
+std::string VariableOf(absl::string_view option) { return absl::StrCat("LAZY_", absl::AsciiStrToUpper(option)); }
 
 void WarnOfUnknownVariables() {
   std::vector<std::string> known;
@@ -194,11 +187,11 @@ absl::Status UnknownOption(absl::string_view name) {
 absl::Status CannotBe(const OptionInfo& info, absl::string_view value) {
   if (info.kind == OptionKind::kWords) {
     const absl::string_view word = UnknownWord(info, value);
-    return absl::InvalidArgumentError(absl::StrCat("set_option: ", info.name, ": there is no '",
-                                                   word, "'", Suggestion(word, ChoicesOf(info))));
+    return absl::InvalidArgumentError(
+        absl::StrCat("set_option: ", info.name, ": there is no '", word, "'", Suggestion(word, ChoicesOf(info))));
   }
-  return absl::InvalidArgumentError(absl::StrCat("set_option: ", info.name, " cannot be '", value,
-                                                 "', expected ", Expected(info)));
+  return absl::InvalidArgumentError(
+      absl::StrCat("set_option: ", info.name, " cannot be '", value, "', expected ", Expected(info)));
 }
 
 uint32_t BitOf(size_t option) { return uint32_t{1} << option; }
@@ -207,8 +200,7 @@ uint32_t BitOf(size_t option) { return uint32_t{1} << option; }
 
 const std::vector<OptionInfo>& Options() {
   static const auto* options = new std::vector<OptionInfo>{
-#define X(name, text, kind, default_text, choices, doc) \
-  {text, OptionKind::kind, default_text, choices, doc},
+#define X(name, text, kind, default_text, choices, doc) {text, OptionKind::kind, default_text, choices, doc},
       TORCH_LAZY_OPTION_LIST(X)
 #undef X
   };
@@ -235,13 +227,11 @@ std::string FixedText(Option option) {
 bool IsDisabled(absl::string_view name) {
   const std::string names = Text(Option::kDisable);
   const std::vector<absl::string_view> list = absl::StrSplit(names, ',');
-  return std::any_of(list.begin(), list.end(),
-                     [&](auto word) { return absl::StripAsciiWhitespace(word) == name; });
+  return std::any_of(list.begin(), list.end(), [&](auto word) { return absl::StripAsciiWhitespace(word) == name; });
 }
 
 absl::Status SetOption(absl::string_view name, absl::string_view value) {
-  const auto found = std::find_if(Options().begin(), Options().end(),
-                                  [&](const auto& o) { return o.name == name; });
+  const auto found = std::find_if(Options().begin(), Options().end(), [&](const auto& o) { return o.name == name; });
   if (found == Options().end()) return UnknownOption(name);
   const std::optional<int64_t> number = NumberOf(*found, value);
   if (!number.has_value()) return CannotBe(*found, value);
@@ -250,10 +240,9 @@ absl::Status SetOption(absl::string_view name, absl::string_view value) {
   absl::MutexLock lock(&texts.mutex);
   ReadEnvironment(texts);
   if ((internal::FixedOptions().load() & BitOf(index)) != 0 && value != texts.values[index]) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("set_option: ", name, " is '", texts.values[index],
-                     "' and in use, so it cannot change any more: set it, or ", VariableOf(name),
-                     ", before the device is used"));
+    return absl::FailedPreconditionError(absl::StrCat("set_option: ", name, " is '", texts.values[index],
+                                                      "' and in use, so it cannot change any more: set it, or ",
+                                                      VariableOf(name), ", before the device is used"));
   }
   Store(index, *number, value, texts.values);
   return absl::OkStatus();

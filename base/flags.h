@@ -18,41 +18,38 @@
 namespace torch_lazy::base {
 
 // X(Enumerator, name, Kind, default, choices, doc)
-#define TORCH_LAZY_OPTION_LIST(X)                                                                  \
-  X(Backend, "backend", kChoice, "auto", "auto|cpu|cuda|null|null_cuda|stand_in",                  \
-    "where the device runs; auto is cuda where CUDA works; null computes nothing, to measure the "   \
-    "host; null_cuda neither, but plans the kernels that CUDA would get, to read them; stand_in "    \
-    "runs the CUDA kernels on the CPU, to test them")                                              \
-  X(Log, "log", kNumber, "0", "",                                                                  \
-    "0 warnings, 1 syncs and ops not compiled, 2 stages and times, 3 sources")                     \
-  X(Dump, "dump", kText, "", "",                                                                   \
-    "folder that receives passes, kernels and a page about each step; empty: none")                \
-  X(CacheDir, "cache_dir", kPath, "", "",                                                          \
-    "folder of compiled kernels; empty: torch_lazy in the user's cache folder")                    \
-  X(Disable, "disable", kWords, "",                                                                \
-    "cse|permute_hoisting|view_composition|expand_hoisting|folding|algebra|dce|pad_matmuls|"       \
-    "autotune|carry|freeze|graphs",                                                                \
-    "passes, and other things, not to do; separated by commas")                                    \
-  X(Verify, "verify", kSwitch, "0", "", "check each graph after each pass")                        \
-  X(Compare, "compare", kSwitch, "0", "", "run ATen beside each compiled trace and compare")       \
-  X(Overlap, "overlap", kSwitch, "1", "",                                                          \
-    "run short traces beside the program, which records the next")                                 \
-  X(Compile, "compile", kChoice, "async", "async|sync|off",                                        \
-    "in the background, waited for, or never")                                                     \
-  X(Devices, "devices", kNumber, "1", "",                                                          \
-    "how many devices there are where all are the CPU, for tests; else as many as GPUs")           \
-  X(Compiler, "compiler", kText, "", "", "the C++ compiler's program; empty: $CXX, g++ or c++")    \
-  X(MaxTraceOps, "max_trace_ops", kNumber, "16384", "", "a trace this long is cut")                \
-  X(MaxTraceBytes, "max_trace_bytes", kNumber, "0", "",                                            \
-    "a trace that holds so many new bytes is cut; 0: 4 GiB, on a GPU half of its memory")          \
-  X(MaxKnownOps, "max_known_ops", kNumber, "524288", "",                                           \
+#define TORCH_LAZY_OPTION_LIST(X)                                                                                     \
+  X(Backend, "backend", kChoice, "auto", "auto|cpu|cuda|null|null_cuda|stand_in",                                     \
+    "where the device runs; auto is cuda where CUDA works; null computes nothing, to measure the "                    \
+    "host; null_cuda neither, but plans the kernels that CUDA would get, to read them; stand_in "                     \
+    "runs the CUDA kernels on the CPU, to test them")                                                                 \
+  X(Log, "log", kNumber, "0", "", "0 warnings, 1 syncs and ops not compiled, 2 stages and times, 3 sources")          \
+  X(Dump, "dump", kText, "", "", "folder that receives passes, kernels and a page about each step; empty: none")      \
+  X(CacheDir, "cache_dir", kPath, "", "", "folder of compiled kernels; empty: torch_lazy in the user's cache folder") \
+  X(Disable, "disable", kWords, "",                                                                                   \
+    "cse|permute_hoisting|view_composition|expand_hoisting|folding|algebra|dce|pad_matmuls|"                          \
+    "autotune|carry|freeze|graphs",                                                                                   \
+    "passes, and other things, not to do; separated by commas")                                                       \
+  X(Verify, "verify", kSwitch, "0", "", "check each graph after each pass")                                           \
+  X(Compare, "compare", kSwitch, "0", "", "run ATen beside each compiled trace and compare")                          \
+  X(Overlap, "overlap", kSwitch, "1", "", "run short traces beside the program, which records the next")              \
+  X(Compile, "compile", kChoice, "async", "async|sync|off", "in the background, waited for, or never")                \
+  X(Devices, "devices", kNumber, "1", "",                                                                             \
+    "how many devices there are where all are the CPU, for tests; else as many as GPUs")                              \
+  X(Compiler, "compiler", kText, "", "", "the C++ compiler's program; empty: $CXX, g++ or c++")                       \
+  X(MaxTraceOps, "max_trace_ops", kNumber, "16384", "", "a trace this long is cut")                                   \
+  X(MaxTraceBytes, "max_trace_bytes", kNumber, "0", "",                                                               \
+    "a trace that holds so many new bytes is cut; 0: 4 GiB, on a GPU half of its memory")                             \
+  X(MaxKnownOps, "max_known_ops", kNumber, "524288", "",                                                              \
     "known traces, once they hold so many calls, and learned shapes, so many, are forgotten")
 
 // Variables LAZY_... that are no options: those of the Python package, of CUDA's compiler, and of
 // builds, tests and benchmarks.
-#define TORCH_LAZY_VARIABLE_LIST(X)                                                        \
-  X("AUTOLOAD") X("NVRTC_PATH") X("BUILD_DIR") X("TORCH_DIR") X("BENCH_EAGER")             \
-  X("TEST_DEVICE") X("TEST_EAGER") X("UPDATE_GOLDENS") X("UPDATE_WORKLOADS")
+// clang-format off
+#define TORCH_LAZY_VARIABLE_LIST(X)                                                                                   \
+  X("AUTOLOAD") X("NVRTC_PATH") X("BUILD_DIR") X("TORCH_DIR") X("BENCH_EAGER") X("TEST_DEVICE") X("TEST_EAGER")       \
+  X("UPDATE_GOLDENS") X("UPDATE_WORKLOADS")
+// clang-format on
 
 enum class Option : uint8_t {
 #define X(name, text, kind, default_text, choices, doc) k##name,
@@ -79,8 +76,7 @@ struct OptionInfo {
   absl::string_view choices;
   absl::string_view doc;
 };
-const std::vector<OptionInfo>&
-Options();  // in the order of the table, for help texts and documentation
+const std::vector<OptionInfo>& Options();  // in the order of the table, for help texts and documentation
 
 // Number: the value. Switch: 0 or 1. Choice: which one. Text: whether it is not empty.
 inline int64_t Number(Option option);
@@ -100,8 +96,7 @@ std::string Environment(const char* variable);
 
 namespace internal {
 inline std::atomic<int64_t>& OptionCell(Option option) {
-  static constinit std::array<std::atomic<int64_t>, 32>
-      cells{};  // 0: not read yet; else twice the number, plus one
+  static constinit std::array<std::atomic<int64_t>, 32> cells{};  // 0: not read yet; else twice the number, plus one
   return cells[static_cast<size_t>(option)];
 }
 int64_t ReadOptionsAndGet(Option option);

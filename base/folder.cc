@@ -19,9 +19,7 @@
 namespace torch_lazy::base {
 namespace {
 
-int64_t Nanoseconds(const timespec& time) {
-  return int64_t{1000000000} * time.tv_sec + time.tv_nsec;
-}
+int64_t Nanoseconds(const timespec& time) { return int64_t{1000000000} * time.tv_sec + time.tv_nsec; }
 
 absl::Status WriteAll(const Descriptor& file, std::string_view bytes, const std::string& path) {
   while (!bytes.empty()) {
@@ -39,8 +37,8 @@ std::string File::Read() const {
   std::string bytes(static_cast<size_t>(identity_.size_bytes), '\0');
   size_t done = 0;
   while (done < bytes.size()) {
-    const ssize_t read = pread(descriptor_.number(), bytes.data() + done, bytes.size() - done,
-                               static_cast<off_t>(done));
+    const ssize_t read =
+        pread(descriptor_.number(), bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
     if (read < 0 && errno == EINTR) continue;
     if (read <= 0) return "";  // also if it has become shorter
     done += static_cast<size_t>(read);
@@ -65,8 +63,7 @@ absl::StatusOr<Folder> Folder::Make(const std::string& path) {
 
 absl::StatusOr<Folder> Folder::OpenIn(const std::string& name, bool makes) const {
   const std::string path = absl::StrCat(path_, "/", name);
-  if (makes && mkdirat(descriptor_.number(), name.c_str(), 0700) != 0 && errno != EEXIST)
-    return ErrorOf(path);
+  if (makes && mkdirat(descriptor_.number(), name.c_str(), 0700) != 0 && errno != EEXIST) return ErrorOf(path);
   constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
   return Checked(Descriptor(openat(descriptor_.number(), name.c_str(), kFlags)), path);
 }
@@ -76,8 +73,7 @@ absl::StatusOr<Folder> Folder::Checked(Descriptor descriptor, std::string path) 
   LAZY_ASSIGN_OR_RETURN(const struct stat info, StatOf(descriptor, path));
   LAZY_RETURN_IF_ERROR(CheckOwner(info, path));
   if ((info.st_mode & kOthersWrite) != 0) {
-    return absl::PermissionDeniedError(
-        absl::StrCat(path, " may be written by others (chmod 700 ", path, ")"));
+    return absl::PermissionDeniedError(absl::StrCat(path, " may be written by others (chmod 700 ", path, ")"));
   }
   Folder folder;
   folder.can_write_ = info.st_uid == geteuid() && (info.st_mode & S_IWUSR) != 0 &&
@@ -121,15 +117,12 @@ absl::Status Folder::Write(const std::string& name, std::string_view bytes, bool
   if (!file.is_open()) return ErrorOf(path);
   absl::Status status = WriteAll(file, bytes, path);
   if (status.ok() && lasting && fsync(file.number()) != 0) status = ErrorOf(path);
-  if (status.ok() && renameat(folder, unfinished.c_str(), folder, name.c_str()) != 0)
-    status = ErrorOf(path);
+  if (status.ok() && renameat(folder, unfinished.c_str(), folder, name.c_str()) != 0) status = ErrorOf(path);
   if (!status.ok()) Remove(unfinished);
   return status;
 }
 
-void Folder::Remove(const std::string& name) const {
-  unlinkat(descriptor_.number(), name.c_str(), 0);
-}
+void Folder::Remove(const std::string& name) const { unlinkat(descriptor_.number(), name.c_str(), 0); }
 
 std::vector<FileInfo> Folder::List() const {
   std::vector<FileInfo> files;
@@ -147,8 +140,7 @@ std::vector<FileInfo> Folder::List() const {
     if (!S_ISREG(info.st_mode)) continue;
     files.push_back({entry->d_name, info.st_size, Nanoseconds(info.st_mtim)});
   }
-  std::sort(files.begin(), files.end(),
-            [](const FileInfo& a, const FileInfo& b) { return a.name < b.name; });
+  std::sort(files.begin(), files.end(), [](const FileInfo& a, const FileInfo& b) { return a.name < b.name; });
   return files;
 }
 

@@ -64,8 +64,7 @@ void WriteDump(const std::string& folder, absl::string_view file, absl::string_v
   if (folder.empty()) return;
   const absl::StatusOr<Folder> opened = OpenToWrite(folder);
   const absl::Status written =
-      opened.ok() ? opened->Write(std::string(file), {text.data(), text.size()}, /*lasting=*/false)
-                  : opened.status();
+      opened.ok() ? opened->Write(std::string(file), {text.data(), text.size()}, /*lasting=*/false) : opened.status();
   if (!written.ok()) WarnOnce("dump", absl::StrCat("dump: ", written.message()));
 }
 

@@ -27,10 +27,9 @@ void WriteDump(const std::string& folder, absl::string_view file, absl::string_v
 
 }  // namespace torch_lazy::base
 
-#define LAZY_LOG(level, ...)                                                                      \
-  do {                                                                                            \
-    if (__builtin_expect(::torch_lazy::base::Number(::torch_lazy::base::Option::kLog) >= (level), \
-                         0)) {                                                                    \
-      ::torch_lazy::base::LogLine(::absl::StrCat(__VA_ARGS__));                                   \
-    }                                                                                             \
+#define LAZY_LOG(level, ...)                                                                            \
+  do {                                                                                                  \
+    if (__builtin_expect(::torch_lazy::base::Number(::torch_lazy::base::Option::kLog) >= (level), 0)) { \
+      ::torch_lazy::base::LogLine(::absl::StrCat(__VA_ARGS__));                                         \
+    }                                                                                                   \
   } while (false)

@@ -31,9 +31,7 @@ constexpr absl::string_view kTallies[] = {
 
 struct NamedCounts {
   absl::Mutex mutex;
-  std::array<std::map<std::string, std::unique_ptr<std::atomic<int64_t>>, std::less<>>,
-             std::size(kTallies)>
-      maps;
+  std::array<std::map<std::string, std::unique_ptr<std::atomic<int64_t>>, std::less<>>, std::size(kTallies)> maps;
 };
 
 NamedCounts& Named() {
@@ -73,8 +71,7 @@ std::atomic<int64_t>& Cell(Tally tally, absl::string_view name) {
   absl::MutexLock lock(&named.mutex);
   auto& map = named.maps[static_cast<size_t>(tally)];
   auto found = map.find(name);
-  if (found == map.end())
-    found = map.emplace(std::string(name), std::make_unique<std::atomic<int64_t>>(0)).first;
+  if (found == map.end()) found = map.emplace(std::string(name), std::make_unique<std::atomic<int64_t>>(0)).first;
   return *found->second;
 }
 
@@ -82,9 +79,7 @@ void Count(Tally tally, absl::string_view name, int64_t by) {
   Cell(tally, name).fetch_add(by, std::memory_order_relaxed);
 }
 
-int64_t Get(Tally tally, absl::string_view name) {
-  return Cell(tally, name).load(std::memory_order_relaxed);
-}
+int64_t Get(Tally tally, absl::string_view name) { return Cell(tally, name).load(std::memory_order_relaxed); }
 
 std::vector<std::pair<std::string, int64_t>> List(Tally tally) {
   NamedCounts& named = Named();
@@ -102,13 +97,13 @@ std::string MetricsJson() {
   for (size_t i = 0; i < std::size(kCounters); ++i) {
     const int64_t value = Get(static_cast<Counter>(i));
     const bool seconds = kCounters[i].kind == CounterKind::kSeconds;
-    fields.push_back(absl::StrCat(
-        Quoted(kCounters[i].name), ": ",
-        seconds ? absl::StrCat(static_cast<double>(value) * 1e-9) : absl::StrCat(value)));
+    fields.push_back(absl::StrCat(Quoted(kCounters[i].name), ": ",
+                                  seconds ? absl::StrCat(static_cast<double>(value) * 1e-9) : absl::StrCat(value)));
   }
   for (size_t i = 0; i < std::size(kTallies); ++i) {
     std::vector<std::string> counts;
-    for (const auto& [name, value] : List(static_cast<Tally>(i))) counts.push_back(absl::StrCat(Quoted(name), ": ", value));
+    for (const auto& [name, value] : List(static_cast<Tally>(i)))
+      counts.push_back(absl::StrCat(Quoted(name), ": ", value));
     fields.push_back(absl::StrCat(Quoted(kTallies[i]), ": {", absl::StrJoin(counts, ", "), "}"));
   }
   return absl::StrCat("{", absl::StrJoin(fields, ", "), "}");

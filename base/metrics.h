@@ -72,9 +72,7 @@ std::atomic<int64_t>& CounterCell(Counter counter);
 inline void Count(Counter counter, int64_t by = 1) {
   internal::CounterCell(counter).fetch_add(by, std::memory_order_relaxed);
 }
-inline int64_t Get(Counter counter) {
-  return internal::CounterCell(counter).load(std::memory_order_relaxed);
-}
+inline int64_t Get(Counter counter) { return internal::CounterCell(counter).load(std::memory_order_relaxed); }
 void RaiseTo(Counter peak, int64_t value);  // the larger of its value and this one
 
 // The cell of a name stays valid for ever; a reset sets it to 0.

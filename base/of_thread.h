@@ -14,9 +14,7 @@ T& OfThread() {
   static thread_local T* value = nullptr;
   if (value == nullptr) {
     struct Owner {
-      ~Owner() {
-        delete std::exchange(value, nullptr);
-      }
+      ~Owner() { delete std::exchange(value, nullptr); }
     };
     value = new T();
     static thread_local Owner owner;

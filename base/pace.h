@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Work in the background that leaves the processors to the program.
 //
-// Linux hands a busy processor on at its ticks alone, 4 ms apart on many machines, whatever the priorities: 10 ms of work beside
-// a program that uses all processors would add as much to two or three of its steps. So such work sleeps of its own accord.
+// Linux hands a busy processor on at its ticks alone, 4 ms apart on many machines, whatever the priorities: 10 ms of
+// work beside a program that uses all processors would add as much to two or three of its steps. So such work sleeps of
+// its own accord.
 #pragma once
 
 namespace torch_lazy::base {
@@ -10,9 +11,9 @@ namespace torch_lazy::base {
 // The calling thread gives way from now on.
 void BecomeUnhurried();
 
-// Called every few dozen microseconds by whatever may run in the background, where it holds no lock. Sleeps if the thread is
-// unhurried and has worked for a while since it last slept; then it works a tenth of the time. Sleeps for ever if the program
-// exits (base/at_work.h).
+// Called every few dozen microseconds by whatever may run in the background, where it holds no lock. Sleeps if the
+// thread is unhurried and has worked for a while since it last slept; then it works a tenth of the time. Sleeps for
+// ever if the program exits (base/at_work.h).
 void GiveWay();
 
 // While one lives, a thread waits for work in the background, which therefore does not sleep.

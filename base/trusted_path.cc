@@ -34,18 +34,14 @@ absl::Status CheckAbove(const Descriptor& folder, const std::string& path) {
   LAZY_ASSIGN_OR_RETURN(const struct stat info, StatOf(folder, path));
   LAZY_RETURN_IF_ERROR(CheckOwner(info, path));
   if ((info.st_mode & kOthersWrite) == 0 || (info.st_mode & S_ISVTX) != 0) return absl::OkStatus();
-  return absl::PermissionDeniedError(
-      absl::StrCat(path, " may be written by others (chmod go-w ", path, ")"));
+  return absl::PermissionDeniedError(absl::StrCat(path, " may be written by others (chmod go-w ", path, ")"));
 }
 
 absl::Status ForeignOwner(const struct stat& info, const std::string& path) {
-  return absl::PermissionDeniedError(
-      absl::StrCat(path, " belongs to somebody else, user ", info.st_uid));
+  return absl::PermissionDeniedError(absl::StrCat(path, " belongs to somebody else, user ", info.st_uid));
 }
 
-std::deque<std::string> NamesOf(absl::string_view path) {
-  return absl::StrSplit(path, '/', absl::SkipEmpty());
-}
+std::deque<std::string> NamesOf(absl::string_view path) { return absl::StrSplit(path, '/', absl::SkipEmpty()); }
 
 absl::StatusOr<std::string> TargetOf(const Descriptor& link, const std::string& path) {
   char target[PATH_MAX];
@@ -94,8 +90,7 @@ class Walk {
     if ((above.st_mode & kOthersWrite) != 0 && info.st_uid != geteuid() && info.st_uid != 0)
       return ForeignOwner(info, path);
     if (S_ISLNK(info.st_mode)) return Follow(next, info, path);
-    if (!S_ISDIR(info.st_mode))
-      return absl::PermissionDeniedError(absl::StrCat(path, " is not a folder"));
+    if (!S_ISDIR(info.st_mode)) return absl::PermissionDeniedError(absl::StrCat(path, " is not a folder"));
     at_ = std::move(next);
     path_ = path;
     return absl::OkStatus();
@@ -105,8 +100,7 @@ class Walk {
     if (names_.empty() && !follows_last_)
       return absl::PermissionDeniedError(absl::StrCat(path, " is a link, not a folder"));
     LAZY_RETURN_IF_ERROR(CheckOwner(info, path));
-    if (++num_links_ > kMostLinks)
-      return absl::UnavailableError(absl::StrCat(path, ": ", strerror(ELOOP)));
+    if (++num_links_ > kMostLinks) return absl::UnavailableError(absl::StrCat(path, ": ", strerror(ELOOP)));
     LAZY_ASSIGN_OR_RETURN(const std::string target, TargetOf(link, path));
     std::deque<std::string> names = NamesOf(target);
     names_.insert(names_.begin(), names.begin(), names.end());
@@ -121,8 +115,7 @@ class Walk {
 };
 
 absl::StatusOr<Descriptor> Reach(const std::string& path, bool makes, bool follows_last) {
-  if (path.empty() || path[0] != '/')
-    return absl::InvalidArgumentError(absl::StrCat(path, " is not an absolute path"));
+  if (path.empty() || path[0] != '/') return absl::InvalidArgumentError(absl::StrCat(path, " is not an absolute path"));
   return Walk(path, makes, follows_last).Go();
 }
 
@@ -148,8 +141,7 @@ absl::StatusOr<Descriptor> MakeWay(const std::string& path) {
 }
 
 absl::Status CheckPlace(const std::string& path) {
-  LAZY_ASSIGN_OR_RETURN(const Descriptor place,
-                        Reach(path, /*makes=*/false, /*follows_last=*/true));
+  LAZY_ASSIGN_OR_RETURN(const Descriptor place, Reach(path, /*makes=*/false, /*follows_last=*/true));
   return CheckAbove(place, path);
 }
 

@@ -10,9 +10,7 @@ thread_local Interruptible* current = nullptr;
 
 }  // namespace
 
-Interruptible::Interruptible(bool (*interrupted)()) : interrupted_(interrupted), former_(current) {
-  current = this;
-}
+Interruptible::Interruptible(bool (*interrupted)()) : interrupted_(interrupted), former_(current) { current = this; }
 Interruptible::~Interruptible() { current = former_; }
 
 bool MustStopWaiting() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Once opened, tensors of the CPU take their memory from a pool like the device's, which counts: eager's side of bytes_peak.
+// Once opened, tensors of the CPU take their memory from a pool like the device's, which counts: eager's side of
+// bytes_peak.
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
 
@@ -25,7 +26,9 @@ class PooledAllocator final : public c10::Allocator {
     return {memory, memory, &Free, c10::Device(c10::kCPU)};
   }
   c10::DeleterFnPtr raw_deleter() const override { return &Free; }
-  void copy_data(void* to, const void* from, size_t size_bytes) const override { default_copy_data(to, from, size_bytes); }
+  void copy_data(void* to, const void* from, size_t size_bytes) const override {
+    default_copy_data(to, from, size_bytes);
+  }
 
   static PooledAllocator* Installed() {
     static PooledAllocator* const installed = new PooledAllocator(c10::GetCPUAllocator());

@@ -9,8 +9,8 @@
 
 namespace bench {
 
-// "cpu"; "cuda"; "lazy"; or "null", whose kernels make their results' tensors and compute nothing. All but the first are shared
-// libraries, one of them at most in a process. Ends the program when a library cannot be opened.
+// "cpu"; "cuda"; "lazy"; or "null", whose kernels make their results' tensors and compute nothing. All but the first
+// are shared libraries, one of them at most in a process. Ends the program when a library cannot be opened.
 c10::Device Open(const std::string& name);
 
 // Runs what is pending, and waits for a GPU.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seconds that a C++ program's step takes the host, the median of many that nobody waits for: host_bench PROGRAM null|lazy.
+// Seconds that a C++ program's step takes the host, the median of many that nobody waits for: host_bench PROGRAM
+// null|lazy.
 //
-// The programs are those of test/programs, and Adam over 300 tensors. To be run with LAZY_BACKEND=null LAZY_COMPILE=sync, which
-// computes nothing; the null device is the floor.
+// The programs are those of test/programs, and Adam over 300 tensors. To be run with LAZY_BACKEND=null
+// LAZY_COMPILE=sync, which computes nothing; the null device is the floor.
 #include <c10/core/AutogradState.h>
 
 #include <algorithm>
@@ -37,7 +38,8 @@ std::vector<double> Adam300(const programs::Options& options) {
 
 int main(int argc, char** argv) {
   const std::map<std::string, std::vector<double> (*)(const programs::Options&)> known = {
-      {"gpt", programs::Gpt}, {"resnet", programs::Resnet}, {"mlp", programs::Mlp}, {"gru", programs::Gru}, {"adam300", Adam300},
+      {"gpt", programs::Gpt}, {"resnet", programs::Resnet}, {"mlp", programs::Mlp},
+      {"gru", programs::Gru}, {"adam300", Adam300},
   };
   if (argc != 3 || !known.contains(argv[1])) {
     std::fprintf(stderr, "usage: host_bench gpt|resnet|mlp|gru|adam300 null|lazy\n");

@@ -5,10 +5,10 @@
 #include <ATen/EmptyTensor.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <ATen/native/TensorFactories.h>
+#include <ATen/ops/_reshape_alias_native.h>
 #include <ATen/ops/alias_native.h>
 #include <ATen/ops/as_strided_native.h>
 #include <ATen/ops/view_native.h>
-#include <ATen/ops/_reshape_alias_native.h>
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/DeviceType.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
@@ -60,7 +60,9 @@ class Hooks final : public at::PrivateUse1HooksInterface {
   bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
   c10::DeviceIndex deviceCount() const override { return 1; }
   c10::DeviceIndex getCurrentDevice() const override { return 0; }
-  const at::Generator& getDefaultGenerator(c10::DeviceIndex) const override { return at::detail::getDefaultCPUGenerator(); }
+  const at::Generator& getDefaultGenerator(c10::DeviceIndex) const override {
+    return at::detail::getDefaultCPUGenerator();
+  }
 };
 
 // The accelerator of this process: else autograd's engine asks CUDA for streams.
@@ -70,14 +72,15 @@ class Hooks final : public at::PrivateUse1HooksInterface {
   return true;
 }();
 
-Tensor Empty(c10::SymIntArrayRef sizes, std::optional<at::ScalarType> type, std::optional<at::Layout>, std::optional<at::Device>,
-             std::optional<bool>, std::optional<at::MemoryFormat> format) {
-  return at::detail::empty_generic(C10_AS_INTARRAYREF_SLOW(sizes), &allocator, kKeys, type.value_or(at::kFloat), format);
+Tensor Empty(c10::SymIntArrayRef sizes, std::optional<at::ScalarType> type, std::optional<at::Layout>,
+             std::optional<at::Device>, std::optional<bool>, std::optional<at::MemoryFormat> format) {
+  return at::detail::empty_generic(C10_AS_INTARRAYREF_SLOW(sizes), &allocator, kKeys, type.value_or(at::kFloat),
+                                   format);
 }
 Tensor EmptyStrided(c10::SymIntArrayRef sizes, c10::SymIntArrayRef strides, std::optional<at::ScalarType> type,
                     std::optional<at::Layout>, std::optional<at::Device>, std::optional<bool>) {
-  return at::detail::empty_strided_generic(C10_AS_INTARRAYREF_SLOW(sizes), C10_AS_INTARRAYREF_SLOW(strides), &allocator, kKeys,
-                                           type.value_or(at::kFloat));
+  return at::detail::empty_strided_generic(C10_AS_INTARRAYREF_SLOW(sizes), C10_AS_INTARRAYREF_SLOW(strides), &allocator,
+                                           kKeys, type.value_or(at::kFloat));
 }
 Tensor CopyFrom(const Tensor&, const Tensor& to, bool) { return to; }
 at::Scalar Item(const Tensor&) { return 0.0; }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A device whose kernels return at once: what PyTorch itself takes on the host.
 //
-// It has the calls of record_bench and of the programs that bench/figures/host trains. A call makes its results' tensors and storages,
-// uninitialized, and nothing else.
+// It has the calls of record_bench and of the programs that bench/figures/host trains. A call makes its results'
+// tensors and storages, uninitialized, and nothing else.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -64,16 +64,21 @@ Tensor Reduced(const Tensor& self, OptionalIntArrayRef dims, bool keep, ScalarTy
   const bool all = !dims.has_value() || dims->empty();
   for (int64_t d = 0; d < self.dim(); ++d) {
     bool reduced = all;
-    for (size_t k = 0; !all && k < dims->size(); ++k) reduced = reduced || at::maybe_wrap_dim((*dims)[k], self.dim()) == d;
-    if (!reduced) sizes.push_back(self.size(d));
-    else if (keep) sizes.push_back(1);
+    for (size_t k = 0; !all && k < dims->size(); ++k)
+      reduced = reduced || at::maybe_wrap_dim((*dims)[k], self.dim()) == d;
+    if (!reduced)
+      sizes.push_back(self.size(d));
+    else if (keep)
+      sizes.push_back(1);
   }
   return NewTensor(sizes, type);
 }
 Tensor ReduceDims(const Tensor& self, OptionalIntArrayRef dims, bool keep, std::optional<ScalarType> type) {
   return Reduced(self, dims, keep, type.value_or(self.scalar_type()));
 }
-Tensor ReduceAll(const Tensor& self, std::optional<ScalarType> type) { return NewTensor({}, type.value_or(self.scalar_type())); }
+Tensor ReduceAll(const Tensor& self, std::optional<ScalarType> type) {
+  return NewTensor({}, type.value_or(self.scalar_type()));
+}
 Tensor Norm(const Tensor& self, const Scalar&, OptionalIntArrayRef dims, bool keep, std::optional<ScalarType>) {
   return Reduced(self, dims, keep, self.scalar_type());
 }
@@ -108,8 +113,8 @@ Three LinearBackward(const Tensor& x, const Tensor& gradient, const Tensor& weig
           wanted[2] ? NewTensor({gradient.size(-1)}, x.scalar_type()) : Tensor()};
 }
 
-Tensor Convolution(const Tensor& x, const Tensor& weight, const MaybeTensor&, SymIntArrayRef stride, SymIntArrayRef padding,
-                   SymIntArrayRef dilation, bool, SymIntArrayRef, SymInt) {
+Tensor Convolution(const Tensor& x, const Tensor& weight, const MaybeTensor&, SymIntArrayRef stride,
+                   SymIntArrayRef padding, SymIntArrayRef dilation, bool, SymIntArrayRef, SymInt) {
   at::DimVector sizes = {x.size(0), weight.size(0)};
   for (int64_t d = 2; d < x.dim(); ++d) {
     const auto at = [&](SymIntArrayRef values) { return values[values.size() == 1 ? 0 : d - 2].expect_int(); };
@@ -117,13 +122,15 @@ Tensor Convolution(const Tensor& x, const Tensor& weight, const MaybeTensor&, Sy
   }
   return NewTensor(sizes, x.scalar_type());
 }
-Three ConvolutionBackward(const Tensor&, const Tensor& x, const Tensor& weight, at::OptionalSymIntArrayRef, SymIntArrayRef,
-                          SymIntArrayRef, SymIntArrayRef, bool, SymIntArrayRef, SymInt, std::array<bool, 3> wanted) {
+Three ConvolutionBackward(const Tensor&, const Tensor& x, const Tensor& weight, at::OptionalSymIntArrayRef,
+                          SymIntArrayRef, SymIntArrayRef, SymIntArrayRef, bool, SymIntArrayRef, SymInt,
+                          std::array<bool, 3> wanted) {
   return {wanted[0] ? Like(x) : Tensor(), wanted[1] ? Like(weight) : Tensor(),
           wanted[2] ? NewTensor({weight.size(0)}, x.scalar_type()) : Tensor()};
 }
 
-Two MaxPool(const Tensor& x, at::IntArrayRef size, at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef, bool) {
+Two MaxPool(const Tensor& x, at::IntArrayRef size, at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef,
+            bool) {
   at::DimVector sizes(x.sizes());
   for (size_t d = 0; d < 2; ++d) {
     const auto at = [&](at::IntArrayRef values) { return values[values.size() == 1 ? 0 : d]; };
@@ -132,20 +139,21 @@ Two MaxPool(const Tensor& x, at::IntArrayRef size, at::IntArrayRef stride, at::I
   }
   return {NewTensor(sizes, x.scalar_type()), NewTensor(sizes, at::kLong)};
 }
-Tensor MaxPoolBackward(const Tensor&, const Tensor& x, at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, bool,
-                       const Tensor&) {
+Tensor MaxPoolBackward(const Tensor&, const Tensor& x, at::IntArrayRef, at::IntArrayRef, at::IntArrayRef,
+                       at::IntArrayRef, bool, const Tensor&) {
   return Like(x);
 }
 
 Three BatchNorm(const Tensor& x, const MaybeTensor&, const MaybeTensor&, Tensor&, Tensor&, bool, double, double) {
   return {Like(x), NewTensor({x.size(1)}, x.scalar_type()), NewTensor({x.size(1)}, x.scalar_type())};
 }
-Three NativeBatchNorm(const Tensor& x, const MaybeTensor&, const MaybeTensor&, const MaybeTensor&, const MaybeTensor&, bool, double,
-                      double) {
+Three NativeBatchNorm(const Tensor& x, const MaybeTensor&, const MaybeTensor&, const MaybeTensor&, const MaybeTensor&,
+                      bool, double, double) {
   return {Like(x), NewTensor({x.size(1)}, x.scalar_type()), NewTensor({x.size(1)}, x.scalar_type())};
 }
-Three BatchNormBackward(const Tensor&, const Tensor& x, const MaybeTensor& weight, const MaybeTensor&, const MaybeTensor&,
-                        const MaybeTensor&, const MaybeTensor&, bool, double, std::array<bool, 3> wanted) {
+Three BatchNormBackward(const Tensor&, const Tensor& x, const MaybeTensor& weight, const MaybeTensor&,
+                        const MaybeTensor&, const MaybeTensor&, const MaybeTensor&, bool, double,
+                        std::array<bool, 3> wanted) {
   return {wanted[0] ? Like(x) : Tensor(), wanted[1] ? Like(*weight) : Tensor(), wanted[2] ? Like(*weight) : Tensor()};
 }
 Three LayerNorm(const Tensor& x, SymIntArrayRef shape, const MaybeTensor&, const MaybeTensor&, double) {
@@ -153,18 +161,21 @@ Three LayerNorm(const Tensor& x, SymIntArrayRef shape, const MaybeTensor&, const
   for (size_t k = sizes.size() - shape.size(); k < sizes.size(); ++k) sizes[k] = 1;
   return {Like(x), NewTensor(sizes, x.scalar_type()), NewTensor(sizes, x.scalar_type())};
 }
-Three LayerNormBackward(const Tensor&, const Tensor& x, SymIntArrayRef, const Tensor&, const Tensor&, const MaybeTensor& weight,
-                        const MaybeTensor& bias, std::array<bool, 3> wanted) {
+Three LayerNormBackward(const Tensor&, const Tensor& x, SymIntArrayRef, const Tensor&, const Tensor&,
+                        const MaybeTensor& weight, const MaybeTensor& bias, std::array<bool, 3> wanted) {
   return {wanted[0] ? Like(x) : Tensor(), wanted[1] ? Like(*weight) : Tensor(), wanted[2] ? Like(*bias) : Tensor()};
 }
 
-Tensor Gather(const Tensor& self, int64_t, const Tensor& index, bool) { return NewTensor(index.sizes(), self.scalar_type()); }
+Tensor Gather(const Tensor& self, int64_t, const Tensor& index, bool) {
+  return NewTensor(index.sizes(), self.scalar_type());
+}
 Two Dropout(const Tensor& x, double, std::optional<bool>) { return {Like(x), NewTensor(x.sizes(), at::kBool)}; }
 
 Two NllLoss(const Tensor& self, const Tensor&, const MaybeTensor&, int64_t, SymInt) {
   return {NewTensor({}, self.scalar_type()), NewTensor({}, self.scalar_type())};
 }
-Tensor NllLossBackward(const Tensor&, const Tensor& self, const Tensor&, const MaybeTensor&, int64_t, SymInt, const Tensor&) {
+Tensor NllLossBackward(const Tensor&, const Tensor& self, const Tensor&, const MaybeTensor&, int64_t, SymInt,
+                       const Tensor&) {
   return Like(self);
 }
 Tensor LogSoftmaxBackward(const Tensor& gradient, const Tensor&, int64_t, ScalarType) { return Like(gradient); }
@@ -182,13 +193,14 @@ Tensor EmbeddingBackward(const Tensor& gradient, const Tensor&, SymInt rows, Sym
 Two Attention(const Tensor& q, const Tensor&, const Tensor&, double, bool, const MaybeTensor&, std::optional<double>) {
   return {Like(q), NewTensor({q.size(0), q.size(1), q.size(2)}, at::kFloat)};
 }
-Three AttentionBackward(const Tensor&, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor&, const Tensor&, double, bool,
-                        const MaybeTensor&, std::optional<double>) {
+Three AttentionBackward(const Tensor&, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor&, const Tensor&,
+                        double, bool, const MaybeTensor&, std::optional<double>) {
   return {Like(q), Like(k), Like(v)};
 }
-Tensor ScaledDotProductAttention(const Tensor& q, const Tensor& k, const Tensor& v, const MaybeTensor& mask, double dropout,
-                                 bool causal, std::optional<double> scale, bool) {
-  return std::get<0>(at::_ops::_scaled_dot_product_flash_attention_for_cpu::call(q, k, v, dropout, causal, mask, scale));
+Tensor ScaledDotProductAttention(const Tensor& q, const Tensor& k, const Tensor& v, const MaybeTensor& mask,
+                                 double dropout, bool causal, std::optional<double> scale, bool) {
+  return std::get<0>(
+      at::_ops::_scaled_dot_product_flash_attention_for_cpu::call(q, k, v, dropout, causal, mask, scale));
 }
 
 #define LIKE_FIRST(name, op) m.impl(name, LikeFirst<at::_ops::op::schema>::Call)

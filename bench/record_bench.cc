@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nanoseconds to record one call, without gradients: record_bench lazy|null|cpu [workload].
 //
-// A step is timed from its first call to just before the cut: one that is repeated, and one of a size that was never seen.
-// The wait that runs it is timed by itself: with LAZY_BACKEND=null LAZY_COMPILE=sync that is the cut and the binding of the plan to its
-// memory. The null device is the floor: dispatcher, tensor and storage, no recording. On cpu the same calls compute, on a
-// few numbers each.
+// A step is timed from its first call to just before the cut: one that is repeated, and one of a size that was never
+// seen. The wait that runs it is timed by itself: with LAZY_BACKEND=null LAZY_COMPILE=sync that is the cut and the
+// binding of the plan to its memory. The null device is the floor: dispatcher, tensor and storage, no recording. On cpu
+// the same calls compute, on a few numbers each.
 #include <ATen/Functions.h>
 #include <torch/optim/adam.h>
 
@@ -105,8 +105,9 @@ void Measure(const Workload& workload, const c10::Device& device) {
     bench::Sync();
     first.push_back(Run(other, workload.num_calls).record);
   }
-  std::printf("  %-8s %8.0f %8.0f %8.0f %8.0f %10d %10ld\n", workload.name, Median(record), *std::min_element(record.begin(), record.end()),
-              Median(first), Median(wait), workload.num_calls, static_cast<long>(last.num_calls));
+  std::printf("  %-8s %8.0f %8.0f %8.0f %8.0f %10d %10ld\n", workload.name, Median(record),
+              *std::min_element(record.begin(), record.end()), Median(first), Median(wait), workload.num_calls,
+              static_cast<long>(last.num_calls));
 }
 
 }  // namespace
@@ -115,7 +116,8 @@ int main(int argc, char** argv) {
   const std::string name = argc > 1 ? argv[1] : "lazy", only = argc > 2 ? argv[2] : "";
   const c10::Device device = bench::Open(name);
   at::NoGradGuard no_grad;
-  std::printf("%-10s %8s %8s %8s %8s %10s %10s\n", name.c_str(), "median", "least", "first", "wait", "calls", "counted");
+  std::printf("%-10s %8s %8s %8s %8s %10s %10s\n", name.c_str(), "median", "least", "first", "wait", "calls",
+              "counted");
   for (const Workload& workload : kWorkloads) {
     if (only.empty() || only == workload.name) Measure(workload, device);
   }

@@ -2,7 +2,8 @@
 // Runs a C++ workload on a device, as many steps as its input says: train_bench WORKLOAD DEVICE.
 //
 // Prints "ready"; then, for each number read, runs that many steps and prints the seconds they took, as worker.py
-// does; for "counts", what the device has counted so far. The library is opened only for device lazy: eager runs in a process without it.
+// does; for "counts", what the device has counted so far. The library is opened only for device lazy: eager runs in a
+// process without it.
 #include <torch/nn/functional/loss.h>
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/container/sequential.h>
@@ -81,7 +82,8 @@ Step Gru(const torch::Device& device) {
   net->to(device);
   std::vector<std::pair<torch::Tensor, torch::Tensor>> batches;
   for (int i = 0; i < 8; ++i) {
-    batches.emplace_back(torch::randn({GruNet::kTimes, GruNet::kBatch, GruNet::kWidth}), torch::randn({GruNet::kBatch}));
+    batches.emplace_back(torch::randn({GruNet::kTimes, GruNet::kBatch, GruNet::kWidth}),
+                         torch::randn({GruNet::kBatch}));
   }
   auto optimizer = std::make_shared<torch::optim::Adam>(net->parameters());
   return [=](int index) mutable {
@@ -126,8 +128,8 @@ int main(int argc, char** argv) {
   int index = 0;
   for (std::string word; std::cin >> word;) {
     if (word == "counts") {
-      std::cout << "{\"graph_replays\": " << bench::Metric("graph_replays") << ", \"kernel_launches\": " << bench::Metric("kernel_launches")
-                << "}" << std::endl;
+      std::cout << "{\"graph_replays\": " << bench::Metric("graph_replays")
+                << ", \"kernel_launches\": " << bench::Metric("kernel_launches") << "}" << std::endl;
       continue;
     }
     const int count = std::stoi(word);

@@ -20,15 +20,20 @@ nn::LayerNorm Norm() { return nn::LayerNorm(nn::LayerNormOptions({kWidth})); }
 
 struct LayerImpl : nn::Module {
   nn::LayerNorm norm1 = register_module("norm1", Norm()), norm2 = register_module("norm2", Norm());
-  nn::Linear qkv = register_module("qkv", nn::Linear(kWidth, 3 * kWidth)), out = register_module("out", nn::Linear(kWidth, kWidth));
-  nn::Linear up = register_module("up", nn::Linear(kWidth, 4 * kWidth)), down = register_module("down", nn::Linear(4 * kWidth, kWidth));
+  nn::Linear qkv = register_module("qkv", nn::Linear(kWidth, 3 * kWidth)),
+             out = register_module("out", nn::Linear(kWidth, kWidth));
+  nn::Linear up = register_module("up", nn::Linear(kWidth, 4 * kWidth)),
+             down = register_module("down", nn::Linear(4 * kWidth, kWidth));
 
   torch::Tensor forward(torch::Tensor x) {
     const int64_t batch = x.size(0), length = x.size(1);
-    const auto heads = [&](const torch::Tensor& t) { return t.view({batch, length, kHeads, kWidth / kHeads}).transpose(1, 2); };
+    const auto heads = [&](const torch::Tensor& t) {
+      return t.view({batch, length, kHeads, kWidth / kHeads}).transpose(1, 2);
+    };
     const std::vector<torch::Tensor> parts = qkv(norm1(x)).chunk(3, 2);
-    const torch::Tensor attended = torch::scaled_dot_product_attention(heads(parts[0]), heads(parts[1]), heads(parts[2]), /*attn_mask=*/{},
-                                                                       /*dropout_p=*/0.0, /*is_causal=*/true);
+    const torch::Tensor attended =
+        torch::scaled_dot_product_attention(heads(parts[0]), heads(parts[1]), heads(parts[2]), /*attn_mask=*/{},
+                                            /*dropout_p=*/0.0, /*is_causal=*/true);
     x = x + out(attended.transpose(1, 2).reshape({batch, length, kWidth}));
     return x + down(torch::gelu(up(norm2(x))));
   }

@@ -42,11 +42,12 @@ TORCH_MODULE(Block);
 }  // namespace
 
 Step Resnet(const c10::Device& device) {
-  nn::Sequential net(Conv(3, 32, 1), nn::BatchNorm2d(32), nn::ReLU(), Block(32, 32, 1), Block(32, 64, 2), Block(64, 128, 2),
-                     nn::AdaptiveAvgPool2d(1), nn::Flatten(), nn::Linear(128, kClasses));
+  nn::Sequential net(Conv(3, 32, 1), nn::BatchNorm2d(32), nn::ReLU(), Block(32, 32, 1), Block(32, 64, 2),
+                     Block(64, 128, 2), nn::AdaptiveAvgPool2d(1), nn::Flatten(), nn::Linear(128, kClasses));
   net->to(device);
   std::vector<std::pair<torch::Tensor, torch::Tensor>> batches;
-  for (int i = 0; i < 8; ++i) batches.emplace_back(torch::randn({kImages, 3, kSide, kSide}), torch::randint(kClasses, {kImages}, torch::kLong));
+  for (int i = 0; i < 8; ++i)
+    batches.emplace_back(torch::randn({kImages, 3, kSide, kSide}), torch::randint(kClasses, {kImages}, torch::kLong));
   auto optimizer = std::make_shared<torch::optim::SGD>(net->parameters(), torch::optim::SGDOptions(0.01).momentum(0.9));
   return [=](int index) mutable {
     const auto& [x, y] = batches[index % batches.size()];

@@ -19,8 +19,8 @@ namespace {
 
 class Assembler {
  public:
-  Assembler(const ir::Graph& original, const ir::Graph& graph, const Factors& factors,
-            const Partition& partition, const Units& units, const StoragePlan& storage)
+  Assembler(const ir::Graph& original, const ir::Graph& graph, const Factors& factors, const Partition& partition,
+            const Units& units, const StoragePlan& storage)
       : graph_(graph), factors_(factors), partition_(partition), units_(units), storage_(storage) {
     for (ir::Value v = 0; v < static_cast<ir::Value>(original.nodes.size()); ++v) {
       if (original.node(v).op == ir::Op::kCall) calls_[original.node(v).attrs.index] = v;
@@ -33,12 +33,10 @@ class Assembler {
     for (size_t g = 0; g < bodies.size(); ++g) {
       base::GiveWay();
       const KernelCost cost = CostOf(graph_, bodies[g], options);
-      costs[g] = {cost.nanoseconds_per_iteration * cost.iterations,
-                  BytesFreed(units_.units[g], options)};
+      costs[g] = {cost.nanoseconds_per_iteration * cost.iterations, BytesFreed(units_.units[g], options)};
       const Group::Shape shape = partition_.groups[g].shape;
-      AddInstance(options.target == Target::kCuda
-                      ? cuda::EmitKernel(graph_, shape, bodies[g], options)
-                      : EmitKernel(graph_, shape, bodies[g]),
+      AddInstance(options.target == Target::kCuda ? cuda::EmitKernel(graph_, shape, bodies[g], options)
+                                                  : EmitKernel(graph_, shape, bodies[g]),
                   cost.nanoseconds_per_iteration);
       NoteOrigins(partition_.groups[g], &plan_.origins[instances_.back().kernel]);
       if (!options.dump_folder.empty()) instances_.back().nodes = NodesOf(partition_.groups[g]);
@@ -55,8 +53,7 @@ class Assembler {
 
  private:
   void AddInstance(WrittenKernel written, double cost) {
-    const auto [known, is_new] =
-        kernels_.try_emplace(written.kernel.name, static_cast<int32_t>(plan_.kernels.size()));
+    const auto [known, is_new] = kernels_.try_emplace(written.kernel.name, static_cast<int32_t>(plan_.kernels.size()));
     if (is_new) {
       plan_.kernels.push_back(std::move(written.kernel));
       plan_.origins.emplace_back();
@@ -66,8 +63,7 @@ class Assembler {
     instance.kernel = known->second;
     instance.cost_per_iteration = cost;
     for (const Slot& slot : written.slots) {
-      LAZY_CHECK(storage_.buffer_of[slot.value] >= 0, "no buffer for ",
-                 ir::PrintNode(graph_, slot.value));
+      LAZY_CHECK(storage_.buffer_of[slot.value] >= 0, "no buffer for ", ir::PrintNode(graph_, slot.value));
       instance.buffers.push_back(storage_.buffer_of[slot.value]);
       instance.offsets.push_back(slot.offset);
       if (slot.written) instance.written.push_back(instance.buffers.back());
@@ -91,8 +87,7 @@ class Assembler {
     for (const Step& step : plan_.steps) {
       std::vector<int> times(plan_.kernels.size(), 0);
       for (const Instance& instance : step.instances) ++times[static_cast<size_t>(instance.kernel)];
-      for (size_t k = 0; k < times.size(); ++k)
-        has_few[k] = has_few[k] || (times[k] > 1 && times[k] <= Kernel::kFew);
+      for (size_t k = 0; k < times.size(); ++k) has_few[k] = has_few[k] || (times[k] > 1 && times[k] <= Kernel::kFew);
     }
     for (size_t k = 0; k < plan_.kernels.size(); ++k) {
       if (has_few[k] && !few_entries_[k].empty()) cuda::AddFewEntry(few_entries_[k], &plan_.kernels[k]);
@@ -109,8 +104,7 @@ class Assembler {
   double BytesFreed(const Unit& unit, const CompileOptions& options) const {
     double bytes = 0;
     for (const ir::Value v : unit.reads) {
-      if (IsTemporary(v) && units_.readers[v].size() == 1)
-        bytes += TypicalBytes(graph_.type(v), options);
+      if (IsTemporary(v) && units_.readers[v].size() == 1) bytes += TypicalBytes(graph_.type(v), options);
     }
     for (const ir::Value v : unit.writes) {
       if (IsTemporary(v)) bytes -= TypicalBytes(graph_.type(v), options);
@@ -127,9 +121,7 @@ class Assembler {
     return bytes;
   }
 
-  bool IsTemporary(ir::Value v) const {
-    return plan_.buffers[storage_.buffer_of[v]].kind == BufferSpec::Kind::kTemp;
-  }
+  bool IsTemporary(ir::Value v) const { return plan_.buffers[storage_.buffer_of[v]].kind == BufferSpec::Kind::kTemp; }
 
   void AddStep(const std::vector<int>& units) {
     Step step;
@@ -166,8 +158,7 @@ class Assembler {
   }
 
   BoundMatrix Bind(const Matrix& matrix) const {
-    return {storage_.buffer_of[partition_.StoredAs(graph_, matrix.base)], matrix.offset,
-            matrix.strides};
+    return {storage_.buffer_of[partition_.StoredAs(graph_, matrix.base)], matrix.offset, matrix.strides};
   }
 
   void AddCall(ir::Value call, Step* step) {
@@ -194,8 +185,7 @@ class Assembler {
   }
 
   int32_t NewTemporary() {
-    plan_.buffers.push_back(
-        {BufferSpec::Kind::kTemp, -1, ir::Type{ir::DType::kU8, {ir::Extent::Constant(0)}}});
+    plan_.buffers.push_back({BufferSpec::Kind::kTemp, -1, ir::Type{ir::DType::kU8, {ir::Extent::Constant(0)}}});
     return static_cast<int32_t>(plan_.buffers.size()) - 1;
   }
 
@@ -223,15 +213,15 @@ class Assembler {
   Plan plan_;
   std::vector<Instance> instances_;                    // of each group
   absl::flat_hash_map<std::string, int32_t> kernels_;  // by name
-  std::vector<std::string> few_entries_;                // of each kernel
+  std::vector<std::string> few_entries_;               // of each kernel
   absl::flat_hash_map<int64_t, ir::Value> calls_;      // of the original graph, by record
 };
 
 }  // namespace
 
-Plan Assemble(const ir::Graph& original, const ir::Graph& graph, const Factors& factors,
-              const Partition& partition, const std::vector<Body>& bodies, const Units& units,
-              const StoragePlan& storage, const CompileOptions& options) {
+Plan Assemble(const ir::Graph& original, const ir::Graph& graph, const Factors& factors, const Partition& partition,
+              const std::vector<Body>& bodies, const Units& units, const StoragePlan& storage,
+              const CompileOptions& options) {
   return Assembler(original, graph, factors, partition, units, storage).Make(bodies, options);
 }
 

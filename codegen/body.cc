@@ -14,8 +14,7 @@ namespace {
 
 class BodyMaker {
  public:
-  BodyMaker(const ir::Graph& graph, const Factors& factors, const Partition& partition,
-            const Group& group)
+  BodyMaker(const ir::Graph& graph, const Factors& factors, const Partition& partition, const Group& group)
       : graph_(graph), factors_(factors), partition_(partition), group_(group) {}
 
   Body Make() {
@@ -97,10 +96,12 @@ class BodyMaker {
     return LoadReshaped(v, map);
   }
 
-  // Its elements lie in order where its input's do. It may itself lie elsewhere, as a part of a concat that is made here.
+  // Its elements lie in order where its input's do. It may itself lie elsewhere, as a part of a concat that is made
+  // here.
   int LoadReshaped(ir::Value v, int map) {
     const ir::Value stored = partition_.StoredAs(graph_, graph_.node(v).inputs[0]);
-    return LoadAt(v, AddressOf(v, stored, Linearize(group_.maps[map], graph_.type(v).dims, factors_), /*written=*/false));
+    return LoadAt(v,
+                  AddressOf(v, stored, Linearize(group_.maps[map], graph_.type(v).dims, factors_), /*written=*/false));
   }
 
   int Leaf(ir::Value v, int map) {
@@ -126,8 +127,7 @@ class BodyMaker {
 
   int Reduce(ir::Value v, int map) {
     const bool of_one = ReducedFactors(graph_, factors_, v).empty();
-    Expression e{of_one ? Expression::Kind::kOp : Expression::Kind::kReduce, v,
-                 graph_.type(v).dtype};
+    Expression e{of_one ? Expression::Kind::kOp : Expression::Kind::kReduce, v, graph_.type(v).dtype};
     const std::optional<IndexMap> operand = InputMap(graph_, factors_, group_, v, 0, map);
     e.arguments.push_back(Get(graph_.node(v).inputs[0], group_.Intern(*operand)));
     const int expression = AddWithArguments(std::move(e));
@@ -174,9 +174,8 @@ class BodyMaker {
 
   int AddressOf(ir::Value v, ir::Value stored, Affine index, bool written) {
     LAZY_CHECK(stored != ir::kNoValue, "value ", v, " is read from memory but never stored");
-    const auto found = std::find_if(body_.slots.begin(), body_.slots.end(), [&](const Slot& slot) {
-      return slot.value == stored && slot.written == written;
-    });
+    const auto found = std::find_if(body_.slots.begin(), body_.slots.end(),
+                                    [&](const Slot& slot) { return slot.value == stored && slot.written == written; });
     const int slot = static_cast<int>(found - body_.slots.begin());
     if (found == body_.slots.end()) body_.slots.push_back({stored, written, index.offset});
     index.offset += body_.slots[slot].offset * Polynomial(-1);
@@ -221,8 +220,7 @@ class BodyMaker {
 
 }  // namespace
 
-std::vector<Body> MakeBodies(const ir::Graph& graph, const Factors& factors,
-                             const Partition& partition) {
+std::vector<Body> MakeBodies(const ir::Graph& graph, const Factors& factors, const Partition& partition) {
   std::vector<Body> bodies;
   for (const Group& group : partition.groups) {
     bodies.push_back(BodyMaker(graph, factors, partition, group).Make());

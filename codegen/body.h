@@ -60,14 +60,12 @@ struct Body {
 
 // Does the place depend on numbers computed or loaded?
 inline bool DependsOnData(const Body& body, const Address& address) {
-  return std::any_of(address.index.terms.begin(), address.index.terms.end(),
-                     [&](const Affine::Term& term) {
-                       return body.variables[term.variable].kind == Variable::Kind::kData;
-                     });
+  return std::any_of(address.index.terms.begin(), address.index.terms.end(), [&](const Affine::Term& term) {
+    return body.variables[term.variable].kind == Variable::Kind::kData;
+  });
 }
 
 // One for each group.
-std::vector<Body> MakeBodies(const ir::Graph& graph, const Factors& factors,
-                             const Partition& partition);
+std::vector<Body> MakeBodies(const ir::Graph& graph, const Factors& factors, const Partition& partition);
 
 }  // namespace torch_lazy::codegen

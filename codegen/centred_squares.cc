@@ -5,8 +5,7 @@ namespace torch_lazy::codegen {
 namespace {
 
 ir::Value WithoutViews(const ir::Graph& graph, ir::Value v) {
-  while (graph.node(v).op == ir::Op::kReshape || graph.node(v).op == ir::Op::kCast)
-    v = graph.node(v).inputs[0];
+  while (graph.node(v).op == ir::Op::kReshape || graph.node(v).op == ir::Op::kCast) v = graph.node(v).inputs[0];
   return v;
 }
 

@@ -22,8 +22,7 @@ namespace {
 absl::Status CheckTypes(const ir::Graph& graph) {
   for (const ir::Node& node : graph.nodes) {
     const ir::Kind kind = ir::Info(node.op).kind;
-    if (kind == ir::Kind::kCall || node.op == ir::Op::kParam || !ir::IsComplex(node.type.dtype))
-      continue;
+    if (kind == ir::Kind::kCall || node.op == ir::Op::kParam || !ir::IsComplex(node.type.dtype)) continue;
     return absl::UnimplementedError(
         absl::StrCat(ir::Info(node.op).text, ": no kernels of ", ir::Name(node.type.dtype)));
   }

@@ -57,8 +57,7 @@ Affine AddressIn(const ir::Graph& graph, const Concats& concats, ir::Value value
   return Linearize(map, graph.type(value).dims, factors);
 }
 
-void ForEachPart(const ir::Graph& graph, ir::Value value,
-                 const std::function<void(ir::Value)>& run) {
+void ForEachPart(const ir::Graph& graph, ir::Value value, const std::function<void(ir::Value)>& run) {
   if (ir::Info(graph.node(value).op).kind != ir::Kind::kConcat) return run(value);
   for (const ir::Value part : graph.node(value).inputs) ForEachPart(graph, part, run);
 }

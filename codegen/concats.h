@@ -30,11 +30,9 @@ struct Concats {
 Concats PlaceOperands(const ir::Graph& graph, const Factors& factors);
 
 // The place of the element of `value` at `map` in the memory where it lies.
-Affine AddressIn(const ir::Graph& graph, const Concats& concats, ir::Value value, IndexMap map,
-                 const Factors& factors);
+Affine AddressIn(const ir::Graph& graph, const Concats& concats, ir::Value value, IndexMap map, const Factors& factors);
 
 // The values that make up a concat, through concats that are parts of it; any other value is itself.
-void ForEachPart(const ir::Graph& graph, ir::Value value,
-                 const std::function<void(ir::Value)>& run);
+void ForEachPart(const ir::Graph& graph, ir::Value value, const std::function<void(ir::Value)>& run);
 
 }  // namespace torch_lazy::codegen

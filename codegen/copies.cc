@@ -46,17 +46,14 @@ GraphWithCopies InsertCopies(const GraphWithCopies& from, const CopyPlaces& plac
     ir::Node node = from.graph.nodes[v];
     for (ir::Value& input : node.inputs) input = moved[input];
     for (const auto& [reader, operand] : places.operands) {
-      if (reader == static_cast<ir::Value>(v))
-        node.inputs[operand] = append_copy(node.inputs[operand]);
+      if (reader == static_cast<ir::Value>(v)) node.inputs[operand] = append_copy(node.inputs[operand]);
     }
     to.graph.nodes.push_back(std::move(node));
     moved.push_back(static_cast<ir::Value>(to.graph.nodes.size()) - 1);
     if (from.copies.contains(static_cast<ir::Value>(v))) to.copies.insert(moved.back());
   }
-  for (const ir::Output& output : from.graph.outputs)
-    to.graph.outputs.push_back({moved[output.value], output.into});
-  for (const int k : places.outputs)
-    to.graph.outputs[k].value = append_copy(to.graph.outputs[k].value);
+  for (const ir::Output& output : from.graph.outputs) to.graph.outputs.push_back({moved[output.value], output.into});
+  for (const int k : places.outputs) to.graph.outputs[k].value = append_copy(to.graph.outputs[k].value);
   return to;
 }
 

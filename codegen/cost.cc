@@ -33,8 +33,7 @@ KernelCost CostOf(const ir::Graph& graph, const Body& body, const CompileOptions
     } else if (e.kind == Expression::Kind::kOp) {
       each = NanosecondsOf(graph.node(e.node));
     }
-    const bool along_row =
-        body.uses_inner(static_cast<int>(k)) || e.kind == Expression::Kind::kReduce;
+    const bool along_row = body.uses_inner(static_cast<int>(k)) || e.kind == Expression::Kind::kReduce;
     cost += along_row ? each * inner : each;
   }
   for (const Store& store : body.stores) {

@@ -7,8 +7,7 @@ namespace torch_lazy::codegen {
 
 void Dependencies::AddEdge(int before, int after) {
   std::vector<int>& list = successors_[before];
-  if (before != after && std::find(list.begin(), list.end(), after) == list.end())
-    list.push_back(after);
+  if (before != after && std::find(list.begin(), list.end(), after) == list.end()) list.push_back(after);
 }
 
 bool Dependencies::Reaches(int from, int to) const {

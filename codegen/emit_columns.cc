@@ -14,15 +14,13 @@ constexpr int kTile = 64;
 
 class ColumnEmitter {
  public:
-  ColumnEmitter(const ir::Graph& graph, const Body& body)
-      : body_(body), loops_(MakeLoops(body)), text_(graph, body) {}
+  ColumnEmitter(const ir::Graph& graph, const Body& body) : body_(body), loops_(MakeLoops(body)), text_(graph, body) {}
 
   WrittenKernel Emit() {
     for (size_t e = 0; e < body_.expressions.size(); ++e) {  // numbers that no loop changes
       const Expression& expression = body_.expressions[e];
       if (expression.uses != 0 || expression.depth > 0) continue;
-      text_.Define(static_cast<int>(e),
-                   expression.address < 0 ? "" : FixedPlaceText(expression.address));
+      text_.Define(static_cast<int>(e), expression.address < 0 ? "" : FixedPlaceText(expression.address));
       global_.push_back(static_cast<int>(e));
     }
     OpenTiles();
@@ -47,10 +45,8 @@ class ColumnEmitter {
     }
     if (loops > 0) text_.Line("const long i0 = rest;");
     const std::string left =
-        loops == 0 ? "1"
-                   : absl::StrCat(text_.Number(loops_.outer.back().extent), " - i", loops - 1);
-    text_.Line(
-        absl::StrCat("const long left = ", left, ", most = left < end - at ? left : end - at;"));
+        loops == 0 ? "1" : absl::StrCat(text_.Number(loops_.outer.back().extent), " - i", loops - 1);
+    text_.Line(absl::StrCat("const long left = ", left, ", most = left < end - at ? left : end - at;"));
     text_.Line(absl::StrCat("const long width = most < ", kTile, " ? most : ", kTile, ";"));
     PlaceBases();
     text_.Open("const auto tile = [&](const long run) __attribute__((always_inline)) {");
@@ -65,15 +61,12 @@ class ColumnEmitter {
 
   void PlaceBases() {
     std::vector<KernelText::Along> along;
-    for (size_t k = 0; k < loops_.outer.size(); ++k)
-      along.push_back({&loops_.outer[k], absl::StrCat("i", k)});
+    for (size_t k = 0; k < loops_.outer.size(); ++k) along.push_back({&loops_.outer[k], absl::StrCat("i", k)});
     for (size_t a = 0; a < body_.addresses.size(); ++a) {
       const Address& address = body_.addresses[a];
       const std::string index = text_.IndexText(address.index, along, /*with_offset=*/false);
-      const std::string pointer =
-          address.slot < 0 ? "" : absl::StrCat(text_.PointerTo(address.slot), " + ");
-      text_.Line(absl::StrCat(address.slot < 0 ? "const long a" : "auto* const a", a, " = ",
-                              pointer, index, ";"));
+      const std::string pointer = address.slot < 0 ? "" : absl::StrCat(text_.PointerTo(address.slot), " + ");
+      text_.Line(absl::StrCat(address.slot < 0 ? "const long a" : "auto* const a", a, " = ", pointer, index, ";"));
     }
   }
 
@@ -90,10 +83,8 @@ class ColumnEmitter {
       along.push_back({&loops_.inner[k], absl::StrCat("j", k)});
     }
     if (!loops_.outer.empty()) along.push_back({&loops_.outer.back(), "l"});
-    const std::string offset =
-        text_.IndexText(body_.addresses[a].index, along, /*with_offset=*/true);
-    return body_.addresses[a].slot >= 0 ? absl::StrCat("a", a, "[", offset, "]")
-                                        : absl::StrCat("a", a, " + ", offset);
+    const std::string offset = text_.IndexText(body_.addresses[a].index, along, /*with_offset=*/true);
+    return body_.addresses[a].slot >= 0 ? absl::StrCat("a", a, "[", offset, "]") : absl::StrCat("a", a, " + ", offset);
   }
 
   struct Accumulator {
@@ -104,9 +95,8 @@ class ColumnEmitter {
 
   bool StoresInner(const Store& store) const {
     const auto& terms = body_.addresses[store.address].index.terms;
-    return std::any_of(terms.begin(), terms.end(), [&](const Affine::Term& term) {
-      return (body_.inner >> term.variable & 1) != 0;
-    });
+    return std::any_of(terms.begin(), terms.end(),
+                       [&](const Affine::Term& term) { return (body_.inner >> term.variable & 1) != 0; });
   }
 
   void EmitStage(int stage) {
@@ -127,8 +117,8 @@ class ColumnEmitter {
     if (sinks.empty()) return;
     for (size_t k = 0; k < loops_.inner.size(); ++k) {
       const std::string j = absl::StrCat("j", k);
-      text_.Open(absl::StrCat("for (long ", j, " = 0; ", j, " < ",
-                              text_.Number(loops_.inner[k].extent), "; ++", j, ") {"));
+      text_.Open(
+          absl::StrCat("for (long ", j, " = 0; ", j, " < ", text_.Number(loops_.inner[k].extent), "; ++", j, ") {"));
     }
     OpenLanes(sinks);
     for (const Accumulator& accumulator : accumulators) Step(accumulator);
@@ -159,9 +149,8 @@ class ColumnEmitter {
     text_.Open("for (long l = 0; l < run; ++l) {");
     for (const Accumulator& result : results_) {
       const std::string type = ComputeType(body_.expressions[result.expression].dtype);
-      text_.SetName(result.expression, result.is_index
-                                           ? absl::StrCat(result.name, "_at[l]")
-                                           : absl::StrCat("(", type, ")", result.name, "[l]"));
+      text_.SetName(result.expression, result.is_index ? absl::StrCat(result.name, "_at[l]")
+                                                       : absl::StrCat("(", type, ")", result.name, "[l]"));
     }
     for (const int e : NumbersFor(sinks)) {
       if (text_.defined(e)) continue;
@@ -189,8 +178,7 @@ class ColumnEmitter {
       sinks.insert(sinks.end(), expression.arguments.begin(), expression.arguments.end());
       if (expression.address < 0) continue;
       for (const Affine::Term& term : body_.addresses[expression.address].index.terms) {
-        if (body_.variables[term.variable].kind == Variable::Kind::kData)
-          sinks.push_back(body_.data[term.variable]);
+        if (body_.variables[term.variable].kind == Variable::Kind::kData) sinks.push_back(body_.data[term.variable]);
       }
     }
     std::vector<int> numbers;
@@ -208,8 +196,7 @@ class ColumnEmitter {
     const std::string each = absl::StrCat("for (int l = 0; l < ", kTile, "; ++l) ");
     if (is_index) {
       const int operand = body_.expressions[expression].arguments[0];
-      text_.Line(absl::StrCat(ComputeType(body_.expressions[operand].dtype), " ", c, "[", kTile,
-                              "] = {};"));
+      text_.Line(absl::StrCat(ComputeType(body_.expressions[operand].dtype), " ", c, "[", kTile, "] = {};"));
       text_.Line(absl::StrCat("long ", c, "_at[", kTile, "];"));
       text_.Line(absl::StrCat(each, c, "_at[l] = -1;"));
       return accumulator;
@@ -226,18 +213,16 @@ class ColumnEmitter {
     const std::string& operand = text_.name(expression.arguments[0]);
     const std::string lane = absl::StrCat(accumulator.name, "[l]");
     if (!accumulator.is_index) {
-      text_.Line(absl::StrCat(
-          lane, " = ", Substitute(FoldOf(Target::kCpu, node.op, node.type.dtype).step, {lane, operand}), ";"));
+      text_.Line(absl::StrCat(lane, " = ",
+                              Substitute(FoldOf(Target::kCpu, node.op, node.type.dtype).step, {lane, operand}), ";"));
       return;
     }
     std::string flat;
     for (size_t k = 0; k < loops_.inner.size(); ++k) {
-      flat = k == 0
-                 ? "j0"
-                 : absl::StrCat("(", flat, ") * ", text_.Number(loops_.inner[k].extent), " + j", k);
+      flat = k == 0 ? "j0" : absl::StrCat("(", flat, ") * ", text_.Number(loops_.inner[k].extent), " + j", k);
     }
-    text_.Line(absl::StrCat(node.op == ir::Op::kArgMax ? "lazy_arg<true>(" : "lazy_arg<false>(",
-                            lane, ", ", accumulator.name, "_at[l], ", operand, ", ", flat, ");"));
+    text_.Line(absl::StrCat(node.op == ir::Op::kArgMax ? "lazy_arg<true>(" : "lazy_arg<false>(", lane, ", ",
+                            accumulator.name, "_at[l], ", operand, ", ", flat, ");"));
   }
 
   void WriteStore(const Store& store, bool along_inner) {
@@ -255,8 +240,6 @@ class ColumnEmitter {
 
 }  // namespace
 
-WrittenKernel EmitColumns(const ir::Graph& graph, const Body& body) {
-  return ColumnEmitter(graph, body).Emit();
-}
+WrittenKernel EmitColumns(const ir::Graph& graph, const Body& body) { return ColumnEmitter(graph, body).Emit(); }
 
 }  // namespace torch_lazy::codegen

@@ -10,8 +10,7 @@ namespace {
 
 class MapEmitter {
  public:
-  MapEmitter(const ir::Graph& graph, const Body& body)
-      : body_(body), loops_(MakeLoops(body)), text_(graph, body) {}
+  MapEmitter(const ir::Graph& graph, const Body& body) : body_(body), loops_(MakeLoops(body)), text_(graph, body) {}
 
   WrittenKernel Emit() {
     bases_.resize(body_.addresses.size());
@@ -87,8 +86,7 @@ class MapEmitter {
   void CountOn(size_t last) {
     std::string line, braces;
     for (size_t k = last - 1; k > 0; --k) {
-      absl::StrAppend(&line, "if (++i", k, " == ", text_.Number(loops_.outer[k].extent), ") { i", k,
-                      " = 0; ");
+      absl::StrAppend(&line, "if (++i", k, " == ", text_.Number(loops_.outer[k].extent), ") { i", k, " = 0; ");
       absl::StrAppend(&braces, " }");
     }
     text_.Line(absl::StrCat(line, "++i0;", braces));
@@ -101,16 +99,14 @@ class MapEmitter {
     for (size_t e = 0; e < body_.expressions.size(); ++e) {
       const Expression& expression = body_.expressions[e];
       if (text_.defined(static_cast<int>(e)) || !filter(expression.uses)) continue;
-      text_.Define(static_cast<int>(e),
-                   expression.address < 0 ? "" : PlaceText(expression.address, index));
+      text_.Define(static_cast<int>(e), expression.address < 0 ? "" : PlaceText(expression.address, index));
     }
   }
 
   std::string PlaceText(int a, const std::string& index) {
     std::vector<KernelText::Along> along;
     if (!loops_.outer.empty() && !index.empty()) along.push_back({&loops_.outer.back(), index});
-    const std::string offset =
-        text_.IndexText(body_.addresses[a].index, along, /*with_offset=*/true);
+    const std::string offset = text_.IndexText(body_.addresses[a].index, along, /*with_offset=*/true);
     if (body_.addresses[a].slot >= 0) return absl::StrCat(bases_[a], "[", offset, "]");
     return bases_[a] == "0" ? offset : absl::StrCat(bases_[a], " + ", offset);
   }
@@ -118,22 +114,19 @@ class MapEmitter {
   void WriteStores(const std::string& index) {
     for (const Store& store : body_.stores) {
       const ir::DType dtype = text_.TypeAt(store.address);
-      text_.Line(absl::StrCat(PlaceText(store.address, index), " = ",
-                              StoreText(dtype, text_.name(store.expression)), ";"));
+      text_.Line(
+          absl::StrCat(PlaceText(store.address, index), " = ", StoreText(dtype, text_.name(store.expression)), ";"));
     }
   }
 
   const Body& body_;
   const Loops loops_;
   KernelText text_;
-  std::vector<std::string>
-      bases_;  // of each address: the pointer (or number) that the innermost index is added to
+  std::vector<std::string> bases_;  // of each address: the pointer (or number) that the innermost index is added to
 };
 
 }  // namespace
 
-WrittenKernel EmitMap(const ir::Graph& graph, const Body& body) {
-  return MapEmitter(graph, body).Emit();
-}
+WrittenKernel EmitMap(const ir::Graph& graph, const Body& body) { return MapEmitter(graph, body).Emit(); }
 
 }  // namespace torch_lazy::codegen

@@ -33,25 +33,21 @@ class RowEmitter {
   WrittenKernel Emit() {
     if (body_.has_shares()) OpenShares();
     if (prefetch_.stage >= 0) {
-      text_.Line(absl::StrCat("const bool nearby = ", text_.Number(loops_.inner[0].extent),
-                              " <= ", kNearby, ";"));
+      text_.Line(absl::StrCat("const bool nearby = ", text_.Number(loops_.inner[0].extent), " <= ", kNearby, ";"));
     }
-    text_.Open(body_.has_shares() ? "for (long r = first; r < last; ++r) {"
-                                : "for (long r = begin; r < end; ++r) {");
+    text_.Open(body_.has_shares() ? "for (long r = first; r < last; ++r) {" : "for (long r = begin; r < end; ++r) {");
     PlaceBases();
     for (size_t stage = 0; stage < rows_.stages.size(); ++stage) {
       DefineRowNumbers(static_cast<int>(stage));
       EmitStage(static_cast<int>(stage));
     }
-    if (body_.has_shares())
-      AddUpShares("(r + 1 - first) % " + std::to_string(kRowsInFloat) + " == 0 || r + 1 == last");
+    if (body_.has_shares()) AddUpShares("(r + 1 - first) % " + std::to_string(kRowsInFloat) + " == 0 || r + 1 == last");
     text_.Close("}");
     if (body_.has_shares()) text_.Close("}");
-    if (std::any_of(body_.stores.begin(), body_.stores.end(),
-                    [](const Store& store) { return store.streams; }))
+    if (std::any_of(body_.stores.begin(), body_.stores.end(), [](const Store& store) { return store.streams; }))
       text_.Line("lazy_streamed();");
-    WrittenKernel written = text_.Finish(
-        "rows", body_.has_shares() ? ir::Dims{ir::Extent::Constant(body_.shares)} : RangeOf(loops_));
+    WrittenKernel written =
+        text_.Finish("rows", body_.has_shares() ? ir::Dims{ir::Extent::Constant(body_.shares)} : RangeOf(loops_));
     scratch_.Note(loops_, &written.instance);
     return written;
   }
@@ -64,14 +60,14 @@ class RowEmitter {
     for (const Loop& loop : loops_.outer) absl::StrAppend(&rows, " * ", text_.Number(loop.extent));
     text_.Open("for (long share = begin; share < end; ++share) {");
     text_.Line(absl::StrCat("const long rows = ", rows, ";"));
-    text_.Line(absl::StrCat("const long first = rows * share / ", body_.shares,
-                            ", last = rows * (share + 1) / ", body_.shares, ";"));
+    text_.Line(absl::StrCat("const long first = rows * share / ", body_.shares, ", last = rows * (share + 1) / ",
+                            body_.shares, ";"));
     text_.Line(absl::StrCat("const long columns = ", Columns(), ";"));
     for (const Store& store : body_.stores) {
       if (!IsShareSum(body_, store)) continue;
       text_.Line("#pragma GCC ivdep");
-      text_.Line(absl::StrCat("for (long c = 0; c < columns; ++c) ", scratch_.Of(store.expression),
-                              "[c] = 0, ", ShareOf(store), "[c] = 0;"));
+      text_.Line(absl::StrCat("for (long c = 0; c < columns; ++c) ", scratch_.Of(store.expression), "[c] = 0, ",
+                              ShareOf(store), "[c] = 0;"));
     }
   }
 
@@ -81,15 +77,14 @@ class RowEmitter {
       if (!IsShareSum(body_, store)) continue;
       const std::string& sums = scratch_.Of(store.expression);
       text_.Line("#pragma GCC ivdep");
-      text_.Line(absl::StrCat("for (long c = 0; c < columns; ++c) ", ShareOf(store),
-                              "[c] += ", sums, "[c], ", sums, "[c] = 0;"));
+      text_.Line(absl::StrCat("for (long c = 0; c < columns; ++c) ", ShareOf(store), "[c] += ", sums, "[c], ", sums,
+                              "[c] = 0;"));
     }
     text_.Close("}");
   }
 
   std::string ShareOf(const Store& store) {
-    return absl::StrCat("(", text_.PointerTo(body_.addresses[store.address].slot),
-                        " + share * columns)");
+    return absl::StrCat("(", text_.PointerTo(body_.addresses[store.address].slot), " + share * columns)");
   }
 
   std::string Columns() {
@@ -116,34 +111,26 @@ class RowEmitter {
     for (size_t a = 0; a < body_.addresses.size(); ++a) {
       const Address& address = body_.addresses[a];
       const std::string index = text_.IndexText(address.index, along, /*with_offset=*/false);
-      const std::string pointer =
-          address.slot < 0 ? "" : absl::StrCat(text_.PointerTo(address.slot), " + ");
-      text_.Line(absl::StrCat(address.slot < 0 ? "const long a" : "auto* const a", a, " = ",
-                              pointer, index, ";"));
+      const std::string pointer = address.slot < 0 ? "" : absl::StrCat(text_.PointerTo(address.slot), " + ");
+      text_.Line(absl::StrCat(address.slot < 0 ? "const long a" : "auto* const a", a, " = ", pointer, index, ";"));
     }
   }
 
   std::string PlaceText(int a, bool along_inner) {
     std::vector<KernelText::Along> along;
-    for (size_t k = 0; along_inner && k < loops_.inner.size(); ++k)
-      along.push_back({&loops_.inner[k], IndexName(k)});
-    const std::string offset =
-        text_.IndexText(body_.addresses[a].index, along, /*with_offset=*/true);
-    return body_.addresses[a].slot >= 0 ? absl::StrCat("a", a, "[", offset, "]")
-                                        : absl::StrCat("a", a, " + ", offset);
+    for (size_t k = 0; along_inner && k < loops_.inner.size(); ++k) along.push_back({&loops_.inner[k], IndexName(k)});
+    const std::string offset = text_.IndexText(body_.addresses[a].index, along, /*with_offset=*/true);
+    return body_.addresses[a].slot >= 0 ? absl::StrCat("a", a, "[", offset, "]") : absl::StrCat("a", a, " + ", offset);
   }
 
-  std::string IndexName(size_t k) const {
-    return k + 1 == loops_.inner.size() ? "j" : absl::StrCat("j", k);
-  }
+  std::string IndexName(size_t k) const { return k + 1 == loops_.inner.size() ? "j" : absl::StrCat("j", k); }
 
   // The number of the element within its row.
   std::string FlatIndex() {
     std::string flat;
     for (size_t k = 0; k < loops_.inner.size(); ++k) {
       flat = k == 0 ? IndexName(k)
-                    : absl::StrCat("(", flat, ") * ", text_.Number(loops_.inner[k].extent), " + ",
-                                   IndexName(k));
+                    : absl::StrCat("(", flat, ") * ", text_.Number(loops_.inner[k].extent), " + ", IndexName(k));
     }
     return flat;
   }
@@ -154,35 +141,30 @@ class RowEmitter {
     for (size_t e = 0; e < body_.expressions.size(); ++e) {
       const Expression& expression = body_.expressions[e];
       if (expression.depth != stage || body_.uses_inner(e) || text_.defined(e)) continue;
-      text_.Define(
-          e, expression.address < 0 ? "" : PlaceText(expression.address, /*along_inner=*/false));
+      text_.Define(e, expression.address < 0 ? "" : PlaceText(expression.address, /*along_inner=*/false));
     }
     for (const Store& store : body_.stores) {
-      if (body_.expressions[store.expression].depth == stage && !StoresAlongRow(body_, store))
-        WriteStore(store, false);
+      if (body_.expressions[store.expression].depth == stage && !StoresAlongRow(body_, store)) WriteStore(store, false);
     }
   }
 
   void WriteStore(const Store& store, bool along_inner) {
     if (IsShareSum(body_, store)) {
       const std::string sum = absl::StrCat(scratch_.Of(store.expression), "[", FlatIndex(), "]");
-      return text_.Line(absl::StrCat(sum, " = ", sum, " + ",
-                                     text_.name(body_.expressions[store.expression].arguments[0]),
-                                     ";"));
+      return text_.Line(
+          absl::StrCat(sum, " = ", sum, " + ", text_.name(body_.expressions[store.expression].arguments[0]), ";"));
     }
     const ir::DType dtype = text_.TypeAt(store.address);
-    const std::string place = store.streams
-                                  ? absl::StrCat(scratch_.RowOf(store), "[", FlatIndex(), "]")
-                                  : PlaceText(store.address, along_inner);
+    const std::string place = store.streams ? absl::StrCat(scratch_.RowOf(store), "[", FlatIndex(), "]")
+                                            : PlaceText(store.address, along_inner);
     text_.Line(absl::StrCat(place, " = ", StoreText(dtype, text_.name(store.expression)), ";"));
   }
 
   // The row that a stage has written to scratch memory.
   void Stream(const Store& store) {
-    const std::string offset =
-        text_.IndexText(body_.addresses[store.address].index, {}, /*with_offset=*/true);
-    text_.Line(absl::StrCat("lazy_stream(a", store.address, " + ", offset, ", ",
-                            scratch_.RowOf(store), ", ", Columns(), ");"));
+    const std::string offset = text_.IndexText(body_.addresses[store.address].index, {}, /*with_offset=*/true);
+    text_.Line(absl::StrCat("lazy_stream(a", store.address, " + ", offset, ", ", scratch_.RowOf(store), ", ", Columns(),
+                            ");"));
   }
 
   void EmitStage(int stage_number) {
@@ -193,11 +175,10 @@ class RowEmitter {
     for (RowFold& fold : folds) fold.Declare();
     for (size_t k = 0; k + 1 < loops_.inner.size(); ++k) {
       const std::string j = IndexName(k);
-      text_.Open(absl::StrCat("for (long ", j, " = 0; ", j, " < ",
-                              text_.Number(loops_.inner[k].extent), "; ++", j, ") {"));
+      text_.Open(
+          absl::StrCat("for (long ", j, " = 0; ", j, " < ", text_.Number(loops_.inner[k].extent), "; ++", j, ") {"));
     }
-    const std::string extent =
-        loops_.inner.empty() ? "1" : text_.Number(loops_.inner.back().extent);
+    const std::string extent = loops_.inner.empty() ? "1" : text_.Number(loops_.inner.back().extent);
     if (folds.empty()) {
       text_.Line("#pragma GCC ivdep");
       text_.Open(absl::StrCat("for (long j = 0; j < ", extent, "; ++j) {"));
@@ -219,14 +200,12 @@ class RowEmitter {
   void EmitFolds(int stage, const std::string& extent, std::vector<RowFold>& folds) {
     const bool has_blocks =
         loops_.inner.size() == 1 &&  // else the inner loop may be shorter than a vector
-        std::any_of(folds.begin(), folds.end(),
-                    [](const RowFold& fold) { return fold.wants_blocks(); });
+        std::any_of(folds.begin(), folds.end(), [](const RowFold& fold) { return fold.wants_blocks(); });
     std::string stop = extent;
     if (has_blocks) {
       stop = "stop";
       text_.Open(absl::StrCat("for (long j = 0; j < ", extent, ";) {"));
-      text_.Line(absl::StrCat("const long stop = ", extent, " - j < ", kBlock, " ? ", extent,
-                              " : j + ", kBlock, ";"));
+      text_.Line(absl::StrCat("const long stop = ", extent, " - j < ", kBlock, " ? ", extent, " : j + ", kBlock, ";"));
       for (RowFold& fold : folds) fold.BeginBlock();
     } else {
       text_.Open("{");
@@ -251,8 +230,7 @@ class RowEmitter {
   void Prefetch() {
     text_.Open("if (nearby) {");
     for (const int a : prefetch_.loads) {
-      const std::string row =
-          text_.Number(body_.addresses[a].index.CoefficientOf(loops_.outer[0].variable));
+      const std::string row = text_.Number(body_.addresses[a].index.CoefficientOf(loops_.outer[0].variable));
       PrefetchLines(a, absl::StrCat(" + ", row), "");
     }
     for (const int a : prefetch_.stores) PrefetchLines(a, "", ", 1");
@@ -261,10 +239,9 @@ class RowEmitter {
 
   void PrefetchLines(int a, const std::string& ahead, const std::string& writes) {
     const Address& address = body_.addresses[a];
-    const int64_t step = std::max<int64_t>(
-        1, kCacheLine / ir::SizeBytes(text_.SlotType(address.slot)));  // elements in a line
-    const std::string lane =
-        text_.IndexText(address.index, {{&loops_.inner[0], "j"}}, /*with_offset=*/true);
+    const int64_t step =
+        std::max<int64_t>(1, kCacheLine / ir::SizeBytes(text_.SlotType(address.slot)));  // elements in a line
+    const std::string lane = text_.IndexText(address.index, {{&loops_.inner[0], "j"}}, /*with_offset=*/true);
     const std::string place = absl::StrCat("a", a, " + ", lane);
     for (int64_t at = 0; at < kLanes; at += step) {
       const std::string more = at == 0 ? "" : absl::StrCat(" + ", at);
@@ -300,8 +277,6 @@ class RowEmitter {
 
 }  // namespace
 
-WrittenKernel EmitRows(const ir::Graph& graph, const Body& body) {
-  return RowEmitter(graph, body).Emit();
-}
+WrittenKernel EmitRows(const ir::Graph& graph, const Body& body) { return RowEmitter(graph, body).Emit(); }
 
 }  // namespace torch_lazy::codegen

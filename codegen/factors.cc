@@ -28,8 +28,7 @@ ir::Dims Factors::Of(absl::Span<const ir::Extent> dims) const {
 
 void Factors::Learn(ir::Dims from, ir::Dims to) {
   const ir::Extent zero = ir::Extent::Constant(0);
-  if (std::count(from.begin(), from.end(), zero) > 0 || std::count(to.begin(), to.end(), zero) > 0)
-    return;
+  if (std::count(from.begin(), from.end(), zero) > 0 || std::count(to.begin(), to.end(), zero) > 0) return;
   for (auto it = from.begin(); it != from.end();) {
     const auto same = std::find(to.begin(), to.end(), *it);
     if (same == to.end()) {

@@ -7,20 +7,18 @@ namespace torch_lazy::codegen {
 namespace {
 
 // The operand's kept dims as the result's; its reduced dims over the inner variables, in order.
-IndexMap ReductionOperandMap(const ir::Graph& graph, const Factors& factors, const Group& group,
-                             ir::Value value, const IndexMap& map) {
+IndexMap ReductionOperandMap(const ir::Graph& graph, const Factors& factors, const Group& group, ir::Value value,
+                             const IndexMap& map) {
   const ir::Node& node = graph.node(value);
   const ir::Dims& dims = graph.type(node.inputs[0]).dims;
   int inner = 0;
-  while (inner < static_cast<int>(group.variables.size()) &&
-         group.variables[inner].kind != Variable::Kind::kInner) {
+  while (inner < static_cast<int>(group.variables.size()) && group.variables[inner].kind != Variable::Kind::kInner) {
     ++inner;
   }
   IndexMap operand(dims.size());
   size_t kept = 0;
   for (size_t k = 0; k < dims.size(); ++k) {
-    const bool reduced =
-        std::count(node.attrs.dims.begin(), node.attrs.dims.end(), static_cast<int64_t>(k)) > 0;
+    const bool reduced = std::count(node.attrs.dims.begin(), node.attrs.dims.end(), static_cast<int64_t>(k)) > 0;
     if (!reduced) operand[k] = map[kept];
     if (!reduced || node.attrs.keepdim) ++kept;
     if (!reduced) continue;
@@ -41,8 +39,8 @@ IndexMap ReductionOperandMap(const ir::Graph& graph, const Factors& factors, con
 }
 
 // The variables of what is summed up count the operand's reduced dims; the others are the result's.
-IndexMap ShareSumOperandMap(const ir::Graph& graph, const Factors& factors, const Group& group,
-                            ir::Value value, const IndexMap& map) {
+IndexMap ShareSumOperandMap(const ir::Graph& graph, const Factors& factors, const Group& group, ir::Value value,
+                            const IndexMap& map) {
   const ir::Node& node = graph.node(value);
   const ir::Dims& dims = graph.type(node.inputs[0]).dims;
   const size_t first = static_cast<size_t>(node.attrs.dims[0]), count = node.attrs.dims.size();
@@ -51,8 +49,8 @@ IndexMap ShareSumOperandMap(const ir::Graph& graph, const Factors& factors, cons
   for (size_t k = 0; k < group.variables.size(); ++k) {
     if (group.variables[k].kind == kind) variables.push_back(static_cast<int>(k));
   }
-  IndexMap reduced = IdentityMap(ir::Dims(dims.begin() + first, dims.begin() + first + count),
-                                 factors, 0);  // over 0, 1, ...
+  IndexMap reduced =
+      IdentityMap(ir::Dims(dims.begin() + first, dims.begin() + first + count), factors, 0);  // over 0, 1, ...
   for (Affine& index : reduced) {
     for (Affine::Term& term : index.terms) term.variable = variables[term.variable];
   }
@@ -61,12 +59,10 @@ IndexMap ShareSumOperandMap(const ir::Graph& graph, const Factors& factors, cons
   return operand;
 }
 
-IndexMap TakenMap(const ir::Graph& graph, const Factors& factors, Group& group, ir::Value value,
-                  int map) {
+IndexMap TakenMap(const ir::Graph& graph, const Factors& factors, Group& group, ir::Value value, int map) {
   const ir::Node& node = graph.node(value);
   const ir::Dims& dims = graph.type(node.inputs[0]).dims;
-  const int variable =
-      group.DataVariable(node.inputs[1], map, factors.SizeOf(dims[node.attrs.dim]));
+  const int variable = group.DataVariable(node.inputs[1], map, factors.SizeOf(dims[node.attrs.dim]));
   IndexMap taken(dims.size());
   for (size_t k = 0; k < dims.size(); ++k) {
     if (static_cast<int64_t>(k) == node.attrs.dim) {
@@ -89,8 +85,8 @@ int Group::Intern(const IndexMap& map) {
 int Group::DataVariable(ir::Value index, int map, const Monomial& extent) {
   for (size_t k = 0; k < variables.size(); ++k) {
     const Variable& variable = variables[k];
-    if (variable.kind == Variable::Kind::kData && variable.index == index &&
-        variable.index_map == map && variable.extent == extent) {
+    if (variable.kind == Variable::Kind::kData && variable.index == index && variable.index_map == map &&
+        variable.extent == extent) {
       return static_cast<int>(k);
     }
   }
@@ -108,16 +104,15 @@ ir::Value Partition::StoredAs(const ir::Graph& graph, ir::Value value) const {
   for (;;) {
     const ir::Node& node = graph.node(value);
     const bool is_buffer = node.op == ir::Op::kParam || ir::Info(node.op).kind == ir::Kind::kConcat ||
-                           ir::Info(node.op).kind == ir::Kind::kMatmul ||
-                           ir::Info(node.op).kind == ir::Kind::kCall;
+                           ir::Info(node.op).kind == ir::Kind::kMatmul || ir::Info(node.op).kind == ir::Kind::kCall;
     if (is_buffer || home[value] >= 0) return value;
     if (node.op != ir::Op::kReshape) return ir::kNoValue;
     value = node.inputs[0];
   }
 }
 
-std::optional<IndexMap> InputMap(const ir::Graph& graph, const Factors& factors, Group& group,
-                                 ir::Value value, int input, int map) {
+std::optional<IndexMap> InputMap(const ir::Graph& graph, const Factors& factors, Group& group, ir::Value value,
+                                 int input, int map) {
   const ir::Node& node = graph.node(value);
   switch (ir::Info(node.op).kind) {
     case ir::Kind::kView:

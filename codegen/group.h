@@ -43,8 +43,7 @@ struct Group {
   std::vector<Variable> variables;
   std::vector<IndexMap> maps;  // no two alike
   std::vector<Root> roots;
-  absl::flat_hash_set<ir::Value>
-      computed;  // views and leaves, computed wherever they are met, are not listed
+  absl::flat_hash_set<ir::Value> computed;  // views and leaves, computed wherever they are met, are not listed
 
   int Intern(const IndexMap& map);
   int DataVariable(ir::Value index, int map, const Monomial& extent);
@@ -57,7 +56,7 @@ struct Group {
 
 struct Partition {
   std::vector<Group> groups;
-  std::vector<int> home;  // of each value: the group that stores it, -1 if none does
+  std::vector<int> home;                  // of each value: the group that stores it, -1 if none does
   absl::flat_hash_set<ir::Value> copies;  // read their input from memory, whatever it is
   Concats concats;
 
@@ -69,7 +68,7 @@ struct Partition {
 // The map at which a group reads an input of one of its nodes, which it needs at `map`. Nothing if
 // a reshape's index cannot be split; then the reshape's result is read from memory. A take may add
 // a variable.
-std::optional<IndexMap> InputMap(const ir::Graph& graph, const Factors& factors, Group& group,
-                                 ir::Value node, int input, int map);
+std::optional<IndexMap> InputMap(const ir::Graph& graph, const Factors& factors, Group& group, ir::Value node,
+                                 int input, int map);
 
 }  // namespace torch_lazy::codegen

@@ -36,25 +36,22 @@ Usage UsageOf(const Group& group, Variable::Kind kind, const std::vector<bool>& 
 
 }  // namespace
 
-bool MeetsEachOnce(const Group& group, const IndexMap& map, const ir::Dims& dims,
-                   const Factors& factors) {
+bool MeetsEachOnce(const Group& group, const IndexMap& map, const ir::Dims& dims, const Factors& factors) {
   const Affine address = Linearize(map, dims, factors);
   if (!address.offset.is_zero()) return false;
   std::vector<bool> used(group.variables.size());
   Monomial reached;  // the elements 0 .. reached - 1 are met by the variables used so far
   for (size_t n = 0; n < address.terms.size(); ++n) {
-    const auto next =
-        std::find_if(address.terms.begin(), address.terms.end(), [&](const Affine::Term& term) {
-          return !used[term.variable] && term.coefficient == Polynomial(reached);
-        });
+    const auto next = std::find_if(address.terms.begin(), address.terms.end(), [&](const Affine::Term& term) {
+      return !used[term.variable] && term.coefficient == Polynomial(reached);
+    });
     if (next == address.terms.end()) return false;
     used[next->variable] = true;
     reached = reached * group.variables[next->variable].extent;
   }
   if (!(reached == ProductOf(factors.Of(dims)))) return false;
   const Usage inner = UsageOf(group, Variable::Kind::kInner, used);
-  return UsageOf(group, Variable::Kind::kOuter, used).complete() &&
-         (inner.used == 0 || inner.complete()) &&
+  return UsageOf(group, Variable::Kind::kOuter, used).complete() && (inner.used == 0 || inner.complete()) &&
          UsageOf(group, Variable::Kind::kData, used).used == 0;
 }
 
@@ -79,8 +76,8 @@ bool IsReadByShares(const Group& group, const IndexMap& map) {
          });
 }
 
-std::optional<IndexMap> MapOverSameLoops(const ir::Graph& graph, const Factors& factors,
-                                         ir::Value value, const Group& group) {
+std::optional<IndexMap> MapOverSameLoops(const ir::Graph& graph, const Factors& factors, ir::Value value,
+                                         const Group& group) {
   const ir::Node& node = graph.node(value);
   const bool is_reduction = ir::Info(node.op).kind == ir::Kind::kReduce;
   if (is_reduction) {

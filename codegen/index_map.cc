@@ -12,8 +12,8 @@ Polynomial SizeOf(ir::Extent extent, const Factors& factors) { return factors.Si
 
 // How to split the index of a flat block into indices of `dims`: each variable belongs to the dim
 // whose stride divides its coefficient and whose extent has room for its range.
-std::optional<IndexMap> Split(const Affine& flat, absl::Span<const ir::Extent> dims,
-                              absl::Span<const Monomial> extents, const Factors& factors) {
+std::optional<IndexMap> Split(const Affine& flat, absl::Span<const ir::Extent> dims, absl::Span<const Monomial> extents,
+                              const Factors& factors) {
   IndexMap map(dims.size());
   if (dims.size() == 1) {
     map[0] = flat;
@@ -46,8 +46,7 @@ struct Block {
   absl::InlinedVector<int, 4> input_dims;
 };
 
-std::vector<Block> MatchBlocks(const ir::Dims& result, const ir::Dims& input,
-                               const Factors& factors) {
+std::vector<Block> MatchBlocks(const ir::Dims& result, const ir::Dims& input, const Factors& factors) {
   std::vector<Block> blocks(1);
   Monomial result_size, input_size;  // of the last block
   size_t r = 0, i = 0;
@@ -73,9 +72,8 @@ std::vector<Block> MatchBlocks(const ir::Dims& result, const ir::Dims& input,
   return blocks;
 }
 
-std::optional<IndexMap> PullThroughReshape(const ir::Dims& result, const ir::Dims& input,
-                                           const IndexMap& map, absl::Span<const Monomial> extents,
-                                           const Factors& factors) {
+std::optional<IndexMap> PullThroughReshape(const ir::Dims& result, const ir::Dims& input, const IndexMap& map,
+                                           absl::Span<const Monomial> extents, const Factors& factors) {
   IndexMap pulled(input.size());
   for (const Block& block : MatchBlocks(result, input, factors)) {
     Affine flat;
@@ -145,12 +143,10 @@ Affine Linearize(const IndexMap& map, absl::Span<const ir::Extent> dims, const F
 }
 
 std::optional<IndexMap> PullThroughView(const ir::Graph& graph, ir::Value view, const IndexMap& map,
-                                        absl::Span<const Monomial> extents,
-                                        const Factors& factors) {
+                                        absl::Span<const Monomial> extents, const Factors& factors) {
   const ir::Node& node = graph.node(view);
   const ir::Dims& input = graph.type(node.inputs[0]).dims;
-  if (node.op == ir::Op::kReshape)
-    return PullThroughReshape(node.type.dims, input, map, extents, factors);
+  if (node.op == ir::Op::kReshape) return PullThroughReshape(node.type.dims, input, map, extents, factors);
   IndexMap pulled(input.size());
   for (size_t k = 0; k < map.size(); ++k) {
     if (node.op == ir::Op::kPermute) {
@@ -158,8 +154,7 @@ std::optional<IndexMap> PullThroughView(const ir::Graph& graph, ir::Value view, 
     } else if (node.op == ir::Op::kSlice) {
       pulled[k].offset = SizeOf(node.attrs.starts[k], factors);
       pulled[k].AddScaled(map[k], Polynomial(node.attrs.steps[k]));
-    } else if (!input[k].is_one() ||
-               node.type.dims[k].is_one()) {  // expand: a grown dim is read at 0
+    } else if (!input[k].is_one() || node.type.dims[k].is_one()) {  // expand: a grown dim is read at 0
       pulled[k] = map[k];
     }
   }

@@ -36,9 +36,7 @@ struct Affine {
   void Add(int32_t variable, const Polynomial& coefficient);
   void AddScaled(const Affine& other, const Polynomial& scale);
   Polynomial CoefficientOf(int32_t variable) const;  // 0 if it does not occur
-  friend bool operator==(const Affine& a, const Affine& b) {
-    return a.offset == b.offset && a.terms == b.terms;
-  }
+  friend bool operator==(const Affine& a, const Affine& b) { return a.offset == b.offset && a.terms == b.terms; }
   template <typename H>
   friend H AbslHashValue(H h, const Affine& a) {
     return H::combine(std::move(h), a.offset, a.terms);

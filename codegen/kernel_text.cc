@@ -18,9 +18,7 @@ constexpr char kHead[] = "@head\n";
 
 }  // namespace
 
-void KernelText::Line(const std::string& line) {
-  absl::StrAppend(&lines_, std::string(2 * depth_, ' '), line, "\n");
-}
+void KernelText::Line(const std::string& line) { absl::StrAppend(&lines_, std::string(2 * depth_, ' '), line, "\n"); }
 
 void KernelText::Open(const std::string& line) {
   Line(line);
@@ -45,8 +43,7 @@ std::string KernelText::Number(const Polynomial& polynomial) {
   std::vector<std::string> terms;
   for (const Monomial& term : polynomial.terms()) {
     std::vector<std::string> factors;
-    if (term.coefficient != 1 || term.is_constant())
-      factors.push_back(absl::StrCat(term.coefficient));
+    if (term.coefficient != 1 || term.is_constant()) factors.push_back(absl::StrCat(term.coefficient));
     for (const ir::Extent factor : term.factors) factors.push_back(NumberOf(factor));
     terms.push_back(absl::StrJoin(factors, " * "));
   }
@@ -62,8 +59,7 @@ std::string KernelText::Number(const Polynomial& polynomial) {
 
 std::string KernelText::PointerTo(int slot) { return absl::StrCat("p", slot); }
 
-std::string KernelText::IndexText(const Affine& index, absl::Span<const Along> along,
-                                  bool with_offset) {
+std::string KernelText::IndexText(const Affine& index, absl::Span<const Along> along, bool with_offset) {
   std::vector<std::string> terms;
   const auto add = [&](const std::string& number, const Polynomial& stride) {
     if (stride.is_zero()) return;
@@ -103,8 +99,8 @@ void KernelText::Define(int expression, const std::string& place) {
       break;
     case Expression::Kind::kNumber:
       if (node.op == ir::Op::kConst) {
-        text = ir::IsFloat(e.dtype) ? FloatLiteral(target_, e.dtype, node.attrs.f)
-                                    : IntegerLiteral(e.dtype, node.attrs.i);
+        text =
+            ir::IsFloat(e.dtype) ? FloatLiteral(target_, e.dtype, node.attrs.f) : IntegerLiteral(e.dtype, node.attrs.i);
       } else {
         text = node.op == ir::Op::kScalar ? ScalarText(e.node) : NumberOf(node.attrs.extent);
       }
@@ -117,8 +113,7 @@ void KernelText::Define(int expression, const std::string& place) {
     case Expression::Kind::kShareSum:
       LAZY_CHECK(false, "a sum is no single expression");
   }
-  if (e.kind == Expression::Kind::kNumber && node.op == ir::Op::kConst)
-    return SetName(expression, text);
+  if (e.kind == Expression::Kind::kNumber && node.op == ir::Op::kConst) return SetName(expression, text);
   DefineAs(expression, text);
 }
 
@@ -143,8 +138,7 @@ std::string KernelText::TextOf(int expression) const {
 
 void KernelText::DefineAs(int expression, const std::string& text) {
   const std::string name = NewName('v');
-  Line(absl::StrCat("const ", ComputeType(body_.expressions[expression].dtype), " ", name, " = ",
-                    text, ";"));
+  Line(absl::StrCat("const ", ComputeType(body_.expressions[expression].dtype), " ", name, " = ", text, ";"));
   SetName(expression, name);
 }
 
@@ -155,8 +149,8 @@ std::string KernelText::HeadText(const Arrays& arrays) const {
   if (arrays.scalars != "s" && !scalars_.empty())
     absl::StrAppend(&head, "  const double* const s = ", arrays.scalars, ";\n");
   for (size_t k = 0; k < body_.slots.size(); ++k) {
-    const std::string type = absl::StrCat(body_.slots[k].written ? "" : "const ",
-                                          MemoryType(SlotType(static_cast<int>(k))), "*");
+    const std::string type =
+        absl::StrCat(body_.slots[k].written ? "" : "const ", MemoryType(SlotType(static_cast<int>(k))), "*");
     absl::StrAppend(&head, "  ", type, " const p", k, " = (", type, ")", arrays.buffers, "[", k, "];\n");
   }
   if (!extents_.empty()) {
@@ -180,8 +174,7 @@ WrittenKernel KernelText::Finish(const std::string& prefix, const ir::Dims& rang
   return Written(prefix, range, MathFunctionsFor(body) + body);
 }
 
-WrittenKernel KernelText::Written(const std::string& prefix, const ir::Dims& range,
-                                  const std::string& text) const {
+WrittenKernel KernelText::Written(const std::string& prefix, const ir::Dims& range, const std::string& text) const {
   WrittenKernel written;
   written.kernel.name = absl::StrCat(prefix, "_", base::FingerprintOf(text).ToString());
   written.kernel.source = absl::StrReplaceAll(text, {{"KERNEL", written.kernel.name}});
@@ -195,8 +188,7 @@ WrittenKernel KernelText::Written(const std::string& prefix, const ir::Dims& ran
 ir::Dims RangeOf(const Loops& loops) {
   ir::Dims range;
   for (const Loop& loop : loops.outer) {
-    if (loop.extent.coefficient == 0)
-      return {ir::Extent::Constant(0)};  // nothing to do, whatever the symbols are
+    if (loop.extent.coefficient == 0) return {ir::Extent::Constant(0)};  // nothing to do, whatever the symbols are
     range.insert(range.end(), loop.extent.factors.begin(), loop.extent.factors.end());
   }
   return range;

@@ -75,8 +75,7 @@ class KernelText {
   std::string Lines(const Arrays& arrays) const;
   size_t num_extents() const { return extents_.size(); }
   // Of `text`, in which the kernel's name is KERNEL.
-  WrittenKernel Written(const std::string& prefix, const ir::Dims& range,
-                        const std::string& text) const;
+  WrittenKernel Written(const std::string& prefix, const ir::Dims& range, const std::string& text) const;
 
   const ir::Graph& graph() const { return graph_; }
   const Body& body() const { return body_; }
@@ -99,7 +98,7 @@ class KernelText {
   std::vector<std::string> names_;  // of expressions
   const std::vector<Precision> precisions_;
   absl::flat_hash_set<int> erfs_;  // expressions: erf, where 1 + erf is one function
-  std::string declarations_;        // of products and sums
+  std::string declarations_;       // of products and sums
   absl::flat_hash_map<Polynomial, std::string> polynomials_;
   ir::Dims extents_;
   std::vector<int32_t> scalars_;

@@ -15,9 +15,10 @@ inline constexpr double kFewBytes = 4096;
 double TypicalBytes(const ir::Type& type, const CompileOptions& options);
 
 struct Lifetimes {
-  std::vector<int> calls_before;     // of each value, in the program
-  std::vector<double> bytes;         // of each value
-  std::vector<double> bytes_ending;  // of what a value alone reads, parameters aside: once the value is there, they are free
+  std::vector<int> calls_before;  // of each value, in the program
+  std::vector<double> bytes;      // of each value
+  std::vector<double>
+      bytes_ending;  // of what a value alone reads, parameters aside: once the value is there, they are free
 };
 
 Lifetimes MakeLifetimes(const ir::Graph& graph, const CompileOptions& options);

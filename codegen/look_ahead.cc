@@ -38,8 +38,7 @@ std::vector<bool> FindReplacements(const ir::Graph& graph) {
   }
   std::vector<bool> replaces_shared(graph.nodes.size(), false);
   for (const ir::Output& output : graph.outputs) {
-    if (output.into >= 0 && num_reads[params[output.into]] > 1)
-      replaces_shared[BaseOf(graph, output.value)] = true;
+    if (output.into >= 0 && num_reads[params[output.into]] > 1) replaces_shared[BaseOf(graph, output.value)] = true;
   }
   return replaces_shared;
 }
@@ -70,8 +69,8 @@ LookAhead MakeLookAhead(const ir::Graph& graph) {
       needs_memory[v] = needs_memory[v] || needs_memory[input];
       look.reduction_behind[v] = std::max(look.reduction_behind[v], look.reduction_behind[input]);
     }
-    const bool is_single = std::all_of(node.type.dims.begin(), node.type.dims.end(),
-                                       [](ir::Extent extent) { return extent.is_one(); });
+    const bool is_single =
+        std::all_of(node.type.dims.begin(), node.type.dims.end(), [](ir::Extent extent) { return extent.is_one(); });
     look.single_ops[v] = is_single ? std::min(ops, kMostOps) : 0;
     look.place_ops[v] = needs_memory[v] ? 0 : std::min(place_ops, kMostOps);
   }

@@ -6,8 +6,7 @@ namespace {
 
 bool Evenly(const Body& body, int outer, int inner) {
   for (const Address& address : body.addresses) {
-    const Polynomial step =
-        address.index.CoefficientOf(inner) * Polynomial(body.variables[inner].extent);
+    const Polynomial step = address.index.CoefficientOf(inner) * Polynomial(body.variables[inner].extent);
     if (address.index.CoefficientOf(outer) != step) return false;
   }
   return true;

@@ -82,14 +82,16 @@ template <typename T> inline void lazy_stream(T* to, const T* from, long n) {
 #endif
   for (; i < n; ++i) to[i] = from[i];
 }
-)", /*for_cpu_alone=*/true},
+)",
+     /*for_cpu_alone=*/true},
     {"lazy_streamed", R"(
 inline void lazy_streamed() {
 #if defined(__AVX__)
   __builtin_ia32_sfence();
 #endif
 }
-)", /*for_cpu_alone=*/true},
+)",
+     /*for_cpu_alone=*/true},
     {"lazy_arg", R"(
 // Keeps the best number and its index: the first of equals; a NaN is better than any number. Index -1: none yet.
 template <bool kMax, typename T> inline void lazy_arg(T& best, long& at, T x, long index) {
@@ -124,7 +126,8 @@ inline float lazy_exp_polynomial(float r) {
   p = __builtin_fmaf(p, r, 1.0f);
   return __builtin_fmaf(p, r, 1.0f);
 }
-)", /*for_cpu_alone=*/true},
+)",
+     /*for_cpu_alone=*/true},
     {"lazy_scaled", R"(
 // p * 2^n for p about 1, where `t` is n + 254 + 1.5 * 2^23, whose low bits are n + 254. Half of the power at a time: only
 // the last product may be subnormal or overflow, and is rounded once.
@@ -132,7 +135,8 @@ inline float lazy_scaled(float p, float t) {
   const unsigned n = __builtin_bit_cast(unsigned, t), half = n >> 1;
   return p * __builtin_bit_cast(float, half << 23) * __builtin_bit_cast(float, (n - half) << 23);
 }
-)", /*for_cpu_alone=*/true},
+)",
+     /*for_cpu_alone=*/true},
     {"lazy_exp", R"(
 inline float lazy_exp(float x) {
   const float y = x < -104.0f ? -104.0f : x;
@@ -142,7 +146,8 @@ inline float lazy_exp(float x) {
   return x <= 88.7228394f ? p : x + __builtin_inff();
 }
 inline double lazy_exp(double x) { return __builtin_exp(x); }
-)", /*for_cpu_alone=*/true},
+)",
+     /*for_cpu_alone=*/true},
     {"lazy_exp_nonpositive", R"(
 // e^x for x <= 0, or NaN. The power is scaled up to be a normal number; the last product rounds a subnormal one once.
 inline float lazy_exp_nonpositive(float x) {
@@ -152,7 +157,8 @@ inline float lazy_exp_nonpositive(float x) {
   return lazy_exp_polynomial(r) * __builtin_bit_cast(float, __builtin_bit_cast(unsigned, t) << 23) * 0x1p-64f;
 }
 inline double lazy_exp_nonpositive(double x) { return __builtin_exp(x); }
-)", /*for_cpu_alone=*/true},
+)",
+     /*for_cpu_alone=*/true},
     {"lazy_exp2", R"(
 inline float lazy_exp2(float x) {
   const float y = x < -151.0f ? -151.0f : x;
@@ -161,7 +167,8 @@ inline float lazy_exp2(float x) {
   return x < 128.0f ? p : x + __builtin_inff();
 }
 inline double lazy_exp2(double x) { return __builtin_exp2(x); }
-)", /*for_cpu_alone=*/true},
+)",
+     /*for_cpu_alone=*/true},
     {"lazy_expm1_core", R"(
 // e^x - 1 as 2^n * (e^r - 1) + (2^n - 1), for -30 <= x <= 88; `scale` says how much smaller than that it is.
 inline float lazy_expm1_core(float x, unsigned bias, float scale) {
@@ -176,7 +183,8 @@ inline float lazy_expm1_core(float x, unsigned bias, float scale) {
   const float power = __builtin_bit_cast(float, (__builtin_bit_cast(unsigned, t) + bias) << 23);
   return __builtin_fmaf(power * r, p * r, __builtin_fmaf(power, r, power - scale));
 }
-)", /*for_cpu_alone=*/true},
+)",
+     /*for_cpu_alone=*/true},
     {"lazy_expm1", R"(
 // At half size, so that the largest results do not overflow early.
 inline float lazy_expm1(float x) {
@@ -185,7 +193,8 @@ inline float lazy_expm1(float x) {
   return x == 0.0f || x != x ? x : x > 88.7228394f ? __builtin_inff() : m;
 }
 inline double lazy_expm1(double x) { return __builtin_expm1(x); }
-)", /*for_cpu_alone=*/true},
+)",
+     /*for_cpu_alone=*/true},
     {"lazy_log", R"(
 inline float lazy_log(float x) {
   const bool small = x < 1.17549435e-38f;
@@ -209,7 +218,8 @@ inline float lazy_log(float x) {
   return x > 0.0f && x < __builtin_inff() ? p : special;
 }
 inline double lazy_log(double x) { return __builtin_log(x); }
-)", /*for_cpu_alone=*/true},
+)",
+     /*for_cpu_alone=*/true},
     {"lazy_log1p", R"(
 // log(1 + x) with what the sum's rounding lost.
 inline float lazy_log1p(float x) {
@@ -219,7 +229,8 @@ inline float lazy_log1p(float x) {
   return u == 1.0f || u == __builtin_inff() ? x : y;
 }
 inline double lazy_log1p(double x) { return __builtin_log1p(x); }
-)", /*for_cpu_alone=*/true},
+)",
+     /*for_cpu_alone=*/true},
     {"lazy_tanh", R"(
 inline float lazy_tanh(float x) {
   const float size = __builtin_fabsf(x), y = size > 9.1f ? 9.1f : size;
@@ -229,7 +240,8 @@ inline float lazy_tanh(float x) {
   return x == x ? __builtin_copysignf(t, x) : x;
 }
 inline double lazy_tanh(double x) { return __builtin_tanh(x); }
-)", /*for_cpu_alone=*/true},
+)",
+     /*for_cpu_alone=*/true},
     {"lazy_erf", R"(
 inline float lazy_erf(float x) {
   const float t = __builtin_fabsf(x), s = x * x;
@@ -251,7 +263,8 @@ inline float lazy_erf(float x) {
   return t > 0.927734375f ? far : near;
 }
 inline double lazy_erf(double x) { return __builtin_erf(x); }
-)", /*for_cpu_alone=*/true},
+)",
+     /*for_cpu_alone=*/true},
     {"lazy_floor_div", R"(
 // Integers: 0 for division by 0; division by -1 is negation, since the lowest number divided by it traps.
 template <typename T> inline T lazy_floor_div(T a, T b) {
@@ -377,8 +390,7 @@ template <int V> inline void lazy_bernoullis(bool (&to)[V], long first, long see
 
 }  // namespace
 
-std::string FunctionsFor(absl::Span<const NamedFunction> functions, const std::string& code,
-                         bool guarded) {
+std::string FunctionsFor(absl::Span<const NamedFunction> functions, const std::string& code, bool guarded) {
   std::vector<const NamedFunction*> needed;
   std::string all = code;
   for (size_t k = functions.size(); k-- > 0;) {
@@ -401,8 +413,6 @@ std::string FunctionsFor(absl::Span<const NamedFunction> functions, const std::s
 
 absl::Span<const NamedFunction> MathFunctions() { return kFunctions; }
 
-std::string MathFunctionsFor(const std::string& code) {
-  return FunctionsFor(kFunctions, code, /*guarded=*/true);
-}
+std::string MathFunctionsFor(const std::string& code) { return FunctionsFor(kFunctions, code, /*guarded=*/true); }
 
 }  // namespace torch_lazy::codegen

@@ -17,8 +17,7 @@ struct NamedFunction {
 // The definitions that `code` needs, of functions in an order in which each uses only earlier ones.
 // `guarded`: each once in a file of several kernels; without, a kernel's stand in a namespace of its
 // own.
-std::string FunctionsFor(absl::Span<const NamedFunction> functions, const std::string& code,
-                         bool guarded);
+std::string FunctionsFor(absl::Span<const NamedFunction> functions, const std::string& code, bool guarded);
 
 // Those that stand in math_text.cc.
 absl::Span<const NamedFunction> MathFunctions();

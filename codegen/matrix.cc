@@ -33,9 +33,8 @@ std::optional<Polynomial> StrideOf(const Affine& address, const Loops& loops, si
   return address.CoefficientOf(end - 1);
 }
 
-std::optional<Matrix> MatrixIn(const ir::Graph& graph, const Concats& concats,
-                               const Factors& factors, const Loops& loops, ir::Value base,
-                               const IndexMap& map) {
+std::optional<Matrix> MatrixIn(const ir::Graph& graph, const Concats& concats, const Factors& factors,
+                               const Loops& loops, ir::Value base, const IndexMap& map) {
   const Affine address = AddressIn(graph, concats, base, map, factors);
   Matrix matrix{base, address.offset, {}};
   for (size_t dim = 0; dim < loops.of_dim.size(); ++dim) {
@@ -56,29 +55,24 @@ bool SuitsLibraries(const Matrix& matrix) {
 }
 
 // `value` itself, where it lies.
-Matrix MatrixAt(const ir::Graph& graph, const Concats& concats, const Factors& factors,
-                ir::Value value) {
+Matrix MatrixAt(const ir::Graph& graph, const Concats& concats, const Factors& factors, ir::Value value) {
   const ir::Dims& dims = graph.type(value).dims;
-  return *MatrixIn(graph, concats, factors, Loops(dims, factors), value,
-                   IdentityMap(dims, factors, 0));
+  return *MatrixIn(graph, concats, factors, Loops(dims, factors), value, IdentityMap(dims, factors, 0));
 }
 
-Matrix MatrixOf(const ir::Graph& graph, const Concats& concats, const Factors& factors,
-                ir::Value operand) {
+Matrix MatrixOf(const ir::Graph& graph, const Concats& concats, const Factors& factors, ir::Value operand) {
   const ir::Dims& dims = graph.type(operand).dims;
   const Loops loops(dims, factors);
   IndexMap map = IdentityMap(dims, factors, 0);
   ir::Value base = operand;
   while (ir::Info(graph.node(base).op).kind == ir::Kind::kView) {
-    const std::optional<IndexMap> pulled =
-        PullThroughView(graph, base, map, loops.extents, factors);
+    const std::optional<IndexMap> pulled = PullThroughView(graph, base, map, loops.extents, factors);
     if (!pulled.has_value()) break;
     map = *pulled;
     base = graph.node(base).inputs[0];
   }
   std::optional<Matrix> matrix = MatrixIn(graph, concats, factors, loops, base, map);
-  const bool is_leaf = ir::Info(graph.node(base).op).kind == ir::Kind::kLeaf &&
-                       graph.node(base).op != ir::Op::kParam;
+  const bool is_leaf = ir::Info(graph.node(base).op).kind == ir::Kind::kLeaf && graph.node(base).op != ir::Op::kParam;
   if (matrix.has_value() && !is_leaf && SuitsLibraries(*matrix)) return *std::move(matrix);
   return MatrixAt(graph, concats, factors, operand);
 }
@@ -100,8 +94,7 @@ void Join(Product* product, size_t into) {
 
 }  // namespace
 
-Product ProductOfMatrices(const ir::Graph& graph, const Concats& concats, const Factors& factors,
-                          ir::Value matmul) {
+Product ProductOfMatrices(const ir::Graph& graph, const Concats& concats, const Factors& factors, ir::Value matmul) {
   const ir::Node& node = graph.node(matmul);
   Product product;
   product.x = MatrixOf(graph, concats, factors, node.inputs[0]);
@@ -117,8 +110,7 @@ Product ProductOfMatrices(const ir::Graph& graph, const Concats& concats, const 
   const Monomial& inner = product.sizes[2];
   if (product.sums) {
     if (Continues(product.x, 2, inner) && Continues(product.y, 1, inner)) Join(&product, 2);
-  } else if (product.y.strides[0].is_zero() && Continues(product.x, 1, rows) &&
-             Continues(product.result, 1, rows)) {
+  } else if (product.y.strides[0].is_zero() && Continues(product.x, 1, rows) && Continues(product.result, 1, rows)) {
     Join(&product, 1);
   }
   return product;

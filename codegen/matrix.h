@@ -13,8 +13,8 @@ namespace torch_lazy::codegen {
 // A matrix, or a batch of them, or a vector, in the memory where `base` lies.
 struct Matrix {
   ir::Value base = ir::kNoValue;
-  Polynomial offset;                                 // elements
-  absl::InlinedVector<Polynomial, 3> strides;        // per dim
+  Polynomial offset;                           // elements
+  absl::InlinedVector<Polynomial, 3> strides;  // per dim
 };
 
 // Two of them and their product, or of each batch, or the sum of those.
@@ -29,7 +29,6 @@ struct Product {
 // Of a matmul node. Operands go through views down to the value that has to be stored, as long as
 // each dim has one stride, and that of rows or of columns is 1, as libraries want it; a bias's is.
 // Batches that follow each other in memory like rows, or like what is summed over, become that.
-Product ProductOfMatrices(const ir::Graph& graph, const Concats& concats, const Factors& factors,
-                          ir::Value matmul);
+Product ProductOfMatrices(const ir::Graph& graph, const Concats& concats, const Factors& factors, ir::Value matmul);
 
 }  // namespace torch_lazy::codegen

@@ -18,11 +18,11 @@ using ir::Extent;
 using ir::Op;
 using ir::Value;
 
-constexpr size_t kFewest = 4;           // products that are worth it, and so many are stacked
-constexpr double kMostHeld = 4 << 20;   // bytes of a product of the whole
+constexpr size_t kFewest = 4;               // products that are worth it, and so many are stacked
+constexpr double kMostHeld = 4 << 20;       // bytes of a product of the whole
 constexpr double kMostStacked = 128 << 10;  // bytes; eager has given back each term's by then
-constexpr double kSmall = 16e6;         // operations of one product; larger ones are fast alone
-constexpr double kMostUnused = 0.25;    // of the whole that nobody takes a slice of
+constexpr double kSmall = 16e6;             // operations of one product; larger ones are fast alone
+constexpr double kMostUnused = 0.25;        // of the whole that nobody takes a slice of
 
 // The rows of a matrix, or an index of a value of three dims along one of the first two.
 struct Part {
@@ -101,9 +101,10 @@ class SharedOperands {
   bool IsWorthIt(const Key& key, const ir::Node& node) const {
     const auto [whole, dim, right] = key;
     const double count = static_cast<double>(counts_.at(key));
-    const double parts = TypicalBytes(graph_.type(whole), options_) / TypicalBytes(graph_.type(node.inputs[0]), options_);
-    return count >= kFewest && count >= parts * (1 - kMostUnused) &&
-           Operations(graph_, node, options_) <= kSmall && parts * TypicalBytes(node.type, options_) <= kMostHeld;
+    const double parts =
+        TypicalBytes(graph_.type(whole), options_) / TypicalBytes(graph_.type(node.inputs[0]), options_);
+    return count >= kFewest && count >= parts * (1 - kMostUnused) && Operations(graph_, node, options_) <= kSmall &&
+           parts * TypicalBytes(node.type, options_) <= kMostHeld;
   }
 
   const ir::Graph& graph_;
@@ -162,8 +163,10 @@ class LongSums {
 
   void AddTerms(Value v, std::vector<Value>* terms) {
     for (const Value input : graph_.node(v).inputs) {
-      if (graph_.node(input).op == Op::kAdd && inner_[input]) AddTerms(input, terms);
-      else terms->push_back(input);
+      if (graph_.node(input).op == Op::kAdd && inner_[input])
+        AddTerms(input, terms);
+      else
+        terms->push_back(input);
     }
   }
 

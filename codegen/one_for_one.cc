@@ -24,7 +24,8 @@ OneForOne::OneForOne(const ir::Graph& graph, ir::Value v) : graph_(graph), v_(v)
 
 std::optional<IndexMap> OneForOne::MapOf(const Read& read, const Factors& factors, Group& group, int map) const {
   if (read.by != v_) {
-    const auto by = std::find_if(reads_.begin(), reads_.end(), [&](const Read& other) { return other.value == read.by; });
+    const auto by =
+        std::find_if(reads_.begin(), reads_.end(), [&](const Read& other) { return other.value == read.by; });
     const std::optional<IndexMap> at = MapOf(*by, factors, group, map);
     if (!at.has_value()) return std::nullopt;
     map = group.Intern(*at);

@@ -13,10 +13,9 @@ struct CostRow {
   double nanoseconds;
 };
 constexpr CostRow kCostRows[] = {
-    {ir::Op::kDiv, 0.15},   {ir::Op::kRecip, 0.15}, {ir::Op::kSqrt, 0.2},
-    {ir::Op::kRsqrt, 0.35}, {ir::Op::kFmod, 5},     {ir::Op::kRemainder, 5},
-    {ir::Op::kTake, 1},     {ir::Op::kFloorDiv, 5}, {ir::Op::kTruncDiv, 0.2},
-    {ir::Op::kBernoulli, 5},
+    {ir::Op::kDiv, 0.15},     {ir::Op::kRecip, 0.15},  {ir::Op::kSqrt, 0.2}, {ir::Op::kRsqrt, 0.35},
+    {ir::Op::kFmod, 5},       {ir::Op::kRemainder, 5}, {ir::Op::kTake, 1},   {ir::Op::kFloorDiv, 5},
+    {ir::Op::kTruncDiv, 0.2}, {ir::Op::kBernoulli, 5},
 };
 
 }  // namespace

@@ -82,7 +82,7 @@ struct FoldRow {
   Op op;
   const char* identity_of_floats;
   const char* identity_of_integers;
-  const char* step;  // also combines accumulators
+  const char* step;                           // also combines accumulators
   const char* step_of_cuda_floats = nullptr;  // of f32, where that is one instruction
 };
 
@@ -97,8 +97,7 @@ constexpr FoldRow kFoldRows[] = {
 };
 
 void ReplaceAll(std::string* text, const std::string& what, const std::string& with) {
-  for (size_t at = text->find(what); at != std::string::npos;
-       at = text->find(what, at + with.size())) {
+  for (size_t at = text->find(what); at != std::string::npos; at = text->find(what, at + with.size())) {
     text->replace(at, what.size(), with);
   }
 }
@@ -121,8 +120,7 @@ std::string CastText(DType from, DType to, const std::string& x) {
   // What does not fit becomes the lowest number of 32 or 64 bits, then cut. ATen takes u8 by way
   // of 64.
   if (ir::IsFloat(from) && to == DType::kU8) return absl::StrCat("(", type, ")(long)", x);
-  if (ir::IsFloat(from) && (to == DType::kI8 || to == DType::kI16))
-    return absl::StrCat("(", type, ")(int)", x);
+  if (ir::IsFloat(from) && (to == DType::kI8 || to == DType::kI16)) return absl::StrCat("(", type, ")(int)", x);
   return absl::StrCat("(", type, ")", x);
 }
 
@@ -138,8 +136,7 @@ bool IsExactIn(DType dtype, const ir::Graph& graph, ir::Value v, int depth = 0) 
   if (node.type.dtype == dtype) return true;
   if (depth == kMostDepth || !ir::IsFloat(node.type.dtype) || ir::IsHalf(node.type.dtype)) return false;
   if (node.op == Op::kConst) return ir::RoundTo(dtype, node.attrs.f) == node.attrs.f;
-  if (!ChoosesOnly(node.op) && node.op != Op::kCast && ir::Info(node.op).kind != ir::Kind::kView)
-    return false;
+  if (!ChoosesOnly(node.op) && node.op != Op::kCast && ir::Info(node.op).kind != ir::Kind::kView) return false;
   for (size_t k = node.op == Op::kWhere ? 1 : 0; k < node.inputs.size(); ++k) {
     if (!IsExactIn(dtype, graph, node.inputs[k], depth + 1)) return false;
   }
@@ -209,11 +206,9 @@ std::string StoreText(DType dtype, const std::string& value) {
 }
 
 std::string FloatLiteral(Target target, DType dtype, double value) {
-  if (std::isnan(value))
-    return NamedFor(target, absl::StrCat("((", ComputeType(dtype), ")@nan(\"\"))"));
+  if (std::isnan(value)) return NamedFor(target, absl::StrCat("((", ComputeType(dtype), ")@nan(\"\"))"));
   if (std::isinf(value))
-    return NamedFor(target,
-                    absl::StrCat("((", ComputeType(dtype), ")", value < 0 ? "-" : "", "@inf())"));
+    return NamedFor(target, absl::StrCat("((", ComputeType(dtype), ")", value < 0 ? "-" : "", "@inf())"));
   std::string digits = absl::StrFormat("%.17g", value);
   if (dtype != DType::kF64) digits = absl::StrFormat("%.9g", static_cast<float>(value));
   if (digits.find_first_of(".e") == std::string::npos) digits += ".0";
@@ -234,8 +229,8 @@ std::string IntegerLiteral(DType dtype, int64_t value) {
 std::string Substitute(const std::string& pattern, const std::vector<std::string>& arguments) {
   std::string text;
   for (size_t k = 0; k < pattern.size(); ++k) {
-    const bool is_argument = pattern[k] == '$' && k + 1 < pattern.size() && pattern[k + 1] >= '0' &&
-                             pattern[k + 1] <= '9';
+    const bool is_argument =
+        pattern[k] == '$' && k + 1 < pattern.size() && pattern[k + 1] >= '0' && pattern[k + 1] <= '9';
     if (!is_argument) {
       text += pattern[k];
       continue;
@@ -280,8 +275,7 @@ bool IsTermOfSoftmax(const ir::Graph& graph, const ir::Node& node) {
 
 std::string OpText(Target target, const ir::Graph& graph, const ir::Node& node,
                    const std::vector<std::string>& arguments, Precision precision) {
-  const DType in =
-      graph.type(node.inputs.back()).dtype;  // of a where the last: the first is its condition
+  const DType in = graph.type(node.inputs.back()).dtype;  // of a where the last: the first is its condition
   if (node.op == Op::kCast) {
     if (ir::IsHalf(node.type.dtype) && IsExactIn(node.type.dtype, graph, node.inputs[0]))
       return CastText(in, DType::kF32, arguments[0]);
@@ -313,8 +307,7 @@ Fold FoldOf(Target target, Op op, DType dtype) {
     Fold fold;
     fold.type = widens ? "double" : ComputeType(dtype);
     fold.block_type = op == Op::kSum ? ComputeType(dtype) : fold.type;
-    fold.identity =
-        NamedFor(target, ir::IsFloat(dtype) ? row.identity_of_floats : row.identity_of_integers);
+    fold.identity = NamedFor(target, ir::IsFloat(dtype) ? row.identity_of_floats : row.identity_of_integers);
     ReplaceAll(&fold.identity, "$T", fold.type);
     const bool is_native = target == Target::kCuda && fold.type == "float" && row.step_of_cuda_floats != nullptr;
     fold.step = is_native ? row.step_of_cuda_floats : row.step;

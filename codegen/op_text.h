@@ -11,10 +11,8 @@
 
 namespace torch_lazy::codegen {
 
-std::string MemoryType(
-    ir::DType dtype);  // in a buffer: "float", "unsigned short" for 16-bit floats
-std::string ComputeType(
-    ir::DType dtype);  // in a register: "float" for 16-bit floats, which are exact there
+std::string MemoryType(ir::DType dtype);   // in a buffer: "float", "unsigned short" for 16-bit floats
+std::string ComputeType(ir::DType dtype);  // in a register: "float" for 16-bit floats, which are exact there
 
 // What a register needs to become memory, and back.
 std::string LoadText(ir::DType dtype, const std::string& memory);

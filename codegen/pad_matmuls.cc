@@ -20,8 +20,8 @@ using ir::Kind;
 using ir::Op;
 using ir::Value;
 
-// 2048 x 768 by 768 x 30522 takes 0.41 ms, by 30528 columns 0.14 ms: so many operations gain 10 us, and the zeros are up to three
-// launches.
+// 2048 x 768 by 768 x 30522 takes 0.41 ms, by 30528 columns 0.14 ms: so many operations gain 10 us, and the zeros are
+// up to three launches.
 constexpr double kFewestOperations = 4e9;
 // A result that is also wanted without its padding is copied, in the time that padding gains with 180 terms.
 constexpr double kFewestTermsOfCopied = 512;
@@ -67,15 +67,14 @@ class Choice {
  private:
   double Typical(Extent extent) const { return TypicalSize(ProductOf({extent}), options_); }
 
-  bool IsOdd(Extent extent) const {
-    return static_cast<int64_t>(Typical(extent)) % PaddedExtent::kMultiple != 0;
-  }
+  bool IsOdd(Extent extent) const { return static_cast<int64_t>(Typical(extent)) % PaddedExtent::kMultiple != 0; }
 
   void Choose(Value v) {
     const ir::Node& node = graph_.node(v);
     const bool is_product = node.op == Op::kMatmul || ir::HasBias(node);
     if (!is_product || node.type.rank() != 2 || !ir::IsHalf(node.type.dtype)) return;
-    const std::array<Extent, kAxes> extents = {node.type.dims[0], graph_.type(node.inputs[1]).dims[0], node.type.dims[1]};
+    const std::array<Extent, kAxes> extents = {node.type.dims[0], graph_.type(node.inputs[1]).dims[0],
+                                               node.type.dims[1]};
     if (2 * Typical(extents[0]) * Typical(extents[1]) * Typical(extents[2]) < kFewestOperations) return;
     for (int axis = 0; axis < kAxes; ++axis) {
       if (!IsOdd(extents[axis])) continue;
@@ -87,7 +86,8 @@ class Choice {
     }
   }
 
-  // The values to pad, along these dims, for the axis; nothing if one cannot be, or if rows along the axis lie in no matrix.
+  // The values to pad, along these dims, for the axis; nothing if one cannot be, or if rows along the axis lie in no
+  // matrix.
   std::optional<std::map<Value, int>> DimsAlong(const ir::Node& matmul, int axis) const {
     std::map<Value, int> dims;
     bool has_rows = axis == kColumns;  // the result's
@@ -195,7 +195,8 @@ class Padder {
     for (int axis = 0; axis < kAxes; ++axis) {
       if (!choice_.IsPadded(v, axis)) continue;
       is_padded[axis] = true;
-      for (const Side side : SidesOf(node, axis)) node.inputs[side.operand] = PaddedView(graph_.node(v).inputs[side.operand]);
+      for (const Side side : SidesOf(node, axis))
+        node.inputs[side.operand] = PaddedView(graph_.node(v).inputs[side.operand]);
     }
     if (is_padded[kRows]) node.type.dims[0] = ExtentOf(node.type.dims[0]).whole;
     if (is_padded[kColumns]) node.type.dims[1] = ExtentOf(node.type.dims[1]).whole;
@@ -235,8 +236,8 @@ class Padder {
   const Choice& choice_;
   ir::Builder b_;
   int32_t next_symbol_;
-  std::vector<Value> moved_;         // where each node went
-  std::map<Value, Value> wholes_;    // of padded values, by where they were
+  std::vector<Value> moved_;       // where each node went
+  std::map<Value, Value> wholes_;  // of padded values, by where they were
   std::vector<PaddedExtent> extents_;
 };
 

@@ -57,8 +57,7 @@ class Partitioner {
   void AddCalls() {
     int previous = -1;
     for (size_t v = 0; v < graph_.nodes.size(); ++v) {
-      if (ir::Info(graph_.nodes[v].op).kind == ir::Kind::kMatmul)
-        unit_[v] = AddCallUnit(v);
+      if (ir::Info(graph_.nodes[v].op).kind == ir::Kind::kMatmul) unit_[v] = AddCallUnit(v);
       if (graph_.nodes[v].op != ir::Op::kCall) continue;
       unit_[v] = AddCallUnit(v);
       if (previous >= 0) dependencies_.AddEdge(previous, unit_[v]);
@@ -121,8 +120,7 @@ class Partitioner {
   void VisitConcat(ir::Value v) {
     const Readers readers = readers_[v];
     for (const ir::Value operand : graph_.node(v).inputs) {
-      for (const Readers::InGroup& reader : readers.groups)
-        RequireStored(operand, GroupUnit(reader.group));
+      for (const Readers::InGroup& reader : readers.groups) RequireStored(operand, GroupUnit(reader.group));
       for (const int unit : readers.units) RequireStored(operand, unit);
       readers_[operand].stored = true;
     }
@@ -145,19 +143,16 @@ class Partitioner {
     for (Readers::InGroup& reader : readers_[v].groups) {
       if (reader.broadcast == 0) continue;
       const Group& group = result_.groups[reader.group];
-      if (!IsRepeated(group, group.maps[reader.map]) || BecomesRowNumber(v, reader))
-        reader.broadcast = 0;
+      if (!IsRepeated(group, group.maps[reader.map]) || BecomesRowNumber(v, reader)) reader.broadcast = 0;
     }
     const Readers readers = readers_[v];
     const std::vector<int> groups = readers.Groups();
     if (!readers.stored && groups.size() == 1 && worth_.HoldsMemory(v, groups[0])) return NewGroup(v);
     if (!readers.stored &&
-        (groups.size() == 1 || IsCheap(graph_, look_, options_.target, v, groups.size()) || worth_.IsHeldAnyway(v, groups) ||
-         worth_.MovesMoreIfStored(v, groups) || worth_.IsFoldedAgain(v, groups))) {
-      const bool all = std::all_of(groups.begin(), groups.end(),
-                                   [&](int group) { return CanCompute(v, group); });
-      if (all &&
-          std::all_of(groups.begin(), groups.end(), [&](int group) { return Fit(v, group); })) {
+        (groups.size() == 1 || IsCheap(graph_, look_, options_.target, v, groups.size()) ||
+         worth_.IsHeldAnyway(v, groups) || worth_.MovesMoreIfStored(v, groups) || worth_.IsFoldedAgain(v, groups))) {
+      const bool all = std::all_of(groups.begin(), groups.end(), [&](int group) { return CanCompute(v, group); });
+      if (all && std::all_of(groups.begin(), groups.end(), [&](int group) { return Fit(v, group); })) {
         for (const int group : groups) Compute(v, group);
         return;
       }
@@ -166,9 +161,8 @@ class Partitioner {
       if (IsSingleResult(v) || BelongsToRows(v, group)) continue;
       if (IsFull(result_.groups[group]) || !CanCompute(v, group) || !CanStore(v, group)) continue;
       Group before = result_.groups[group];
-      if (!Fit(v, group) ||
-          !MeetsEachOnce(result_.groups[group], result_.groups[group].maps[readers.MapIn(group)],
-                         graph_.type(v).dims, factors_)) {
+      if (!Fit(v, group) || !MeetsEachOnce(result_.groups[group], result_.groups[group].maps[readers.MapIn(group)],
+                                           graph_.type(v).dims, factors_)) {
         result_.groups[group] = std::move(before);
         continue;
       }
@@ -181,7 +175,8 @@ class Partitioner {
   // What follows from a reduction is best made where others are made in the same walk: mean and variance, say.
   std::vector<int> ReducingFirst(ir::Value v, std::vector<int> groups) const {
     if (look_.reduction_behind[v] == ir::kNoValue) return groups;
-    std::stable_partition(groups.begin(), groups.end(), [&](int group) { return result_.groups[group].shape != Group::Shape::kMap; });
+    std::stable_partition(groups.begin(), groups.end(),
+                          [&](int group) { return result_.groups[group].shape != Group::Shape::kMap; });
     return groups;
   }
 
@@ -215,16 +210,18 @@ class Partitioner {
 
   // Of many results a GPU's kernel has few threads at once.
   bool IsFull(const Group& group) const {
-    const bool is_wide = options_.target == Target::kCuda && group.shape == Group::Shape::kMap &&
-                         group.roots.size() >= kMostStored;
+    const bool is_wide =
+        options_.target == Target::kCuda && group.shape == Group::Shape::kMap && group.roots.size() >= kMostStored;
     return is_wide || group.computed.size() >= kMostComputed;
   }
 
-  // A large map on a GPU that computes about as long as memory moves: whatever shares its reads, but no number, would run no sooner
-  // with it, and with fewer threads at once (chains with a tanh and a sigmoid each on an H200: 184 us alone, 231 each six at a time).
+  // A large map on a GPU that computes about as long as memory moves: whatever shares its reads, but no number, would
+  // run no sooner with it, and with fewer threads at once (chains with a tanh and a sigmoid each on an H200: 184 us
+  // alone, 231 each six at a time).
   bool IsBusy(const Group& group, ir::Value v) const {
     constexpr double kLarge = 64 << 20;  // bytes; more than its cache holds
-    if (options_.target != Target::kCuda || group.shape != Group::Shape::kMap || TypicalBytes(graph_.type(v), options_) < kLarge)
+    if (options_.target != Target::kCuda || group.shape != Group::Shape::kMap ||
+        TypicalBytes(graph_.type(v), options_) < kLarge)
       return false;
     return std::any_of(group.computed.begin(), group.computed.end(), [&](ir::Value computed) {
       return (ir::Info(graph_.node(computed).op).traits & ir::kTranscendental) != 0;
@@ -241,14 +238,14 @@ class Partitioner {
     for (const OneForOne::Read& read : one_for_one.reads()) {
       const auto candidates = readers_[read.value].groups;
       for (const Readers::InGroup& candidate : candidates) {
-        const bool is_reader =
-            std::find(own_readers.begin(), own_readers.end(), candidate.group) != own_readers.end();
+        const bool is_reader = std::find(own_readers.begin(), own_readers.end(), candidate.group) != own_readers.end();
         Group& group = result_.groups[candidate.group];
         if (is_reader || IsFull(group) || IsBusy(group, v)) continue;
         const std::optional<IndexMap> map = MapOverSameLoops(graph_, factors_, v, group);
         if (!map.has_value()) continue;
         const bool is_alike = ir::Info(node.op).kind == ir::Kind::kReduce || group.shape == Group::Shape::kMap;
-        if (is_alike ? graph_.type(read.value).dims != graph_.type(graph_.node(v).inputs[0]).dims : !CanJoinReduction(v, candidate.group))
+        if (is_alike ? graph_.type(read.value).dims != graph_.type(graph_.node(v).inputs[0]).dims
+                     : !CanJoinReduction(v, candidate.group))
           continue;
         const int id = group.Intern(*map);
         const std::optional<IndexMap> at = one_for_one.MapOf(read, factors_, group, id);
@@ -286,7 +283,8 @@ class Partitioner {
     StoreShareSum(v, index, *map);
   }
 
-  bool JoinRows(ir::Value v, const OneForOne& one_for_one, const OneForOne::Read& read, const Readers::InGroup& candidate) {
+  bool JoinRows(ir::Value v, const OneForOne& one_for_one, const OneForOne::Read& read,
+                const Readers::InGroup& candidate) {
     Group& group = result_.groups[candidate.group];
     if (group.computed.size() >= kMostComputed || !NothingBetween(v, candidate.group)) return false;
     Group before = group;
@@ -336,19 +334,16 @@ class Partitioner {
   // Gives the group what the node needs, if it can.
   bool Fit(ir::Value v, int group) {
     if (ir::Info(graph_.node(v).op).kind != ir::Kind::kReduce) return true;
-    return FitReduction(graph_, factors_, options_, v, readers_[v].MapIn(group),
-                        result_.groups[group]);
+    return FitReduction(graph_, factors_, options_, v, readers_[v].MapIn(group), result_.groups[group]);
   }
 
   // No other reader may have to run before the group.
   bool CanStore(ir::Value v, int group) const {
     const Readers& readers = readers_[v];
-    if (IsReadByShares(result_.groups[group], result_.groups[group].maps[readers.MapIn(group)]))
-      return false;
-    if (std::any_of(readers.groups.begin(), readers.groups.end(),
-                    [&](const Readers::InGroup& reader) {
-                      return reader.group == group && reader.map != readers.MapIn(group);
-                    })) {
+    if (IsReadByShares(result_.groups[group], result_.groups[group].maps[readers.MapIn(group)])) return false;
+    if (std::any_of(readers.groups.begin(), readers.groups.end(), [&](const Readers::InGroup& reader) {
+          return reader.group == group && reader.map != readers.MapIn(group);
+        })) {
       return false;
     }
     return NothingBetween(v, group);
@@ -361,24 +356,26 @@ class Partitioner {
       if (dependencies_.Reaches(other, unit)) return false;
     }
     for (const Readers::InGroup& reader : readers.groups) {
-      if (reader.group != group && dependencies_.Reaches(group_units_[reader.group], unit))
-        return false;
+      if (reader.group != group && dependencies_.Reaches(group_units_[reader.group], unit)) return false;
     }
     return true;
   }
 
-  // May a number made of what the group reduces be stored by the group: at the time that the program makes it, and without replacing a
-  // parameter, by this or by another root, that somebody who waits for the group still reads? That would have to be copied.
+  // May a number made of what the group reduces be stored by the group: at the time that the program makes it, and
+  // without replacing a parameter, by this or by another root, that somebody who waits for the group still reads? That
+  // would have to be copied.
   bool CanJoinReduction(ir::Value v, int group) const {
     if (worth_.CallsBefore(group) > lifetimes_.calls_before[v]) return false;
     const auto is_awaited = [&](ir::Value value) {
       const Readers& readers = readers_[value];
-      return !readers.units.empty() || std::any_of(readers.groups.begin(), readers.groups.end(),
-                                                   [&](const Readers::InGroup& reader) { return reader.group != group; });
+      return !readers.units.empty() ||
+             std::any_of(readers.groups.begin(), readers.groups.end(),
+                         [&](const Readers::InGroup& reader) { return reader.group != group; });
     };
     const auto& roots = result_.groups[group].roots;
     return std::none_of(roots.begin(), roots.end(), [&](const Group::Root& root) {
-      return (is_awaited(v) && look_.replaces_shared[root.value]) || (look_.replaces_shared[v] && is_awaited(root.value));
+      return (is_awaited(v) && look_.replaces_shared[root.value]) ||
+             (look_.replaces_shared[v] && is_awaited(root.value));
     });
   }
 
@@ -397,8 +394,7 @@ class Partitioner {
     }
     const int map = group.Intern(IdentityMap(node.type.dims, factors_, 0));
     if (ir::Info(node.op).kind == ir::Kind::kReduce) {
-      LAZY_CHECK(FitReduction(graph_, factors_, options_, v, map, group),
-                 "a group of its own fits a reduction");
+      LAZY_CHECK(FitReduction(graph_, factors_, options_, v, map, group), "a group of its own fits a reduction");
     }
     readers_[v].groups.push_back({index, map, 0});
     StoreIn(v, index, map);
@@ -419,8 +415,7 @@ class Partitioner {
     const Readers readers = readers_[v];
     for (const Readers::InGroup& reader : readers.groups) {
       if (reader.group != group) continue;
-      for (size_t k = 0; k < graph_.node(v).inputs.size(); ++k)
-        ReadInput(reader, v, static_cast<int>(k));
+      for (size_t k = 0; k < graph_.node(v).inputs.size(); ++k) ReadInput(reader, v, static_cast<int>(k));
     }
   }
 
@@ -448,8 +443,7 @@ class Partitioner {
 
   // `unit` makes the value: it comes before all its readers.
   void NoteReaders(ir::Value v, int unit) {
-    for (const Readers::InGroup& reader : readers_[v].groups)
-      dependencies_.AddEdge(unit, GroupUnit(reader.group));
+    for (const Readers::InGroup& reader : readers_[v].groups) dependencies_.AddEdge(unit, GroupUnit(reader.group));
     for (const int reader : readers_[v].units) dependencies_.AddEdge(unit, reader);
   }
 
@@ -472,8 +466,8 @@ class Partitioner {
 
 }  // namespace
 
-Partition MakePartition(const GraphWithCopies& graph, const Concats& concats,
-                        const Factors& factors, const CompileOptions& options) {
+Partition MakePartition(const GraphWithCopies& graph, const Concats& concats, const Factors& factors,
+                        const CompileOptions& options) {
   return Partitioner(graph, concats, factors, options).Run();
 }
 

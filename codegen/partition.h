@@ -14,7 +14,7 @@
 
 namespace torch_lazy::codegen {
 
-Partition MakePartition(const GraphWithCopies& graph, const Concats& concats,
-                        const Factors& factors, const CompileOptions& options);
+Partition MakePartition(const GraphWithCopies& graph, const Concats& concats, const Factors& factors,
+                        const CompileOptions& options);
 
 }  // namespace torch_lazy::codegen

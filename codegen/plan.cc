@@ -23,9 +23,7 @@ std::string BufferName(const Plan& plan, int32_t buffer) {
 }
 
 std::string BufferNames(const Plan& plan, const std::vector<int32_t>& buffers) {
-  return absl::StrJoin(buffers, ", ", [&](std::string* out, int32_t b) {
-    absl::StrAppend(out, BufferName(plan, b));
-  });
+  return absl::StrJoin(buffers, ", ", [&](std::string* out, int32_t b) { absl::StrAppend(out, BufferName(plan, b)); });
 }
 
 std::string InstanceText(const Plan& plan, const Instance& instance) {
@@ -41,8 +39,7 @@ std::string InstanceText(const Plan& plan, const Instance& instance) {
   if (!instance.extents.empty()) {
     absl::StrAppend(&text, " extents ", absl::StrJoin(instance.extents, ", ", extent));
   }
-  if (!instance.scalars.empty())
-    absl::StrAppend(&text, " scalars $", absl::StrJoin(instance.scalars, ", $"));
+  if (!instance.scalars.empty()) absl::StrAppend(&text, " scalars $", absl::StrJoin(instance.scalars, ", $"));
   return text;
 }
 
@@ -62,22 +59,19 @@ std::string Plan::ToString() const {
                     " up to a multiple of ", PaddedExtent::kMultiple, ", and the rest\n");
   }
   for (size_t b = 0; b < buffers.size(); ++b) {
-    absl::StrAppend(&text, "  ", BufferName(*this, static_cast<int32_t>(b)), ": ",
-                    buffers[b].type.ToString(), "\n");
+    absl::StrAppend(&text, "  ", BufferName(*this, static_cast<int32_t>(b)), ": ", buffers[b].type.ToString(), "\n");
   }
   for (const Step& step : steps) {
     if (step.kind == Step::Kind::kCall) {
       absl::StrAppend(&text, "  call %", step.call, "(", BufferNames(*this, step.operands), ") -> ",
                       BufferNames(*this, step.results));
     } else if (step.kind == Step::Kind::kMatmul) {
-      absl::StrAppend(&text, "  matmul ", MatrixText(*this, step.x), " by ",
-                      MatrixText(*this, step.y));
+      absl::StrAppend(&text, "  matmul ", MatrixText(*this, step.x), " by ", MatrixText(*this, step.y));
       if (step.bias.buffer >= 0) absl::StrAppend(&text, " plus ", MatrixText(*this, step.bias));
       absl::StrAppend(&text, step.is_relu ? ", relu" : "", " -> ", MatrixText(*this, step.result));
     } else {
       absl::StrAppend(&text, "  launch");
-      for (const Instance& instance : step.instances)
-        absl::StrAppend(&text, "\n    ", InstanceText(*this, instance));
+      for (const Instance& instance : step.instances) absl::StrAppend(&text, "\n    ", InstanceText(*this, instance));
     }
     if (!step.frees.empty()) absl::StrAppend(&text, "\n    free ", BufferNames(*this, step.frees));
     text += "\n";
@@ -103,7 +97,8 @@ bool IsMadeFor(const Plan& plan, absl::Span<const int64_t> symbols) {
     const Kernel& kernel = plan.kernels[static_cast<size_t>(instance.kernel)];
     if (kernel.longest_row == 0) return true;
     const int64_t row = Polynomial(instance.row).Value(symbols);
-    return Polynomial(instance.elements).Value(symbols) < kMuch || (kernel.shortest_row <= row && row <= kernel.longest_row);
+    return Polynomial(instance.elements).Value(symbols) < kMuch ||
+           (kernel.shortest_row <= row && row <= kernel.longest_row);
   };
   return std::all_of(plan.steps.begin(), plan.steps.end(), [&](const Step& step) {
     return std::all_of(step.instances.begin(), step.instances.end(), is_fast);
@@ -111,8 +106,7 @@ bool IsMadeFor(const Plan& plan, absl::Span<const int64_t> symbols) {
 }
 
 int64_t ScratchBytes(const Instance& instance, absl::Span<const int64_t> symbols) {
-  return instance.scratch_element_bytes * ir::NumElements(instance.scratch, symbols) +
-         instance.scratch_padding_bytes;
+  return instance.scratch_element_bytes * ir::NumElements(instance.scratch, symbols) + instance.scratch_padding_bytes;
 }
 
 }  // namespace torch_lazy::codegen

@@ -70,12 +70,12 @@ struct Kernel {
     int64_t length = 0;
   };
 
-  std::string name;     // from the fingerprint of its text: equal texts have equal names
-  std::string source;   // header-free C++ or CUDA C++
-  int32_t threads = 0;  // CUDA
+  std::string name;                  // from the fingerprint of its text: equal texts have equal names
+  std::string source;                // header-free C++ or CUDA C++
+  int32_t threads = 0;               // CUDA
   int64_t iterations_per_block = 1;  // CUDA
   Exact exact = {};                  // CUDA
-  bool takes_few = false;  // CUDA: has NAME_few
+  bool takes_few = false;            // CUDA: has NAME_few
   // The rows that it is fast for, in elements; it is right for any. A longest of 0: for any, too.
   int64_t shortest_row = 0, longest_row = 0;  // CUDA
 };
@@ -89,9 +89,9 @@ struct Instance {
   std::vector<ir::Extent> extents;  // numbers handed to the kernel
   std::vector<int32_t> scalars;     // indices of the graph's scalars
   ir::Dims range;                   // the iteration space is the product of these
-  Monomial row, elements;           // where the kernel is not fast for any rows: their length, and how many elements all have
-  int64_t grain = 1;                // smallest piece worth a thread, in iterations; 0: never split
-  double cost_per_iteration = 1;    // rough nanoseconds, to decide between serial and parallel
+  Monomial row, elements;  // where the kernel is not fast for any rows: their length, and how many elements all have
+  int64_t grain = 1;       // smallest piece worth a thread, in iterations; 0: never split
+  double cost_per_iteration = 1;      // rough nanoseconds, to decide between serial and parallel
   int64_t scratch_element_bytes = 0;  // a thread's scratch memory has this many bytes ...
   ir::Dims scratch;                   // ... for each element of a block with these dims,
   int64_t scratch_padding_bytes = 0;  // and these
@@ -115,13 +115,12 @@ struct Step {
     kMatmul,  // result = x y, for each batch or as a sum over them, or x y and a bias for each row
   };
   Kind kind;
-  std::vector<Instance> instances;  // launch
-  ir::Value call = ir::kNoValue;    // call: its attrs.index names the record
-  std::vector<int32_t> operands;    // call, matmul: buffers
-  std::vector<int32_t>
-      results;               // call, matmul: buffers; with inout the same number as the operand's
-  BoundMatrix x, y, result;  // matmul
-  BoundMatrix bias;          // matmul: a vector; buffer -1 if there is none
+  std::vector<Instance> instances;    // launch
+  ir::Value call = ir::kNoValue;      // call: its attrs.index names the record
+  std::vector<int32_t> operands;      // call, matmul: buffers
+  std::vector<int32_t> results;       // call, matmul: buffers; with inout the same number as the operand's
+  BoundMatrix x, y, result;           // matmul
+  BoundMatrix bias;                   // matmul: a vector; buffer -1 if there is none
   ir::DType dtype = ir::DType::kF32;  // matmul
   std::vector<Monomial> sizes;        // matmul: batches if there are any, rows, inner, columns
   bool sums = false;                  // matmul: over the batches
@@ -129,7 +128,8 @@ struct Step {
   std::vector<int32_t> frees;         // temporaries whose last use is this step
 };
 
-// An extent, and two of the plan's own beside those of the graph: that rounded up to a multiple of 8, and what this is more.
+// An extent, and two of the plan's own beside those of the graph: that rounded up to a multiple of 8, and what this is
+// more.
 struct PaddedExtent {
   static constexpr int64_t kMultiple = 8;
   static constexpr int64_t RoundUp(int64_t number) { return (number + kMultiple - 1) / kMultiple * kMultiple; }
@@ -144,10 +144,9 @@ struct Plan {
   std::vector<BufferSpec> buffers;
   std::vector<Kernel> kernels;  // distinct by name
   std::vector<Step> steps;
-  std::vector<int32_t>
-      outputs;  // buffer of each graph output (a kParam buffer when written in place)
+  std::vector<int32_t> outputs;               // buffer of each graph output (a kParam buffer when written in place)
   std::vector<std::vector<int32_t>> origins;  // per kernel: of the nodes that its launches compute, ascending
-  std::string ToString() const;  // buffers and steps, readable; the kernels' text is in `kernels`
+  std::string ToString() const;               // buffers and steps, readable; the kernels' text is in `kernels`
 };
 
 // Are the rows of large launches, at these sizes, such as their kernels are fast for? `symbols`: of all.

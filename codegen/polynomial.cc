@@ -17,8 +17,7 @@ bool Before(ir::Extent a, ir::Extent b) {
 }
 
 bool FactorsBefore(const Monomial& a, const Monomial& b) {
-  return std::lexicographical_compare(a.factors.begin(), a.factors.end(), b.factors.begin(),
-                                      b.factors.end(), Before);
+  return std::lexicographical_compare(a.factors.begin(), a.factors.end(), b.factors.begin(), b.factors.end(), Before);
 }
 
 }  // namespace

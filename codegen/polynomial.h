@@ -39,10 +39,9 @@ std::optional<Monomial> Divide(const Monomial& a, const Monomial& b);
 
 class Polynomial {
  public:
-  Polynomial() = default;  // zero
-  Polynomial(int64_t constant)
-      : Polynomial(Monomial{constant, {}}) {}  // NOLINT: a number is a polynomial
-  Polynomial(const Monomial& monomial) {       // NOLINT
+  Polynomial() = default;                                               // zero
+  Polynomial(int64_t constant) : Polynomial(Monomial{constant, {}}) {}  // NOLINT: a number is a polynomial
+  Polynomial(const Monomial& monomial) {                                // NOLINT
     if (monomial.coefficient != 0) terms_.push_back(monomial);
   }
 

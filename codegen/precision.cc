@@ -12,8 +12,8 @@ using ir::Op;
 
 // An error in an operand is, of the operand's size, one in the result.
 bool Carries(Op op) {
-  return op == Op::kAdd || op == Op::kSub || op == Op::kMul || op == Op::kDiv || op == Op::kFma ||
-         op == Op::kNeg || op == Op::kWhere;
+  return op == Op::kAdd || op == Op::kSub || op == Op::kMul || op == Op::kDiv || op == Op::kFma || op == Op::kNeg ||
+         op == Op::kWhere;
 }
 
 // Of what the reader makes of it.
@@ -50,15 +50,20 @@ std::vector<Precision> PrecisionsOf(const ir::Graph& graph, const Body& body) {
 
 int ErfOfComplement(const ir::Graph& graph, const Body& body, int expression) {
   const Expression& sum = body.expressions[expression];
-  if (sum.kind != Expression::Kind::kOp || graph.node(sum.node).op != Op::kAdd || sum.dtype != ir::DType::kF32) return -1;
+  if (sum.kind != Expression::Kind::kOp || graph.node(sum.node).op != Op::kAdd || sum.dtype != ir::DType::kF32)
+    return -1;
   for (const int k : {0, 1}) {
     const Expression& one = body.expressions[sum.arguments[1 - k]];
     const ir::Node* number = one.kind == Expression::Kind::kNumber ? &graph.node(one.node) : nullptr;
     if (number == nullptr || number->op != Op::kConst || number->attrs.f != 1) continue;
     const int erf = sum.arguments[k];
-    if (body.expressions[erf].kind != Expression::Kind::kOp || graph.node(body.expressions[erf].node).op != Op::kErf) continue;
-    const auto reads = [&](const Expression& e) { return std::find(e.arguments.begin(), e.arguments.end(), erf) != e.arguments.end(); };
-    const bool is_stored = std::any_of(body.stores.begin(), body.stores.end(), [&](const Store& store) { return store.expression == erf; });
+    if (body.expressions[erf].kind != Expression::Kind::kOp || graph.node(body.expressions[erf].node).op != Op::kErf)
+      continue;
+    const auto reads = [&](const Expression& e) {
+      return std::find(e.arguments.begin(), e.arguments.end(), erf) != e.arguments.end();
+    };
+    const bool is_stored = std::any_of(body.stores.begin(), body.stores.end(),
+                                       [&](const Store& store) { return store.expression == erf; });
     if (!is_stored && std::count_if(body.expressions.begin(), body.expressions.end(), reads) == 1) return erf;
   }
   return -1;

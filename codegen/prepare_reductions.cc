@@ -49,8 +49,7 @@ ir::Ints SecondStep(const ir::Graph& graph, const ir::Node& node, const CompileO
   for (int k = 0; k < static_cast<int>(dims.size()) && results < machine.many_results; ++k) {
     if (!IsReduced(node, k) || dims[k].is_one()) continue;
     const double extent = TypicalSize(ProductOf({dims[k]}), options);
-    if (machine.takes_few_results && !second.empty() && work / (results * extent) < kMuchOfResult)
-      break;
+    if (machine.takes_few_results && !second.empty() && work / (results * extent) < kMuchOfResult) break;
     second.push_back(k);
     results *= extent;
   }
@@ -68,18 +67,15 @@ int64_t ColumnShares(const ir::Graph& graph, const ir::Node& node, const Compile
   if (node.attrs.dims.size() == dims.size()) return 0;
   double rows = 1, columns = 1;
   for (size_t k = 0; k < dims.size(); ++k) {
-    if (IsReduced(node, static_cast<int>(k)) != (k < node.attrs.dims.size()))
-      return 0;  // reduced ones come first
-    (IsReduced(node, static_cast<int>(k)) ? rows : columns) *=
-        TypicalSize(ProductOf({dims[k]}), options);
+    if (IsReduced(node, static_cast<int>(k)) != (k < node.attrs.dims.size())) return 0;  // reduced ones come first
+    (IsReduced(node, static_cast<int>(k)) ? rows : columns) *= TypicalSize(ProductOf({dims[k]}), options);
   }
   const Machine& machine = MachineOf(options.target);
   // Rows add up f32, and only that; a GPU's blocks walk down columns for anything.
   const bool in_rows = node.op == ir::Op::kSum && node.type.dtype == ir::DType::kF32;
   if (!in_rows && options.target == Target::kCpu) return 0;
   const bool has_shares = rows >= machine.many_rows && columns >= machine.few_columns &&
-                          columns <= (in_rows ? kMostColumns : kMostOfBlock) &&
-                          rows * columns >= kMuchWork;
+                          columns <= (in_rows ? kMostColumns : kMostOfBlock) && rows * columns >= kMuchWork;
   return has_shares ? machine.shares : 0;
 }
 
@@ -89,15 +85,13 @@ int64_t RowShares(const ir::Graph& graph, const ir::Node& node, const ir::Ints& 
                   const CompileOptions& options) {
   // A row's number is often needed along the row again, and a kernel that does both is better.
   constexpr double kLong = 32768, kLongRow = 262144, kFewRows = 16;
-  if (options.target != Target::kCuda || ir::ShareOf(node.op) == ir::Op::kParam || reduced.empty())
-    return 0;
+  if (options.target != Target::kCuda || ir::ShareOf(node.op) == ir::Op::kParam || reduced.empty()) return 0;
   const ir::Dims& dims = graph.type(node.inputs[0]).dims;
   const size_t first = static_cast<size_t>(reduced[0]);
   if (first + reduced.size() != dims.size()) return 0;
   const bool is_whole = node.attrs.dims.size() == dims.size();
   double rows = 1, length = 1;
-  for (size_t k = 0; k < dims.size(); ++k)
-    (k < first ? rows : length) *= TypicalSize(ProductOf({dims[k]}), options);
+  for (size_t k = 0; k < dims.size(); ++k) (k < first ? rows : length) *= TypicalSize(ProductOf({dims[k]}), options);
   const Machine& machine = MachineOf(options.target);
   if (rows > kFewRows || length < (is_whole ? kLong : kLongRow)) return 0;
   int64_t shares = machine.shares;
@@ -119,8 +113,7 @@ class Rewriter {
   ir::Value Reduction(const ir::Node& node) {
     if (const int64_t shares = ColumnShares(graph, node, options_); shares > 0) {
       const std::optional<Centred> centred = CentredSquares(graph, node);
-      if (options_.target == Target::kCuda && centred.has_value())
-        return SumOfSquares(node, *centred, shares);
+      if (options_.target == Target::kCuda && centred.has_value()) return SumOfSquares(node, *centred, shares);
       return CastTo(node.type, FoldOfShares(node, node.attrs.dims, shares));
     }
     const ir::Ints second = SecondStep(graph, node, options_);
@@ -222,8 +215,7 @@ class Rewriter {
   }
 
   ir::Value CastTo(const ir::Type& type, ir::Value value) {
-    if (graph.type(value).dtype != type.dtype)
-      value = Op(ir::Op::kCast, {value}, {type.dtype, graph.type(value).dims});
+    if (graph.type(value).dtype != type.dtype) value = Op(ir::Op::kCast, {value}, {type.dtype, graph.type(value).dims});
     return Reshape(value, type);
   }
 
@@ -252,14 +244,12 @@ class Rewriter {
 // True for a share_sum, and for what nothing else needs.
 std::vector<bool> OnlyForShares(const ir::Graph& graph) {
   std::vector<bool> only(graph.nodes.size(), true), is_used(graph.nodes.size(), false);
-  for (const ir::Output& output : graph.outputs)
-    only[output.value] = false, is_used[output.value] = true;
+  for (const ir::Output& output : graph.outputs) only[output.value] = false, is_used[output.value] = true;
   for (size_t v = graph.nodes.size(); v-- > 0;) {
     const ir::Node& node = graph.nodes[v];
     const ir::Kind kind = ir::Info(node.op).kind;
-    const bool is_early =
-        kind == ir::Kind::kPartial ||
-        (is_used[v] && only[v] && (kind == ir::Kind::kElementwise || kind == ir::Kind::kView));
+    const bool is_early = kind == ir::Kind::kPartial ||
+                          (is_used[v] && only[v] && (kind == ir::Kind::kElementwise || kind == ir::Kind::kView));
     for (const ir::Value input : node.inputs) {
       is_used[input] = true;
       only[input] = only[input] && is_early;
@@ -277,8 +267,7 @@ ir::Graph SharesFirst(const ir::Graph& graph) {
   std::vector<int> missing(graph.nodes.size(), 0);
   for (ir::Value v = 0; v < static_cast<ir::Value>(graph.nodes.size()); ++v) {
     if (!is_early[v]) continue;
-    for (const ir::Value input : graph.node(v).inputs)
-      early_users[input].push_back(v), ++missing[v];
+    for (const ir::Value input : graph.node(v).inputs) early_users[input].push_back(v), ++missing[v];
   }
   ir::Graph result;
   result.name = graph.name;
@@ -296,8 +285,7 @@ ir::Graph SharesFirst(const ir::Graph& graph) {
       }
     }
   }
-  for (const ir::Output& output : graph.outputs)
-    result.outputs.push_back({moved[output.value], output.into});
+  for (const ir::Output& output : graph.outputs) result.outputs.push_back({moved[output.value], output.into});
   return result;
 }
 

@@ -22,8 +22,7 @@ struct Readers {
   bool stored = false;                // an output, or one of `units` is there
 
   bool Has(int group) const {
-    return std::any_of(groups.begin(), groups.end(),
-                       [&](const InGroup& reader) { return reader.group == group; });
+    return std::any_of(groups.begin(), groups.end(), [&](const InGroup& reader) { return reader.group == group; });
   }
 
   // The map at which the group reads it first.

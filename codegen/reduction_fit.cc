@@ -59,8 +59,7 @@ ir::Dims ReducedFactors(const ir::Graph& graph, const Factors& factors, ir::Valu
   const ir::Dims& dims = graph.type(node.inputs[0]).dims;
   ir::Dims reduced;
   for (size_t k = 0; k < dims.size(); ++k) {
-    if (std::count(node.attrs.dims.begin(), node.attrs.dims.end(), static_cast<int64_t>(k)) == 0)
-      continue;
+    if (std::count(node.attrs.dims.begin(), node.attrs.dims.end(), static_cast<int64_t>(k)) == 0) continue;
     const ir::Dims parts = factors.Of(dims[k]);
     reduced.insert(reduced.end(), parts.begin(), parts.end());
   }
@@ -70,18 +69,16 @@ ir::Dims ReducedFactors(const ir::Graph& graph, const Factors& factors, ir::Valu
 Group::Shape ShareSumShape(const ir::Graph& graph, const CompileOptions& options, ir::Value sum) {
   const ir::Node& node = graph.node(sum);
   const ir::Dims& dims = graph.type(node.inputs[0]).dims;
-  if (node.attrs.dims.back() + 1 == static_cast<int64_t>(dims.size()))
-    return Group::Shape::kRowShares;
+  if (node.attrs.dims.back() + 1 == static_cast<int64_t>(dims.size())) return Group::Shape::kRowShares;
   if (options.target == Target::kCpu) return Group::Shape::kRows;
   if (node.op != ir::Op::kShareSum || graph.type(node.inputs[0]).dtype != ir::DType::kF32)
     return Group::Shape::kColumnShares;
   const ir::Dims columns(dims.begin() + node.attrs.dims.size(), dims.end());
-  return TypicalSize(ProductOf(columns), options) < kFewColumns ? Group::Shape::kColumnShares
-                                                                : Group::Shape::kRows;
+  return TypicalSize(ProductOf(columns), options) < kFewColumns ? Group::Shape::kColumnShares : Group::Shape::kRows;
 }
 
-std::optional<IndexMap> FitShareSum(const ir::Graph& graph, const Factors& factors,
-                                    const CompileOptions& options, ir::Value sum, Group& group) {
+std::optional<IndexMap> FitShareSum(const ir::Graph& graph, const Factors& factors, const CompileOptions& options,
+                                    ir::Value sum, Group& group) {
   const ir::Node& node = graph.node(sum);
   const ir::Dims& dims = graph.type(node.inputs[0]).dims;
   const size_t first = static_cast<size_t>(node.attrs.dims[0]), count = node.attrs.dims.size();
@@ -91,15 +88,13 @@ std::optional<IndexMap> FitShareSum(const ir::Graph& graph, const Factors& facto
   const size_t end = factors.Of(ir::Dims(dims.begin(), dims.begin() + first + count)).size();
   const Group::Shape shape = ShareSumShape(graph, options, sum);
   const bool is_map = group.shape == Group::Shape::kMap;
-  if ((!is_map && group.shape != shape) || group.variables.size() != all.size())
-    return std::nullopt;
+  if ((!is_map && group.shape != shape) || group.variables.size() != all.size()) return std::nullopt;
   if (shape == Group::Shape::kRows && end == all.size()) return std::nullopt;
   int share_sums = 0;
   for (const Group::Root& root : group.roots) {
     const ir::Node& other = graph.node(root.value);
     if (ir::Info(other.op).kind != ir::Kind::kPartial) continue;
-    if (++share_sums == kMostShareSums || other.type.dims[0] != node.type.dims[0])
-      return std::nullopt;
+    if (++share_sums == kMostShareSums || other.type.dims[0] != node.type.dims[0]) return std::nullopt;
   }
   const auto kind = [&](size_t k) {
     const bool is_inner = (begin <= k && k < end) == (shape != Group::Shape::kRows);
@@ -119,8 +114,8 @@ std::optional<IndexMap> FitShareSum(const ir::Graph& graph, const Factors& facto
   return map;
 }
 
-bool FitReduction(const ir::Graph& graph, const Factors& factors, const CompileOptions& options,
-                  ir::Value reduction, int map, Group& group) {
+bool FitReduction(const ir::Graph& graph, const Factors& factors, const CompileOptions& options, ir::Value reduction,
+                  int map, Group& group) {
   const ir::Dims reduced = ReducedFactors(graph, factors, reduction);
   if (reduced.empty()) return true;  // of one element: it is that element
   if (group.makes_shares()) return false;
@@ -138,8 +133,7 @@ bool FitReduction(const ir::Graph& graph, const Factors& factors, const CompileO
     if ((*used)[k]) rows *= extent;
     if ((*used)[k] && variable.kind == Variable::Kind::kInner) return false;
     if ((*used)[k]) continue;
-    if (has_inner && variable.kind == Variable::Kind::kOuter)
-      return false;  // would be computed again and again
+    if (has_inner && variable.kind == Variable::Kind::kOuter) return false;  // would be computed again and again
     lent.push_back(static_cast<int>(k));
     lent_extents.push_back(variable.extent);
   }

@@ -20,15 +20,15 @@ ir::Dims ReducedFactors(const ir::Graph& graph, const Factors& factors, ir::Valu
 //   dims; if it uses all
 //     of them, the reduced dims become new inner loops;
 //   - a group with inner loops takes a reduction over the same ones.
-bool FitReduction(const ir::Graph& graph, const Factors& factors, const CompileOptions& options,
-                  ir::Value reduction, int map, Group& group);
+bool FitReduction(const ir::Graph& graph, const Factors& factors, const CompileOptions& options, ir::Value reduction,
+                  int map, Group& group);
 
 // A share of rows or columns, or the rows' columns: rows walk along what is kept.
 Group::Shape ShareSumShape(const ir::Graph& graph, const CompileOptions& options, ir::Value sum);
 
 // The map of a share_sum in a group of that shape and its loops, or in a map, which then gets the
 // shape. Nothing if the group has other loops.
-std::optional<IndexMap> FitShareSum(const ir::Graph& graph, const Factors& factors,
-                                    const CompileOptions& options, ir::Value sum, Group& group);
+std::optional<IndexMap> FitShareSum(const ir::Graph& graph, const Factors& factors, const CompileOptions& options,
+                                    ir::Value sum, Group& group);
 
 }  // namespace torch_lazy::codegen

@@ -54,7 +54,9 @@ class ReluTaker {
   }
 
  private:
-  static bool Contains(const std::vector<Value>& values, Value v) { return std::find(values.begin(), values.end(), v) != values.end(); }
+  static bool Contains(const std::vector<Value>& values, Value v) {
+    return std::find(values.begin(), values.end(), v) != values.end();
+  }
 
   bool IsZero(Value v) const {
     while (graph_.node(v).op == Op::kExpand || graph_.node(v).op == Op::kReshape) v = graph_.node(v).inputs[0];
@@ -64,7 +66,8 @@ class ReluTaker {
 
   Value OnlyReader(Value v) const { return readers_[v].size() == 1 ? readers_[v][0] : kNoValue; }
 
-  // The matmul_bias whose ReLU, rounded as it is, `v` is: cast(where(x < 0, 0, x)) of x, the product in f32. kNoValue: of none.
+  // The matmul_bias whose ReLU, rounded as it is, `v` is: cast(where(x < 0, 0, x)) of x, the product in f32. kNoValue:
+  // of none.
   Value ProductOfRelu(Value v) const {
     const ir::Node& cast = graph_.node(v);
     if (cast.op != Op::kCast) return kNoValue;
@@ -73,7 +76,8 @@ class ReluTaker {
     if (choice.op != Op::kWhere || OnlyReader(where) != v || !IsZero(choice.inputs[1])) return kNoValue;
     const Value is_negative = choice.inputs[0], x = choice.inputs[2];
     const ir::Node& less = graph_.node(is_negative);
-    if (less.op != Op::kLt || OnlyReader(is_negative) != where || less.inputs[0] != x || !IsZero(less.inputs[1])) return kNoValue;
+    if (less.op != Op::kLt || OnlyReader(is_negative) != where || less.inputs[0] != x || !IsZero(less.inputs[1]))
+      return kNoValue;
     if (graph_.node(x).op != Op::kCast || readers_[x].size() != 2) return kNoValue;
     Value product = graph_.node(x).inputs[0], reader = x;
     if (graph_.node(product).op == Op::kReshape && OnlyReader(product) == reader) {
@@ -81,7 +85,9 @@ class ReluTaker {
       product = graph_.node(product).inputs[0];
     }
     const ir::Node& matmul = graph_.node(product);
-    return matmul.op == Op::kMatmulBias && OnlyReader(product) == reader && matmul.type.dtype == cast.type.dtype ? product : kNoValue;
+    return matmul.op == Op::kMatmulBias && OnlyReader(product) == reader && matmul.type.dtype == cast.type.dtype
+               ? product
+               : kNoValue;
   }
 
   const ir::Graph& graph_;

@@ -13,21 +13,13 @@ std::string ForEachLane() { return absl::StrCat("for (int l = 0; l < ", kLanes, 
 }  // namespace
 
 RowFold::RowFold(int expression, KernelText* text)
-    : expression_(expression),
-      text_(*text),
-      name_(text->NewName('c')),
-      is_index_(IsIndex(node().op)),
-      lanes_(name_) {
+    : expression_(expression), text_(*text), name_(text->NewName('c')), is_index_(IsIndex(node().op)), lanes_(name_) {
   if (!is_index_) fold_ = FoldOf(Target::kCpu, node().op, node().type.dtype);
 }
 
-const ir::Node& RowFold::node() const {
-  return text_.graph().node(text_.body().expressions[expression_].node);
-}
+const ir::Node& RowFold::node() const { return text_.graph().node(text_.body().expressions[expression_].node); }
 
-std::string RowFold::ArgFunction() const {
-  return node().op == ir::Op::kArgMax ? "lazy_arg<true>" : "lazy_arg<false>";
-}
+std::string RowFold::ArgFunction() const { return node().op == ir::Op::kArgMax ? "lazy_arg<true>" : "lazy_arg<false>"; }
 
 void RowFold::Declare() {
   if (is_index_) {
@@ -52,8 +44,7 @@ void RowFold::Step(const std::string& index) {
   const std::string& operand = text_.name(text_.body().expressions[expression_].arguments[0]);
   const std::string lane = absl::StrCat(lanes_, "[l]");
   if (is_index_) {
-    text_.Line(absl::StrCat(ArgFunction(), "(", lane, ", ", name_, "_at[l], ", operand, ", ", index,
-                            ");"));
+    text_.Line(absl::StrCat(ArgFunction(), "(", lane, ", ", name_, "_at[l], ", operand, ", ", index, ");"));
   } else {
     text_.Line(absl::StrCat(lane, " = ", Substitute(fold_.step, {lane, operand}), ";"));
   }
@@ -70,16 +61,14 @@ void RowFold::Combine() {
   const std::string low = absl::StrCat(name_, "[l]"), high = absl::StrCat(name_, "[l + half]");
   std::string line = absl::StrCat(low, " = ", Substitute(fold_.combine, {low, high}), ";");
   if (is_index_) {
-    line = absl::StrCat(ArgFunction(), "(", low, ", ", name_, "_at[l], ", high, ", ", name_,
-                        "_at[l + half]);");
+    line = absl::StrCat(ArgFunction(), "(", low, ", ", name_, "_at[l], ", high, ", ", name_, "_at[l + half]);");
   }
   text_.Line("#pragma GCC unroll 8");  // all: loops of known length have no tests
   text_.Open(absl::StrCat("for (int half = ", kLanes / 2, "; half > 0; half /= 2) {"));
   text_.Line(absl::StrCat("for (int l = 0; l < half; ++l) ", line));
   text_.Close("}");
   const std::string type = ComputeType(text_.body().expressions[expression_].dtype);
-  text_.DefineAs(expression_, is_index_ ? absl::StrCat(name_, "_at[0]")
-                                        : absl::StrCat("(", type, ")", name_, "[0]"));
+  text_.DefineAs(expression_, is_index_ ? absl::StrCat(name_, "_at[0]") : absl::StrCat("(", type, ")", name_, "[0]"));
 }
 
 }  // namespace torch_lazy::codegen

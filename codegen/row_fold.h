@@ -25,8 +25,7 @@ class RowFold {
   // In the order in which they are written; a block is what lies between two of them.
   void Declare();
   void BeginBlock();
-  void Step(
-      const std::string& index);  // of lane l: folds in the operand, element `index` of its row
+  void Step(const std::string& index);  // of lane l: folds in the operand, element `index` of its row
   void EndBlock();
   void Combine();  // the lanes become one number, the reduction's
 

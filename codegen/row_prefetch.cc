@@ -17,27 +17,23 @@ bool IsStream(const Body& body, const Loops& loops, int a) {
 }
 
 void AddOnce(int a, std::vector<int>* addresses) {
-  if (std::find(addresses->begin(), addresses->end(), a) == addresses->end())
-    addresses->push_back(a);
+  if (std::find(addresses->begin(), addresses->end(), a) == addresses->end()) addresses->push_back(a);
 }
 
 // Of what the walk computes anew, per element.
-double Arithmetic(const ir::Graph& graph, const Body& body, const RowStage& walk,
-                  const std::vector<int>& kept) {
+double Arithmetic(const ir::Graph& graph, const Body& body, const RowStage& walk, const std::vector<int>& kept) {
   double cost = 0;
   for (const int e : walk.numbers) {
     const Expression& expression = body.expressions[e];
     const bool is_kept = std::find(kept.begin(), kept.end(), e) != kept.end();
-    if (expression.kind == Expression::Kind::kOp && !is_kept)
-      cost += NanosecondsOf(graph.node(expression.node));
+    if (expression.kind == Expression::Kind::kOp && !is_kept) cost += NanosecondsOf(graph.node(expression.node));
   }
   return cost;
 }
 
 }  // namespace
 
-RowPrefetch MakeRowPrefetch(const ir::Graph& graph, const Body& body, const Loops& loops,
-                            const RowStages& rows) {
+RowPrefetch MakeRowPrefetch(const ir::Graph& graph, const Body& body, const Loops& loops, const RowStages& rows) {
   RowPrefetch prefetch;
   if (loops.outer.size() != 1 || loops.inner.size() != 1) return prefetch;
   int walks = 0;
@@ -63,8 +59,7 @@ RowPrefetch MakeRowPrefetch(const ir::Graph& graph, const Body& body, const Loop
   }
   for (size_t stage = prefetch.stage + 1; stage < rows.stages.size(); ++stage) {
     for (const Store& store : rows.stages[stage].stores) {
-      if (!store.streams && IsStream(body, loops, store.address))
-        AddOnce(store.address, &prefetch.stores);
+      if (!store.streams && IsStream(body, loops, store.address)) AddOnce(store.address, &prefetch.stores);
     }
   }
   if (prefetch.loads.empty() && prefetch.stores.empty()) return {};

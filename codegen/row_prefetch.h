@@ -20,7 +20,6 @@ struct RowPrefetch {
   std::vector<int> stores;  // addresses in the same row
 };
 
-RowPrefetch MakeRowPrefetch(const ir::Graph& graph, const Body& body, const Loops& loops,
-                            const RowStages& rows);
+RowPrefetch MakeRowPrefetch(const ir::Graph& graph, const Body& body, const Loops& loops, const RowStages& rows);
 
 }  // namespace torch_lazy::codegen

@@ -13,9 +13,7 @@ namespace {
 constexpr int kNever = 1 << 30;
 constexpr int64_t kPadding = 192;  // bytes, three cache lines
 
-bool Contains(const std::vector<int>& list, int e) {
-  return std::find(list.begin(), list.end(), e) != list.end();
-}
+bool Contains(const std::vector<int>& list, int e) { return std::find(list.begin(), list.end(), e) != list.end(); }
 
 int FirstStageThatKeeps(const RowStages& rows, int e) {
   int stage = 0;
@@ -33,31 +31,26 @@ int64_t BytesToCompute(ir::DType dtype) { return ir::IsHalf(dtype) ? 4 : ir::Siz
 
 }  // namespace
 
-RowScratch::RowScratch(const Body& body, const RowStages& rows, const Loops& loops,
-                       KernelText* text) {
+RowScratch::RowScratch(const Body& body, const RowStages& rows, const Loops& loops, KernelText* text) {
   std::vector<std::pair<int, int>> kept;  // first stage, expression
   for (const int e : rows.scratch) kept.push_back({FirstStageThatKeeps(rows, e), e});
   std::sort(kept.begin(), kept.end());
   for (const auto& [stage, e] : kept) {
     const ir::DType dtype = body.expressions[e].dtype;
-    array_of_[e] =
-        Take(ComputeType(dtype), BytesToCompute(dtype), stage, LastStageWith(rows, e));
+    array_of_[e] = Take(ComputeType(dtype), BytesToCompute(dtype), stage, LastStageWith(rows, e));
   }
   for (const Store& store : body.stores) {
     const ir::DType dtype = text->SlotType(body.addresses[store.address].slot);
     const int stage = body.expressions[store.expression].depth;
-    if (IsShareSum(body, store))
-      array_of_[store.expression] = Take("float", sizeof(float), -1, kNever);
-    if (store.streams)
-      row_of_[store.address] = Take(MemoryType(dtype), ir::SizeBytes(dtype), stage, kNever);
+    if (IsShareSum(body, store)) array_of_[store.expression] = Take("float", sizeof(float), -1, kNever);
+    if (store.streams) row_of_[store.address] = Take(MemoryType(dtype), ir::SizeBytes(dtype), stage, kNever);
   }
   Declare(loops, text);
 }
 
 int RowScratch::Take(const std::string& type, int64_t bytes, int from, int free_from) {
-  const auto found = std::find_if(arrays_.begin(), arrays_.end(), [&](const Array& array) {
-    return array.type == type && array.free_from <= from;
-  });
+  const auto found = std::find_if(arrays_.begin(), arrays_.end(),
+                                  [&](const Array& array) { return array.type == type && array.free_from <= from; });
   const int index = static_cast<int>(found - arrays_.begin());
   if (found == arrays_.end()) arrays_.push_back({type, bytes, free_from});
   arrays_[index].free_from = free_from;
@@ -69,15 +62,14 @@ int RowScratch::Take(const std::string& type, int64_t bytes, int from, int free_
 void RowScratch::Declare(const Loops& loops, KernelText* text) {
   std::vector<Array*> order;
   for (Array& array : arrays_) order.push_back(&array);
-  std::stable_sort(order.begin(), order.end(),
-                   [](const Array* a, const Array* b) { return a->bytes > b->bytes; });
+  std::stable_sort(order.begin(), order.end(), [](const Array* a, const Array* b) { return a->bytes > b->bytes; });
   for (Array* array : order) {
     Monomial begin{element_bytes_, {}};
     for (const Loop& loop : loops.inner) begin = begin * loop.extent;
     array->name = text->NewName('w');
     const std::string padding = padding_bytes_ == 0 ? "" : absl::StrCat(" + ", padding_bytes_);
-    text->Line(absl::StrCat(array->type, "* const ", array->name, " = (", array->type,
-                            "*)((char*)scratch + ", text->Number(begin), padding, ");"));
+    text->Line(absl::StrCat(array->type, "* const ", array->name, " = (", array->type, "*)((char*)scratch + ",
+                            text->Number(begin), padding, ");"));
     element_bytes_ += array->bytes;
     padding_bytes_ += kPadding;
   }
@@ -87,8 +79,7 @@ void RowScratch::Note(const Loops& loops, Instance* instance) const {
   instance->scratch_element_bytes = element_bytes_;
   instance->scratch_padding_bytes = padding_bytes_;
   for (const Loop& loop : loops.inner) {
-    instance->scratch.insert(instance->scratch.end(), loop.extent.factors.begin(),
-                             loop.extent.factors.end());
+    instance->scratch.insert(instance->scratch.end(), loop.extent.factors.begin(), loop.extent.factors.end());
   }
 }
 

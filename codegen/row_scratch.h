@@ -23,9 +23,7 @@ class RowScratch {
 
   // The names of the arrays: of a kept number or a share's sums, and of a row that is streamed.
   const std::string& Of(int expression) const { return arrays_[array_of_.at(expression)].name; }
-  const std::string& RowOf(const Store& store) const {
-    return arrays_[row_of_.at(store.address)].name;
-  }
+  const std::string& RowOf(const Store& store) const { return arrays_[row_of_.at(store.address)].name; }
 
   // Sets what the kernel needs.
   void Note(const Loops& loops, Instance* instance) const;

@@ -12,9 +12,7 @@ constexpr size_t kMostScratch = 4, kMostInRegisters = 8;
 constexpr double kWorthKeeping = 0.1;  // nanoseconds to compute an element anew
 constexpr double kLoad = 0.02;         // from the cache
 
-bool Contains(const std::vector<int>& list, int e) {
-  return std::find(list.begin(), list.end(), e) != list.end();
-}
+bool Contains(const std::vector<int>& list, int e) { return std::find(list.begin(), list.end(), e) != list.end(); }
 
 // Reductions and stores of each stage, without the numbers they need.
 std::vector<RowStage> Sinks(const Body& body) {
@@ -27,8 +25,7 @@ std::vector<RowStage> Sinks(const Body& body) {
     sinks[expression.depth - 1].reductions.push_back(static_cast<int>(e));
   }
   for (const Store& store : body.stores) {
-    if (StoresAlongRow(body, store))
-      sinks[body.expressions[store.expression].depth].stores.push_back(store);
+    if (StoresAlongRow(body, store)) sinks[body.expressions[store.expression].depth].stores.push_back(store);
   }
   return sinks;
 }
@@ -38,8 +35,7 @@ void AddInputs(const Body& body, int e, std::vector<int>* inputs) {
   inputs->insert(inputs->end(), expression.arguments.begin(), expression.arguments.end());
   if (expression.address < 0) return;
   for (const Affine::Term& term : body.addresses[expression.address].index.terms) {
-    if (body.variables[term.variable].kind == Variable::Kind::kData)
-      inputs->push_back(body.data[term.variable]);
+    if (body.variables[term.variable].kind == Variable::Kind::kData) inputs->push_back(body.data[term.variable]);
   }
 }
 
@@ -48,8 +44,7 @@ void FillNumbers(const Body& body, RowStages* rows) {
   std::vector<int> available;
   for (RowStage& stage : rows->stages) {
     std::vector<int> todo;
-    for (const int reduction : stage.reductions)
-      todo.push_back(body.expressions[reduction].arguments[0]);
+    for (const int reduction : stage.reductions) todo.push_back(body.expressions[reduction].arguments[0]);
     for (const Store& store : stage.stores) todo.push_back(store.expression);
     stage.numbers.clear();
     stage.kept.clear();
@@ -74,14 +69,13 @@ double CostAnew(const ir::Graph& graph, const Body& body, const RowStages& rows,
   for (size_t k = 0; k < seen.size(); ++k) {
     const Expression& expression = body.expressions[seen[k]];
     const double load = keep == Keep::kLoads ? 2 * kWorthKeeping : kLoad;
-    cost += expression.kind == Expression::Kind::kOp ? NanosecondsOf(graph.node(expression.node))
+    cost += expression.kind == Expression::Kind::kOp     ? NanosecondsOf(graph.node(expression.node))
             : expression.kind == Expression::Kind::kLoad ? load
                                                          : kLoad;
     std::vector<int> inputs;
     AddInputs(body, seen[k], &inputs);
     for (const int input : inputs) {
-      if (body.uses_inner(input) && !Contains(rows.scratch, input) && !Contains(seen, input))
-        seen.push_back(input);
+      if (body.uses_inner(input) && !Contains(rows.scratch, input) && !Contains(seen, input)) seen.push_back(input);
     }
   }
   return cost;
@@ -96,9 +90,8 @@ int CostlyTwice(const ir::Graph& graph, const Body& body, const RowStages& rows,
     const bool is_costly = may_be_kept && body.uses_inner(e) && !Contains(rows.scratch, e) &&
                            CostAnew(graph, body, rows, keep, e) > kWorthKeeping;
     if (!is_costly) continue;
-    const auto stages =
-        std::count_if(rows.stages.begin(), rows.stages.end(),
-                      [e](const RowStage& stage) { return Contains(stage.numbers, e); });
+    const auto stages = std::count_if(rows.stages.begin(), rows.stages.end(),
+                                      [e](const RowStage& stage) { return Contains(stage.numbers, e); });
     if (stages > 1) return e;
   }
   return -1;
@@ -108,18 +101,15 @@ int CostlyTwice(const ir::Graph& graph, const Body& body, const RowStages& rows,
 
 bool StoresAlongRow(const Body& body, const Store& store) {
   const auto& terms = body.addresses[store.address].index.terms;
-  return std::any_of(terms.begin(), terms.end(), [&](const Affine::Term& term) {
-    return (body.inner >> term.variable & 1) != 0;
-  });
+  return std::any_of(terms.begin(), terms.end(),
+                     [&](const Affine::Term& term) { return (body.inner >> term.variable & 1) != 0; });
 }
 
 RowStages MakeRowStages(const ir::Graph& graph, const Body& body, Keep keep) {
   RowStages rows;
   rows.stages = Sinks(body);
   FillNumbers(body, &rows);
-  const size_t most = keep == Keep::kNothing  ? 0
-                      : keep == Keep::kCostly ? kMostScratch
-                                              : kMostInRegisters;
+  const size_t most = keep == Keep::kNothing ? 0 : keep == Keep::kCostly ? kMostScratch : kMostInRegisters;
   while (rows.scratch.size() < most) {
     const int costly = CostlyTwice(graph, body, rows, keep);
     if (costly < 0) break;

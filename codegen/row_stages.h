@@ -15,9 +15,8 @@ namespace torch_lazy::codegen {
 struct RowStage {
   std::vector<int> reductions;  // expressions folded here
   std::vector<Store> stores;    // along the row
-  std::vector<int>
-      numbers;            // expressions of the inner loop, in order; some come from scratch memory
-  std::vector<int> kept;  // those of them that are computed and put there
+  std::vector<int> numbers;     // expressions of the inner loop, in order; some come from scratch memory
+  std::vector<int> kept;        // those of them that are computed and put there
 };
 
 struct RowStages {

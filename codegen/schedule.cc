@@ -17,8 +17,7 @@ double CostlyOn(Target target) { return target == Target::kCuda ? 1e6 : 1e5; }
 
 class Scheduler {
  public:
-  Scheduler(const Units& units, const std::vector<UnitCost>& costs,
-            const std::vector<double>& bytes, Target target)
+  Scheduler(const Units& units, const std::vector<UnitCost>& costs, const std::vector<double>& bytes, Target target)
       : units_(units), costs_(costs), bytes_(bytes), costly_(CostlyOn(target)) {
     for (const auto& readers : units.readers) reads_left_.push_back(readers.size());
     waits_for_end_.assign(units.units.size(), target == Target::kCuda);
@@ -41,8 +40,8 @@ class Scheduler {
     }
     size_t done = 0;
     for (const std::vector<int>& step : steps_) done += step.size();
-    LAZY_CHECK(done == units_.units.size(), "units wait for each other: ", done, " of ",
-               units_.units.size(), " can run");
+    LAZY_CHECK(done == units_.units.size(), "units wait for each other: ", done, " of ", units_.units.size(),
+               " can run");
     return std::move(steps_);
   }
 
@@ -63,8 +62,7 @@ class Scheduler {
     std::vector<int> step;
     for (const auto& [position, unit] : ready_groups_) {
       if (Waits(unit)) continue;
-      if (position < next_call || costs_[unit].nanoseconds < costly_ || step.empty())
-        step.push_back(unit);
+      if (position < next_call || costs_[unit].nanoseconds < costly_ || step.empty()) step.push_back(unit);
     }
     return step;
   }
@@ -86,14 +84,11 @@ class Scheduler {
     }
   }
 
-  bool Waits(int unit) const {
-    return waits_for_end_[unit] && !calls_left_.empty() && live_ < kNearlyFull * peak_;
-  }
+  bool Waits(int unit) const { return waits_for_end_[unit] && !calls_left_.empty() && live_ < kNearlyFull * peak_; }
 
   bool FreesBefore(int call_position) const {
     return std::any_of(ready_groups_.begin(), ready_groups_.end(), [&](const auto& group) {
-      return group.first < call_position && costs_[group.second].bytes_freed > kFewBytes &&
-             !Waits(group.second);
+      return group.first < call_position && costs_[group.second].bytes_freed > kFewBytes && !Waits(group.second);
     });
   }
 
@@ -113,8 +108,8 @@ class Scheduler {
   const std::vector<UnitCost>& costs_;
   const std::vector<double>& bytes_;
   const double costly_;
-  double live_ = 0, peak_ = 0;      // bytes of temporaries
-  std::vector<size_t> reads_left_;  // of each value
+  double live_ = 0, peak_ = 0;       // bytes of temporaries
+  std::vector<size_t> reads_left_;   // of each value
   std::vector<bool> waits_for_end_;  // does no call wait for it?
   std::vector<int> waits_for_;
   std::set<int> calls_left_;

@@ -20,8 +20,7 @@ bool Narrows(const ir::Graph& graph, ir::Value v) {
 
 }  // namespace
 
-bool IsCheap(const ir::Graph& graph, const LookAhead& look, Target target, ir::Value v,
-             size_t num_groups) {
+bool IsCheap(const ir::Graph& graph, const LookAhead& look, Target target, ir::Value v, size_t num_groups) {
   const ir::Node& node = graph.node(v);
   if (look.single_ops[v] > 0) return look.single_ops[v] <= kMostAgain;
   if (ir::Info(node.op).kind != ir::Kind::kElementwise || IsCostly(node)) return false;
@@ -45,8 +44,7 @@ std::vector<ir::Value> SourcesOf(const ir::Graph& graph, const LookAhead& look, 
     for (const ir::Value input : graph.node(values[k]).inputs) {
       const ir::Node& node = graph.node(input);
       const ir::Kind kind = ir::Info(node.op).kind;
-      const bool is_pointwise =
-          kind == ir::Kind::kElementwise && !IsCostly(node) && !look.is_operand[input];
+      const bool is_pointwise = kind == ir::Kind::kElementwise && !IsCostly(node) && !look.is_operand[input];
       if (kind == ir::Kind::kLeaf && node.op != ir::Op::kParam) continue;
       (is_pointwise || kind == ir::Kind::kView ? values : sources).push_back(input);
     }

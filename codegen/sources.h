@@ -15,8 +15,7 @@ inline constexpr size_t kMostSearched = 16;  // values looked at for what a grou
 
 // One op on at most one input of full size, or a few on single numbers: so many groups would
 // rather compute the value than load it.
-bool IsCheap(const ir::Graph& graph, const LookAhead& look, Target target, ir::Value v,
-             size_t num_groups);
+bool IsCheap(const ir::Graph& graph, const LookAhead& look, Target target, ir::Value v, size_t num_groups);
 
 // What pointwise ops make the value of, as far as these cost little; none if they are many.
 std::vector<ir::Value> SourcesOf(const ir::Graph& graph, const LookAhead& look, ir::Value v);

@@ -27,15 +27,15 @@ bool MayOverwrite(const Body& body, ir::Value read, ir::Value written) {
     if (e.kind != Expression::Kind::kLoad) continue;
     const Address& address = body.addresses[e.address];
     const Slot& slot = body.slots[address.slot];
-    if (slot.value == read && !(address.index == store->index && slot.offset == body.slots[store->slot].offset)) return false;
+    if (slot.value == read && !(address.index == store->index && slot.offset == body.slots[store->slot].offset))
+      return false;
   }
   return true;
 }
 
 class StoragePlanner {
  public:
-  StoragePlanner(const ir::Graph& graph, const Partition& partition,
-                 const std::vector<Body>& bodies, Units* units)
+  StoragePlanner(const ir::Graph& graph, const Partition& partition, const std::vector<Body>& bodies, Units* units)
       : graph_(graph), partition_(partition), bodies_(bodies), units_(units) {}
 
   StoragePlan Plan() {
@@ -68,8 +68,7 @@ class StoragePlanner {
       if (node.op != ir::Op::kParam) continue;
       params_.resize(std::max<size_t>(params_.size(), node.attrs.index + 1), ir::kNoValue);
       params_[node.attrs.index] = v;
-      plan_.buffer_of[v] =
-          NewBuffer(BufferSpec::Kind::kParam, static_cast<int32_t>(node.attrs.index), node.type);
+      plan_.buffer_of[v] = NewBuffer(BufferSpec::Kind::kParam, static_cast<int32_t>(node.attrs.index), node.type);
     }
   }
 
@@ -83,8 +82,7 @@ class StoragePlanner {
     const ir::Value value = partition_.StoredAs(graph_, output.value);
     if (graph_.node(value).op == ir::Op::kParam) return;  // written back to itself
     if (output.into < 0) {
-      Place(value, NewBuffer(BufferSpec::Kind::kOutput, k, graph_.type(output.value)), ir::kNoValue,
-            k);
+      Place(value, NewBuffer(BufferSpec::Kind::kOutput, k, graph_.type(output.value)), ir::kNoValue, k);
     } else {
       Place(value, plan_.buffer_of[params_[output.into]], params_[output.into], k);
     }
@@ -167,10 +165,10 @@ class StoragePlanner {
   // True if the concat is a temporary of which the unit writes the first part, before all others.
   bool BeginsAt(ir::Value whole, int unit) const {
     const int32_t buffer = plan_.buffer_of[whole];
-    bool begins = !partition_.concats.IsPlaced(whole) && buffer >= 0 && plan_.buffers[buffer].kind == BufferSpec::Kind::kTemp;
-    ForEachPart(graph_, whole, [&](ir::Value part) {
-      begins = begins && units_->order.Reaches(unit, units_->writer[part]);
-    });
+    bool begins =
+        !partition_.concats.IsPlaced(whole) && buffer >= 0 && plan_.buffers[buffer].kind == BufferSpec::Kind::kTemp;
+    ForEachPart(graph_, whole,
+                [&](ir::Value part) { begins = begins && units_->order.Reaches(unit, units_->writer[part]); });
     return begins;
   }
 
@@ -230,22 +228,19 @@ class StoragePlanner {
     ir::Value call = ir::kNoValue, operand = ir::kNoValue;
     OperandOf(overwrite.after, &call, &operand);
     const auto& inputs = graph_.node(call).inputs;
-    return std::count_if(inputs.begin(), inputs.end(), [&](ir::Value input) {
-             return partition_.StoredAs(graph_, input) == overwrite.before;
-           }) == 1;
+    return std::count_if(inputs.begin(), inputs.end(),
+                         [&](ir::Value input) { return partition_.StoredAs(graph_, input) == overwrite.before; }) == 1;
   }
 
   void AskForCopy(int output) {
     std::vector<int>& outputs = plan_.missing_copies.outputs;
-    if (std::find(outputs.begin(), outputs.end(), output) == outputs.end())
-      outputs.push_back(output);
+    if (std::find(outputs.begin(), outputs.end(), output) == outputs.end()) outputs.push_back(output);
   }
 
   void AskForCopy(ir::Value call, int operand) {
     auto& operands = plan_.missing_copies.operands;
     const std::pair<ir::Value, int> place(call, operand);
-    if (std::find(operands.begin(), operands.end(), place) == operands.end())
-      operands.push_back(place);
+    if (std::find(operands.begin(), operands.end(), place) == operands.end()) operands.push_back(place);
   }
 
   const ir::Graph& graph_;
@@ -260,8 +255,8 @@ class StoragePlanner {
 
 }  // namespace
 
-StoragePlan PlanStorage(const ir::Graph& graph, const Partition& partition,
-                        const std::vector<Body>& bodies, Units* units) {
+StoragePlan PlanStorage(const ir::Graph& graph, const Partition& partition, const std::vector<Body>& bodies,
+                        Units* units) {
   return StoragePlanner(graph, partition, bodies, units).Plan();
 }
 

@@ -23,7 +23,7 @@ struct StoragePlan {
 };
 
 // Adds to `units->order` that readers of old bytes come first.
-StoragePlan PlanStorage(const ir::Graph& graph, const Partition& partition,
-                        const std::vector<Body>& bodies, Units* units);
+StoragePlan PlanStorage(const ir::Graph& graph, const Partition& partition, const std::vector<Body>& bodies,
+                        Units* units);
 
 }  // namespace torch_lazy::codegen

@@ -24,8 +24,10 @@ std::vector<Unit> GroupUnits(const ir::Graph& graph, const std::vector<Body>& bo
     Unit unit;
     unit.group = static_cast<int>(units.size());
     for (const Slot& slot : body.slots) {
-      if (slot.written) AddOnce(&unit.writes, slot.value);
-      else AddRead(graph, slot.value, &unit.reads);
+      if (slot.written)
+        AddOnce(&unit.writes, slot.value);
+      else
+        AddRead(graph, slot.value, &unit.reads);
       if (slot.written) unit.position = std::max(unit.position, static_cast<int>(slot.value));
     }
     units.push_back(std::move(unit));
@@ -33,35 +35,30 @@ std::vector<Unit> GroupUnits(const ir::Graph& graph, const std::vector<Body>& bo
   return units;
 }
 
-Unit MatmulUnit(const ir::Graph& graph, const Factors& factors, const Partition& partition,
-                ir::Value matmul) {
+Unit MatmulUnit(const ir::Graph& graph, const Factors& factors, const Partition& partition, ir::Value matmul) {
   Unit unit;
   unit.call = matmul;
   unit.position = matmul;
   const Product product = ProductOfMatrices(graph, partition.concats, factors, matmul);
   for (const Matrix* operand : {&product.x, &product.y})
     AddRead(graph, partition.StoredAs(graph, operand->base), &unit.reads);
-  if (product.bias.has_value())
-    AddRead(graph, partition.StoredAs(graph, product.bias->base), &unit.reads);
+  if (product.bias.has_value()) AddRead(graph, partition.StoredAs(graph, product.bias->base), &unit.reads);
   unit.writes.push_back(matmul);
   return unit;
 }
 
-std::vector<Unit> CallUnits(const ir::Graph& graph, const Factors& factors,
-                            const Partition& partition) {
+std::vector<Unit> CallUnits(const ir::Graph& graph, const Factors& factors, const Partition& partition) {
   std::vector<Unit> units;
   absl::flat_hash_map<ir::Value, size_t> unit_of_call;
   for (ir::Value v = 0; v < static_cast<ir::Value>(graph.nodes.size()); ++v) {
     const ir::Node& node = graph.node(v);
-    if (ir::Info(node.op).kind == ir::Kind::kMatmul)
-      units.push_back(MatmulUnit(graph, factors, partition, v));
+    if (ir::Info(node.op).kind == ir::Kind::kMatmul) units.push_back(MatmulUnit(graph, factors, partition, v));
     if (node.op == ir::Op::kResult) units[unit_of_call[node.inputs[0]]].writes.push_back(v);
     if (node.op != ir::Op::kCall) continue;
     Unit unit;
     unit.call = v;
     unit.position = v;
-    for (const ir::Value operand : node.inputs)
-      AddRead(graph, partition.StoredAs(graph, operand), &unit.reads);
+    for (const ir::Value operand : node.inputs) AddRead(graph, partition.StoredAs(graph, operand), &unit.reads);
     if (!node.attrs.inout.empty()) unit.writes.push_back(v);
     unit_of_call[v] = units.size();
     units.push_back(std::move(unit));
@@ -81,8 +78,7 @@ Units MakeUnits(const ir::Graph& graph, const Factors& factors, const Partition&
   result.readers.resize(graph.nodes.size());
   for (size_t u = 0; u < result.units.size(); ++u) {
     result.order.AddUnit();
-    for (const ir::Value value : result.units[u].reads)
-      result.readers[value].push_back(static_cast<int>(u));
+    for (const ir::Value value : result.units[u].reads) result.readers[value].push_back(static_cast<int>(u));
     for (const ir::Value value : result.units[u].writes) result.writer[value] = static_cast<int>(u);
   }
   for (size_t v = 0; v < graph.nodes.size(); ++v) {

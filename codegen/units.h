@@ -18,8 +18,8 @@ struct Unit {
 };
 
 struct Units {
-  std::vector<Unit> units;  // groups in the partition's order, then calls in the program's
-  std::vector<int> writer;  // of each stored value; -1: a parameter
+  std::vector<Unit> units;                // groups in the partition's order, then calls in the program's
+  std::vector<int> writer;                // of each stored value; -1: a parameter
   std::vector<std::vector<int>> readers;  // of each stored value
   Dependencies order;
 };

@@ -9,14 +9,12 @@
 namespace torch_lazy::codegen {
 
 bool WorthStoring::HoldsMemory(ir::Value v, int group) const {
-  return CallsBefore(group) > lifetimes.calls_before[v] &&
-         lifetimes.bytes_ending[v] > lifetimes.bytes[v] + kFewBytes;
+  return CallsBefore(group) > lifetimes.calls_before[v] && lifetimes.bytes_ending[v] > lifetimes.bytes[v] + kFewBytes;
 }
 
 bool WorthStoring::IsHeldAnyway(ir::Value v, const std::vector<int>& by) const {
   const ir::Node& node = graph.node(v);
-  if (by.size() > kMostReaders || IsDear(node) || ir::Info(node.op).kind != ir::Kind::kElementwise)
-    return false;
+  if (by.size() > kMostReaders || IsDear(node) || ir::Info(node.op).kind != ir::Kind::kElementwise) return false;
   bool held = false;
   for (const int group : by) {
     if (lifetimes.calls_before[LastRoot(group)] == lifetimes.calls_before[v]) continue;
@@ -27,8 +25,7 @@ bool WorthStoring::IsHeldAnyway(ir::Value v, const std::vector<int>& by) const {
 }
 
 bool WorthStoring::MovesMoreIfStored(ir::Value v, const std::vector<int>& by) const {
-  if (target != Target::kCuda || IsCostly(graph.node(v)) ||
-      ir::Info(graph.node(v).op).kind != ir::Kind::kElementwise)
+  if (target != Target::kCuda || IsCostly(graph.node(v)) || ir::Info(graph.node(v).op).kind != ir::Kind::kElementwise)
     return false;
   const std::vector<ir::Value> sources = SourcesOf(graph, look, v);
   if (sources.empty()) return false;
@@ -39,8 +36,7 @@ bool WorthStoring::MovesMoreIfStored(ir::Value v, const std::vector<int>& by) co
       read_here += readers[source].Has(group) || MakesFromWhatItReads(source, group) ? 0 : lifetimes.bytes[source];
     read += read_here;
     most_read = std::max(most_read, read_here);
-    if (lifetimes.calls_before[LastRoot(group)] != lifetimes.calls_before[v])
-      held = std::max(held, read_here);
+    if (lifetimes.calls_before[LastRoot(group)] != lifetimes.calls_before[v]) held = std::max(held, read_here);
   }
   const auto num_groups = static_cast<double>(by.size());
   return read - most_read < num_groups * lifetimes.bytes[v] && held <= lifetimes.bytes[v];
@@ -49,8 +45,7 @@ bool WorthStoring::MovesMoreIfStored(ir::Value v, const std::vector<int>& by) co
 bool WorthStoring::ReadsInputsOf(ir::Value v, int group, Price price) const {
   std::vector<ir::Value> values = {v};
   for (size_t k = 0; k < values.size(); ++k) {
-    if (k > kMostSearched || (price == Price::kNothing && IsCostly(graph.node(values[k]))))
-      return false;
+    if (k > kMostSearched || (price == Price::kNothing && IsCostly(graph.node(values[k])))) return false;
     for (const ir::Value input : graph.node(values[k]).inputs) {
       const ir::Kind kind = ir::Info(graph.node(input).op).kind;
       if (readers[input].Has(group)) continue;
@@ -72,8 +67,8 @@ bool WorthStoring::IsFoldedAgain(ir::Value v, const std::vector<int>& by) const 
   if (target != Target::kCuda || fold == ir::kNoValue) return false;
   const double length = lifetimes.bytes[graph.node(fold).inputs[0]] / lifetimes.bytes[fold];
   return length > kLongRow && std::all_of(by.begin(), by.end(), [&](int group) {
-    return groups[group].shape == Group::Shape::kRows && FoldsFromWhatItReads(v, group);
-  });
+           return groups[group].shape == Group::Shape::kRows && FoldsFromWhatItReads(v, group);
+         });
 }
 
 bool WorthStoring::FoldsFromWhatItReads(ir::Value v, int group) const {
@@ -82,7 +77,8 @@ bool WorthStoring::FoldsFromWhatItReads(ir::Value v, int group) const {
     if (k > kMostSearched) return false;
     for (const ir::Value input : graph.node(values[k]).inputs) {
       const ir::Kind kind = ir::Info(graph.node(input).op).kind;
-      const bool is_read = readers[input].Has(group) || (kind == ir::Kind::kLeaf && graph.node(input).op != ir::Op::kParam);
+      const bool is_read =
+          readers[input].Has(group) || (kind == ir::Kind::kLeaf && graph.node(input).op != ir::Op::kParam);
       if (is_read || std::find(values.begin(), values.end(), input) != values.end()) continue;
       if (kind != ir::Kind::kElementwise && kind != ir::Kind::kView && kind != ir::Kind::kReduce) return false;
       values.push_back(input);
@@ -98,8 +94,7 @@ bool WorthStoring::IsLittle(ir::Value param, ir::Value v) const {
 }
 
 bool WorthStoring::MakesFromWhatItReads(ir::Value v, int group) const {
-  return ir::Info(graph.node(v).op).kind == ir::Kind::kElementwise &&
-         ReadsInputsOf(v, group, Price::kNothing);
+  return ir::Info(graph.node(v).op).kind == ir::Kind::kElementwise && ReadsInputsOf(v, group, Price::kNothing);
 }
 
 int WorthStoring::CallsBefore(int group) const {

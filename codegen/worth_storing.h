@@ -35,8 +35,8 @@ struct WorthStoring {
   // all groups but one; computed by each, what it is made of is read by each, and held until then.
   bool MovesMoreIfStored(ir::Value v, const std::vector<int>& by) const;
 
-  // On a GPU, a number of each long row that each group can fold again from what it reads anyway: a group that loads it waits for
-  // memory before each row, and is not like the one that stores it, with which it would share a launch.
+  // On a GPU, a number of each long row that each group can fold again from what it reads anyway: a group that loads it
+  // waits for memory before each row, and is not like the one that stores it, with which it would share a launch.
   bool IsFoldedAgain(ir::Value v, const std::vector<int>& by) const;
 
   // Does the group, which reads the value, read all that cheap pointwise ops make it of, too?

@@ -2,18 +2,20 @@
 // Eager CUDA beside us.
 //
 // Note [One accelerator]
-// PyTorch takes one device type for *the* accelerator, and a PrivateUse1 device for it as soon as one has a name: no hook is
-// asked. In a program of the CPU, `init_process_group()` then wants to know which backend of c10d serves "lazy", FSDP and
-// DataParallel look for the model there, and loaders pin memory. In one of CUDA the autograd engine finds no streams for
-// CUDA's nodes, and every backward pass dies of an internal assertion ("opt_ready_stream && opt_parent_stream").
+// PyTorch takes one device type for *the* accelerator, and a PrivateUse1 device for it as soon as one has a name: no
+// hook is asked. In a program of the CPU, `init_process_group()` then wants to know which backend of c10d serves
+// "lazy", FSDP and DataParallel look for the model there, and loaders pin memory. In one of CUDA the autograd engine
+// finds no streams for CUDA's nodes, and every backward pass dies of an internal assertion ("opt_ready_stream &&
+// opt_parent_stream").
 //
-// What is asked is two functions, across libraries; so in libtorch_cpu we answer for them, by its table of imported addresses.
-// Our device is the accelerator once it holds a tensor, and until CUDA is used: then CUDA is, as it is without us, and ours is
-// none, which to the engine means one without streams to wait for: all of ours are one queue. Without CUDA it is not the
-// accelerator to the engine either, which saves it the same.
+// What is asked is two functions, across libraries; so in libtorch_cpu we answer for them, by its table of imported
+// addresses. Our device is the accelerator once it holds a tensor, and until CUDA is used: then CUDA is, as it is
+// without us, and ours is none, which to the engine means one without streams to wait for: all of ours are one queue.
+// Without CUDA it is not the accelerator to the engine either, which saves it the same.
 //
-// A program that asks before its first tensor wants to know where to put that: to it our device is the accelerator, unless the
-// machine has CUDA's driver. Such questions come from Python (`torch_lazy/_accelerator.py` tells them from PyTorch's own).
+// A program that asks before its first tensor wants to know where to put that: to it our device is the accelerator,
+// unless the machine has CUDA's driver. Such questions come from Python (`torch_lazy/_accelerator.py` tells them from
+// PyTorch's own).
 //
 // Where a version of PyTorch asks in another way, its table has no such entries and nothing changes.
 #include "device/accelerator.h"
@@ -54,12 +56,14 @@ bool IsPrivateUse1Registered() {
 thread_local int not_the_accelerator = 0;
 
 bool IsAccelerator(c10::DeviceType type) {
-  return at::accelerator::isAccelerator(type) && !(type == c10::kPrivateUse1 && (not_the_accelerator > 0 || !IsPrivateUse1Registered()));
+  return at::accelerator::isAccelerator(type) &&
+         !(type == c10::kPrivateUse1 && (not_the_accelerator > 0 || !IsPrivateUse1Registered()));
 }
 
 [[maybe_unused]] const bool done = [] {
   void* const asked = reinterpret_cast<void*>(&at::accelerator::isAccelerator);
-  ReplaceImport(asked, reinterpret_cast<void*>(&c10::is_privateuse1_backend_registered), reinterpret_cast<void*>(&IsPrivateUse1Registered));
+  ReplaceImport(asked, reinterpret_cast<void*>(&c10::is_privateuse1_backend_registered),
+                reinterpret_cast<void*>(&IsPrivateUse1Registered));
   ReplaceImport(asked, asked, reinterpret_cast<void*>(&IsAccelerator));
   return true;
 }();

@@ -3,8 +3,8 @@
 
 namespace torch_lazy::device {
 
-// Whether PyTorch takes our device for its accelerator where it asks on this thread: not while one lives. To the autograd
-// engine that is a device without streams to wait for.
+// Whether PyTorch takes our device for its accelerator where it asks on this thread: not while one lives. To the
+// autograd engine that is a device without streams to wait for.
 class NotTheAccelerator {
  public:
   NotTheAccelerator();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The allocator and the storages that PyTorch makes for the device by itself.
 //
-// Our own tensors do not pass here: their storages have no memory until a sync. These serve code that asks for raw memory
-// of the device, and for a storage around it (`torch.UntypedStorage`, slices of storages, unpickling).
+// Our own tensors do not pass here: their storages have no memory until a sync. These serve code that asks for raw
+// memory of the device, and for a storage around it (`torch.UntypedStorage`, slices of storages, unpickling).
 #include <unistd.h>
 
 #include <c10/core/CPUAllocator.h>
@@ -31,7 +31,9 @@ class Allocator final : public c10::DeviceAllocator {
     return memory;
   }
   c10::DeleterFnPtr raw_deleter() const override { return Eager()->raw_deleter(); }
-  void copy_data(void* to, const void* from, size_t size_bytes) const override { default_copy_data(to, from, size_bytes); }
+  void copy_data(void* to, const void* from, size_t size_bytes) const override {
+    default_copy_data(to, from, size_bytes);
+  }
 
   bool initialized() override { return true; }
   void emptyCache(c10::MempoolId_t pool) override {
@@ -68,7 +70,8 @@ class Allocator final : public c10::DeviceAllocator {
 
 // Memory that comes along becomes the content; a storage without any gets it at its first write, like all of ours.
 c10::intrusive_ptr<c10::StorageImpl> MakeStorageImpl(c10::StorageImpl::use_byte_size_t, c10::SymInt size_bytes,
-                                                     c10::DataPtr memory, c10::Allocator* /*allocator*/, bool /*resizable*/) {
+                                                     c10::DataPtr memory, c10::Allocator* /*allocator*/,
+                                                     bool /*resizable*/) {
   const size_t size = static_cast<size_t>(size_bytes.guard_int(__FILE__, __LINE__));
   const int index = memory.get() != nullptr ? memory.device().index() : lazy::CurrentDevice();
   auto storage = c10::make_intrusive<lazy::LazyStorageImpl>(size, index);

@@ -32,15 +32,16 @@ TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, m) {
   m.impl("binary_cross_entropy", TORCH_FN(RefuseBinaryCrossEntropy));
 }
 
-// torchvision's operators, in f32 as its own kernels for CPU and CUDA have it; results are of the input's type again. They are
-// registered whether or not it is there: a name alone needs no library.
+// torchvision's operators, in f32 as its own kernels for CPU and CUDA have it; results are of the input's type again.
+// They are registered whether or not it is there: a name alone needs no library.
 void InFloat(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
   c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::DispatchKey::AutocastPrivateUse1);
   const size_t arguments = op.schema().arguments().size(), results = op.schema().returns().size();
   const auto first = stack->end() - static_cast<std::ptrdiff_t>(arguments);
   const ScalarType type = first->toTensor().scalar_type();
   for (auto value = first; value != stack->end(); ++value) {
-    if (value->isTensor() && value->toTensor().defined()) *value = cached_cast(kFloat, value->toTensor(), c10::DeviceType::PrivateUse1);
+    if (value->isTensor() && value->toTensor().defined())
+      *value = cached_cast(kFloat, value->toTensor(), c10::DeviceType::PrivateUse1);
   }
   op.callBoxed(stack);
   for (auto value = stack->end() - static_cast<std::ptrdiff_t>(results); value != stack->end(); ++value) {

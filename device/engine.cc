@@ -2,16 +2,18 @@
 // Backward passes without what PyTorch's engine does around each node.
 //
 // Note [Nodes in a row]
-// The engine sets all of a thread's state (modes, callbacks, autocast's dtypes) to that of the backward pass before each node,
-// and back after it, since a worker thread serves many passes; it asks for each gradient's stream, and checks its geometry by
-// ways for all kinds of tensors. That takes longer than most nodes (docs/architecture.md, Backward passes). A backward pass
-// over our tensors stays on the thread that asked for it, whose state it is anyway, and all of our streams are one queue. So
-// where libtorch_cpu evaluates a node, we go on with the next ones, in the engine's order, as if it had come to them: from its
-// queue, with its counts. It sees one long node. Where PyTorch evaluates nodes in another way, nothing changes.
+// The engine sets all of a thread's state (modes, callbacks, autocast's dtypes) to that of the backward pass before
+// each node, and back after it, since a worker thread serves many passes; it asks for each gradient's stream, and
+// checks its geometry by ways for all kinds of tensors. That takes longer than most nodes (docs/architecture.md,
+// Backward passes). A backward pass over our tensors stays on the thread that asked for it, whose state it is anyway,
+// and all of our streams are one queue. So where libtorch_cpu evaluates a node, we go on with the next ones, in the
+// engine's order, as if it had come to them: from its queue, with its counts. It sees one long node. Where PyTorch
+// evaluates nodes in another way, nothing changes.
 //
-// A node that may run the program's own code, which may change the thread's state, or ask for the node that runs, is left to
-// the engine: Python's and C++'s custom functions, nodes with hooks, and all of them under anomaly detection, dispatch modes
-// or a profiler. So is what comes after a hook of a saved tensor that has left grad mode or dispatch keys changed.
+// A node that may run the program's own code, which may change the thread's state, or ask for the node that runs, is
+// left to the engine: Python's and C++'s custom functions, nodes with hooks, and all of them under anomaly detection,
+// dispatch modes or a profiler. So is what comes after a hook of a saved tensor that has left grad mode or dispatch
+// keys changed.
 #include <torch/csrc/autograd/engine.h>
 
 #include <cstring>
@@ -45,10 +47,11 @@ struct State {
   c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set();
 };
 bool operator==(const State& a, const State& b) {
-  return a.modes.get_grad_mode() == b.modes.get_grad_mode() && a.modes.get_inference_mode() == b.modes.get_inference_mode() &&
+  return a.modes.get_grad_mode() == b.modes.get_grad_mode() &&
+         a.modes.get_inference_mode() == b.modes.get_inference_mode() &&
          a.modes.get_fw_grad_mode() == b.modes.get_fw_grad_mode() &&
-         a.modes.get_multithreading_enabled() == b.modes.get_multithreading_enabled() && a.keys.included_ == b.keys.included_ &&
-         a.keys.excluded_ == b.keys.excluded_;
+         a.modes.get_multithreading_enabled() == b.modes.get_multithreading_enabled() &&
+         a.keys.included_ == b.keys.included_ && a.keys.excluded_ == b.keys.excluded_;
 }
 
 bool IsWatched() {
@@ -56,8 +59,8 @@ bool IsWatched() {
          at::getStepCallbacksUnlessEmpty(at::RecordScope::FUNCTION).has_value();
 }
 
-// In the place of Engine::evaluate_function. The engine counts the node it has called for when this returns, so that the pass
-// does not end meanwhile.
+// In the place of Engine::evaluate_function. The engine counts the node it has called for when this returns, so that
+// the pass does not end meanwhile.
 void Evaluate(Engine* engine, std::shared_ptr<GraphTask>& pass, Node* node, InputBuffer& inputs,
               const std::shared_ptr<ReadyQueue>& queue) {
   const NotTheAccelerator all_streams_are_one;

@@ -33,7 +33,8 @@ bool HasHooks(Node& node) {
 bool IsBuiltIn(const Node& node) {
   constexpr char kGenerated[] = "N5torch8autograd9generated";
   const std::type_info& type = typeid(node);
-  return std::strncmp(type.name(), kGenerated, sizeof(kGenerated) - 1) == 0 || type == typeid(torch::autograd::AccumulateGrad);
+  return std::strncmp(type.name(), kGenerated, sizeof(kGenerated) - 1) == 0 ||
+         type == typeid(torch::autograd::AccumulateGrad);
 }
 
 bool IsOursOrTheCpus(c10::Device device) { return device.is_privateuseone() || device.is_cpu(); }
@@ -50,8 +51,8 @@ bool Fits(const at::Tensor& gradient, const InputMetadata& expected) {
   const c10::TensorImpl& impl = *gradient.unsafeGetTensorImpl();
   return !expected.was_default_constructed() && !expected.is_tensor_subclass() && !expected.is_nested_tensor() &&
          !impl.is_python_dispatch() && !impl.has_symbolic_sizes_strides() && expected.layout() == at::kStrided &&
-         impl.layout() == at::kStrided && expected.device() == impl.device() && expected.grad_dtype() == gradient.scalar_type() &&
-         expected.shape_as_dim_vector() == gradient.sym_sizes();
+         impl.layout() == at::kStrided && expected.device() == impl.device() &&
+         expected.grad_dtype() == gradient.scalar_type() && expected.shape_as_dim_vector() == gradient.sym_sizes();
 }
 
 bool Fit(const variable_list& gradients, const edge_list& edges) {
@@ -85,15 +86,20 @@ void Add(at::Tensor gradient, const Edge& edge, InputBuffer& inputs) {
     return;
   }
   if (has_stream) MakeRoomForStreams(inputs);
-  inputs.add(edge.input_nr, std::move(gradient), std::nullopt, has_stream ? edge.function->stream() : std::nullopt, edge.function.get());
+  inputs.add(edge.input_nr, std::move(gradient), std::nullopt, has_stream ? edge.function->stream() : std::nullopt,
+             edge.function.get());
 }
 
 // The one that the queue would give back first need not go there. Where two are equal, its heap decides.
-std::optional<ReadyNode> PushAllButFirst(const std::shared_ptr<GraphTask>& pass, ReadyQueue& queue, absl::Span<ReadyNode> nodes) {
-  const auto comes_after = [](const ReadyNode& a, const ReadyNode& b) { return a.node->sequence_nr() < b.node->sequence_nr(); };
+std::optional<ReadyNode> PushAllButFirst(const std::shared_ptr<GraphTask>& pass, ReadyQueue& queue,
+                                         absl::Span<ReadyNode> nodes) {
+  const auto comes_after = [](const ReadyNode& a, const ReadyNode& b) {
+    return a.node->sequence_nr() < b.node->sequence_nr();
+  };
   const auto first = std::max_element(nodes.begin(), nodes.end(), comes_after);
   if (first == nodes.end()) return std::nullopt;
-  const bool is_only = std::count_if(nodes.begin(), nodes.end(), [&](const ReadyNode& node) { return !comes_after(node, *first); }) == 1;
+  const bool is_only =
+      std::count_if(nodes.begin(), nodes.end(), [&](const ReadyNode& node) { return !comes_after(node, *first); }) == 1;
   const bool goes_on = is_only && IsPlain(*first->node) && ComesFirst(*first->node, pass, queue);
   for (auto node = nodes.begin(); node != nodes.end(); ++node) {
     if (!goes_on || node != first) Push(pass, queue, std::move(*node));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Use of the device after fork().
 //
-// A child has a copy of the pending traces but none of the threads (OpenMP's workers among them) that its parent had, so
-// work on the device would hang there. A child of a parent that has used the device gets an error at its first use.
+// A child has a copy of the pending traces but none of the threads (OpenMP's workers among them) that its parent had,
+// so work on the device would hang there. A child of a parent that has used the device gets an error at its first use.
 #pragma once
 
 #include <atomic>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Current device, streams and events.
 //
-// Everything on a device happens in program order, so all its streams are one queue under several names: on a GPU, CUDA's
-// current stream there. An event is a point in that queue: recording one runs what is pending, after which it lies
-// in the past for everybody; on a GPU it is one of CUDA's.
+// Everything on a device happens in program order, so all its streams are one queue under several names: on a GPU,
+// CUDA's current stream there. An event is a point in that queue: recording one runs what is pending, after which it
+// lies in the past for everybody; on a GPU it is one of CUDA's.
 #include <atomic>
 #include <chrono>
 #include <limits>
@@ -96,7 +96,8 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   double elapsedTime(void* begin, void* end, c10::DeviceIndex device) const override {
     if (!lazy::IsOnHost()) return Cuda().elapsedTime(begin, end, device);
     TORCH_CHECK(begin != nullptr && end != nullptr, "lazy: elapsed time between events that were not both recorded");
-    return std::chrono::duration<double, std::milli>(static_cast<Event*>(end)->time - static_cast<Event*>(begin)->time).count();
+    return std::chrono::duration<double, std::milli>(static_cast<Event*>(end)->time - static_cast<Event*>(begin)->time)
+        .count();
   }
 
   c10::DeviceCapability getDeviceCapability(c10::Device) const override { return c10::DeviceCapability(); }

@@ -35,9 +35,7 @@ class Hooks final : public at::PrivateUse1HooksInterface {
   const at::Generator& getDefaultGenerator(c10::DeviceIndex index) const override {
     return lazy::DefaultGenerator(index);
   }
-  at::Generator getNewGenerator(c10::DeviceIndex index) const override {
-    return lazy::NewGenerator(index);
-  }
+  at::Generator getNewGenerator(c10::DeviceIndex index) const override { return lazy::NewGenerator(index); }
 
   at::Device getDeviceFromPtr(void* pointer) const override {
     const int index = lazy::IsOnHost() ? 0 : at::detail::getCUDAHooks().getDeviceFromPtr(pointer).index();

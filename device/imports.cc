@@ -24,9 +24,9 @@ constexpr uint32_t kImports[] = {R_AARCH64_JUMP_SLOT, R_AARCH64_GLOB_DAT};
 // A loaded library's tables, as the dynamic linker left them.
 struct Library {
   ElfW(Addr) base = 0;
-  const ElfW(Sym)* symbols = nullptr;
+  const ElfW(Sym) * symbols = nullptr;
   const char* names = nullptr;
-  const ElfW(Rela)* imports = nullptr;
+  const ElfW(Rela) * imports = nullptr;
   size_t num_imports = 0;
 };
 
@@ -50,14 +50,17 @@ int FillTables(dl_phdr_info* info, size_t, void* result) {
 
 void ReplaceImport(void* address, void* function, void* replacement) {
   Dl_info of_library, of_function;
-  if (dladdr(address, &of_library) == 0 || dladdr(function, &of_function) == 0 || of_function.dli_sname == nullptr) return;
+  if (dladdr(address, &of_library) == 0 || dladdr(function, &of_function) == 0 || of_function.dli_sname == nullptr)
+    return;
   Library library{.base = reinterpret_cast<ElfW(Addr)>(of_library.dli_fbase)};
   dl_iterate_phdr(&FillTables, &library);
   if (library.imports == nullptr || library.symbols == nullptr || library.names == nullptr) return;
   for (size_t i = 0; i < library.num_imports; ++i) {
     const ElfW(Rela)& import = library.imports[i];
-    if (std::find(std::begin(kImports), std::end(kImports), ELF64_R_TYPE(import.r_info)) == std::end(kImports)) continue;
-    if (std::strcmp(library.names + library.symbols[ELF64_R_SYM(import.r_info)].st_name, of_function.dli_sname) != 0) continue;
+    if (std::find(std::begin(kImports), std::end(kImports), ELF64_R_TYPE(import.r_info)) == std::end(kImports))
+      continue;
+    if (std::strcmp(library.names + library.symbols[ELF64_R_SYM(import.r_info)].st_name, of_function.dli_sname) != 0)
+      continue;
     auto* const slot = reinterpret_cast<void**>(library.base + import.r_offset);
     const auto page_bytes = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
     void* const page = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(slot) & ~(page_bytes - 1));

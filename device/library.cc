@@ -72,22 +72,34 @@ TORCH_LIBRARY(torch_lazy, m) {
   m.def("reset_metrics() -> ()", &ResetMetrics);
   m.def("synchronize(int device=-1) -> ()", &Synchronize);
   // kernels/fused_attention.cc; of four dims: (batch, heads, length, width)
-  m.def("attention(Tensor query, Tensor key, Tensor value, Tensor? bias, int form, bool keeps_sums, bool is_causal, float? scale, "
-        "float dropout=0., Scalar? seed=None, Scalar? offset=None) -> (Tensor, Tensor, Tensor)");
-  m.def("attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor? bias, Tensor out, Tensor sums, Tensor? draw, "
-        "int form, bool[4] wanted, bool is_causal, float? scale, float dropout=0., Scalar? seed=None, Scalar? offset=None) "
-        "-> (Tensor, Tensor, Tensor, Tensor)");
+  m.def(
+      "attention(Tensor query, Tensor key, Tensor value, Tensor? bias, int form, bool keeps_sums, bool is_causal, "
+      "float? scale, "
+      "float dropout=0., Scalar? seed=None, Scalar? offset=None) -> (Tensor, Tensor, Tensor)");
+  m.def(
+      "attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor? bias, Tensor out, Tensor sums, "
+      "Tensor? draw, "
+      "int form, bool[4] wanted, bool is_causal, float? scale, float dropout=0., Scalar? seed=None, Scalar? "
+      "offset=None) "
+      "-> (Tensor, Tensor, Tensor, Tensor)");
   // kernels/cudnn_rnn.cc
-  m.def("cudnn_rnn(Tensor input, Tensor weights, Tensor hx, Tensor? cx, Tensor(a!)? dropout_state, int mode, int hidden_size, int proj_size, "
-        "int num_layers, bool batch_first, float dropout, bool train, bool bidirectional, int[] batch_sizes, bool tf32) "
-        "-> (Tensor, Tensor, Tensor, Tensor)");
-  m.def("cudnn_rnn_backward(Tensor input, Tensor weights, Tensor hx, Tensor? cx, Tensor output, Tensor? grad_output, Tensor? grad_hy, "
-        "Tensor? grad_cy, Tensor? dropout_state, Tensor(a!) reserve, int mode, int hidden_size, int proj_size, int num_layers, "
-        "bool batch_first, float dropout, bool train, bool bidirectional, int[] batch_sizes, bool[4] wanted, bool tf32) "
-        "-> (Tensor, Tensor, Tensor, Tensor)");
+  m.def(
+      "cudnn_rnn(Tensor input, Tensor weights, Tensor hx, Tensor? cx, Tensor(a!)? dropout_state, int mode, int "
+      "hidden_size, int proj_size, "
+      "int num_layers, bool batch_first, float dropout, bool train, bool bidirectional, int[] batch_sizes, bool tf32) "
+      "-> (Tensor, Tensor, Tensor, Tensor)");
+  m.def(
+      "cudnn_rnn_backward(Tensor input, Tensor weights, Tensor hx, Tensor? cx, Tensor output, Tensor? grad_output, "
+      "Tensor? grad_hy, "
+      "Tensor? grad_cy, Tensor? dropout_state, Tensor(a!) reserve, int mode, int hidden_size, int proj_size, int "
+      "num_layers, "
+      "bool batch_first, float dropout, bool train, bool bidirectional, int[] batch_sizes, bool[4] wanted, bool tf32) "
+      "-> (Tensor, Tensor, Tensor, Tensor)");
   // kernels/dropout.cc
-  m.def("dropout(Tensor input, float p, float scale, Scalar threshold, Scalar seed, Scalar offset, Scalar threads, int width, "
-        "int[] order) -> (Tensor, Tensor)");
+  m.def(
+      "dropout(Tensor input, float p, float scale, Scalar threshold, Scalar seed, Scalar offset, Scalar threads, int "
+      "width, "
+      "int[] order) -> (Tensor, Tensor)");
   m.def("_is_in_use() -> bool", &IsLazyInUse);
   m.def("_count_questions(int more) -> ()", [](int64_t more) { CountQuestions(static_cast<int>(more)); });
   m.def("is_in_bad_fork() -> bool", [] { return fork_state.load() == ForkState::kForkedAfterUse; });

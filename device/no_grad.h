@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls that autograd has nothing to do with: optimizers, backward passes, inference.
 //
-// An operator's autograd kernel hands on twice, to the one that counts versions and to the device's, though nothing is to be
-// differentiated. These calls are recorded in autograd's place: a fifth less for the host in Adam from C++. All others go
-// through autograd's kernel, which is found at AutogradOther: PyTorch registers one for all devices.
+// An operator's autograd kernel hands on twice, to the one that counts versions and to the device's, though nothing is
+// to be differentiated. These calls are recorded in autograd's place: a fifth less for the host in Adam from C++. All
+// others go through autograd's kernel, which is found at AutogradOther: PyTorch registers one for all devices.
 #pragma once
 
 #include <optional>
@@ -23,14 +23,14 @@ inline bool MayPassAutograd(c10::DispatchKeySet keys) {
          (keys & c10::after_ADInplaceOrView_keyset).highestPriorityTypeId() == c10::DispatchKey::PrivateUse1;
 }
 
-// The keys with which a call goes on to autograd's kernel: none of those above, such as that of Python's dispatcher, which would
-// come here again.
+// The keys with which a call goes on to autograd's kernel: none of those above, such as that of Python's dispatcher,
+// which would come here again.
 inline c10::DispatchKeySet ThroughAutograd(c10::DispatchKeySet keys) {
   return (keys & c10::after_autograd_keyset).add(c10::DispatchKey::AutogradOther);
 }
 
-// True if autograd has to see the argument all the same: a tangent of forward mode, a tensor of inference mode, which may not
-// be written, or an undefined one, which it refuses.
+// True if autograd has to see the argument all the same: a tangent of forward mode, a tensor of inference mode, which
+// may not be written, or an undefined one, which it refuses.
 inline bool NeedsAutograd(const at::Tensor& tensor) {
   if (!tensor.defined()) return true;
   c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();

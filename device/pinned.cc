@@ -52,7 +52,9 @@ class HostAllocator final : public c10::Allocator {
     if (pointer != nullptr) Blocks::Instance().Add(pointer, size_bytes);
     return c10::DataPtr(pointer, memory, &Delete, c10::Device(c10::kCPU));
   }
-  void copy_data(void* to, const void* from, size_t size_bytes) const override { default_copy_data(to, from, size_bytes); }
+  void copy_data(void* to, const void* from, size_t size_bytes) const override {
+    default_copy_data(to, from, size_bytes);
+  }
 };
 
 }  // namespace

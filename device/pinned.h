@@ -6,8 +6,8 @@
 
 namespace torch_lazy::device {
 
-// Where CUDA works, memory that its driver has pinned. Else ordinary memory, which is as near to the device as it gets, but
-// known as pinned, as programs expect of what they have pinned.
+// Where CUDA works, memory that its driver has pinned. Else ordinary memory, which is as near to the device as it gets,
+// but known as pinned, as programs expect of what they have pinned.
 c10::Allocator* PinnedAllocator();
 
 // Whether `pointer` lies in memory of that allocator.

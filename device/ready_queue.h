@@ -24,10 +24,11 @@ bool ComesFirst(const torch::autograd::Node& node, const std::shared_ptr<torch::
                 torch::autograd::ReadyQueue& queue);
 
 // Its next node, if it is one of this pass that `accepts` says yes to.
-std::optional<ReadyNode> Take(const std::shared_ptr<torch::autograd::GraphTask>& pass, torch::autograd::ReadyQueue& queue,
-                              bool (*accepts)(torch::autograd::Node&));
+std::optional<ReadyNode> Take(const std::shared_ptr<torch::autograd::GraphTask>& pass,
+                              torch::autograd::ReadyQueue& queue, bool (*accepts)(torch::autograd::Node&));
 
-// The engine adds tensors of accelerators into buffers that have room for their streams: makes it, in what of a pass waits.
+// The engine adds tensors of accelerators into buffers that have room for their streams: makes it, in what of a pass
+// waits.
 void MakeRoomForStreams(torch::autograd::GraphTask& pass, torch::autograd::ReadyQueue& queue);
 void MakeRoomForStreams(torch::autograd::InputBuffer& inputs);
 

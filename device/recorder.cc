@@ -20,8 +20,8 @@ namespace {
 
 using c10::DispatchKey;
 
-// Remembers its operator's description, which is made at the first call: rows of the tables may be registered later than
-// this, and most operators are never called.
+// Remembers its operator's description, which is made at the first call: rows of the tables may be registered later
+// than this, and most operators are never called.
 class Recorder final : public c10::OperatorKernel {
  public:
   using Check = void (*)(const torch::jit::Stack& arguments);
@@ -81,17 +81,19 @@ constexpr std::array<std::string_view, 29> kWhole = {
 
 // Forms with a number, which PyTorch would wrap in a tensor and hand to the form with a tensor: two calls for one, and
 // what C++ optimizers call most.
-constexpr std::array<std::string_view, 8> kWithNumber = {"aten::add",  "aten::add_", "aten::div",  "aten::div_",
-                                                         "aten::mul",  "aten::mul_", "aten::sub",  "aten::sub_"};
+constexpr std::array<std::string_view, 8> kWithNumber = {"aten::add", "aten::add_", "aten::div", "aten::div_",
+                                                         "aten::mul", "aten::mul_", "aten::sub", "aten::sub_"};
 
 bool IsWhole(const c10::OperatorName& name) {
-  if (name.overload_name == "Scalar" && std::find(kWithNumber.begin(), kWithNumber.end(), name.name) != kWithNumber.end()) {
+  if (name.overload_name == "Scalar" &&
+      std::find(kWithNumber.begin(), kWithNumber.end(), name.name) != kWithNumber.end()) {
     return true;
   }
   if (name == c10::OperatorName("aten::mode", "values")) return true;  // its composite form asks for devices by name
   if (name.overload_name == "dim" && (name.name == "aten::median" || name.name == "aten::nanmedian")) return true;
   if (name.name == "aten::ldexp" || name.name == "aten::ldexp_") return true;  // asks for the device's own loop
-  if (name.name.starts_with("aten::_foreach_")) return !name.overload_name.ends_with("_out") && name.overload_name != "out";
+  if (name.name.starts_with("aten::_foreach_"))
+    return !name.overload_name.ends_with("_out") && name.overload_name != "out";
   return name.overload_name.empty() && std::find(kWhole.begin(), kWhole.end(), name.name) != kWhole.end();
 }
 
@@ -117,7 +119,8 @@ bool IsRecorded(const c10::OperatorHandle& handle) {
   if (IsView(handle.schema())) return false;
   if (handle.hasKernelForDispatchKey(DispatchKey::CPU)) return true;  // beside a composite form too: eager's runs it
   if (handle.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd)) return false;
-  return handle.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutogradNonFunctional) && !IsFactory(handle.schema());
+  return handle.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutogradNonFunctional) &&
+         !IsFactory(handle.schema());
 }
 
 // The `_` fallback has one kernel for all operators, so it looks them up.
@@ -158,7 +161,8 @@ std::vector<c10::OperatorHandle> RegisterRecorder(torch::Library& aten, Predicat
 void RecordTheRest(torch::Library& aten) { RecordedOperators() = RegisterRecorder(aten, IsRecorded); }
 
 void RunMembersAtOnce(torch::Library& aten, DispatchKey cpu_key) {
-  const DispatchKey our_key = c10::toRuntimePerBackendFunctionalityKey(c10::toFunctionalityKey(cpu_key), c10::BackendComponent::PrivateUse1Bit);
+  const DispatchKey our_key =
+      c10::toRuntimePerBackendFunctionalityKey(c10::toFunctionalityKey(cpu_key), c10::BackendComponent::PrivateUse1Bit);
   RegisterRecorder(aten, [=](const c10::OperatorHandle& handle) {
     return handle.hasKernelForDispatchKey(cpu_key) && !handle.hasKernelForDispatchKey(our_key);
   });
@@ -176,8 +180,8 @@ std::string OperatorClasses() {
 
 void RecordOurs(torch::Library& ours) {
   constexpr std::pair<const char*, Recorder::Check> kOurs[] = {
-      {"attention", CheckAttention},        {"attention_backward", CheckAttentionBackward},
-      {"cudnn_rnn", CheckCudnnRnn},         {"cudnn_rnn_backward", CheckCudnnRnnBackward},
+      {"attention", CheckAttention}, {"attention_backward", CheckAttentionBackward},
+      {"cudnn_rnn", CheckCudnnRnn},  {"cudnn_rnn_backward", CheckCudnnRnnBackward},
       {"dropout", CheckDropout},
   };
   for (const auto& [name, check] : kOurs) {

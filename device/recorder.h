@@ -11,8 +11,8 @@ namespace torch_lazy::device {
 // Registers the recorder for every operator of ATen that computes something and has no kernel at PrivateUse1 yet.
 void RecordTheRest(torch::Library& aten);
 
-// Registers it for every operator that has a kernel for sparse, or for nested, tensors of the CPU and none for ours yet. They
-// run at once.
+// Registers it for every operator that has a kernel for sparse, or for nested, tensors of the CPU and none for ours
+// yet. They run at once.
 void RunMembersAtOnce(torch::Library& aten, c10::DispatchKey cpu_key);
 
 // A line for each operator so registered: its name, and `compiled`, `recorded` or `immediate`.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch.ops.torch_lazy.replay_*: functions that are replayed, by number; and tensors of the eager device as the device's.
+// torch.ops.torch_lazy.replay_*: functions that are replayed, by number; and tensors of the eager device as the
+// device's.
 #include <memory>
 #include <mutex>
 #include <random>
@@ -40,7 +41,8 @@ std::shared_ptr<lazy::Replay> Of(int64_t number) {
 
 // Its number cannot be guessed: a model file, which may call these operators too, knows its own replays alone.
 int64_t New(int64_t pass) {
-  TORCH_CHECK_VALUE(pass >= 0 && pass <= static_cast<int64_t>(lazy::Replay::Pass::kBackward), "lazy: there is no pass ", pass);
+  TORCH_CHECK_VALUE(pass >= 0 && pass <= static_cast<int64_t>(lazy::Replay::Pass::kBackward), "lazy: there is no pass ",
+                    pass);
   Table& table = Replays();
   std::lock_guard<std::mutex> lock(table.lock);
   for (;;) {
@@ -68,8 +70,8 @@ void Begin(int64_t number, std::vector<at::Tensor> inputs) {
 }
 
 // `given_draws`: a seed and an offset each.
-std::vector<at::Tensor> End(int64_t number, std::vector<at::Tensor> inputs, std::vector<double> numbers, std::vector<int64_t> given_draws,
-                            std::vector<at::Tensor> outputs, bool saves) {
+std::vector<at::Tensor> End(int64_t number, std::vector<at::Tensor> inputs, std::vector<double> numbers,
+                            std::vector<int64_t> given_draws, std::vector<at::Tensor> outputs, bool saves) {
   std::vector<lazy::PhiloxDraw> draws;
   for (size_t i = 0; i + 1 < given_draws.size(); i += 2) draws.push_back({given_draws[i], given_draws[i + 1]});
   return Of(number)->End(inputs, numbers, draws, outputs, saves);
@@ -85,7 +87,8 @@ void Watch(int64_t number, std::vector<at::Tensor> tensors) { Of(number)->Watch(
 
 void Abandon(int64_t number) { Of(number)->Abandon(); }
 
-std::tuple<bool, std::vector<at::Tensor>> Run(int64_t number, std::vector<at::Tensor> inputs, std::vector<double> numbers) {
+std::tuple<bool, std::vector<at::Tensor>> Run(int64_t number, std::vector<at::Tensor> inputs,
+                                              std::vector<double> numbers) {
   CheckFork();
   std::optional<std::vector<at::Tensor>> results = Of(number)->Run(inputs, numbers);
   if (!results) return {false, {}};
@@ -100,7 +103,8 @@ bool Ready(int64_t number) { return Of(number)->ready(); }
 std::tuple<bool, std::vector<at::Tensor>> Apply(int64_t forward, int64_t backward, std::vector<at::Tensor> inputs,
                                                 std::vector<double> numbers) {
   CheckFork();
-  std::optional<std::vector<at::Tensor>> outputs = ReplayWithGradients(Of(forward).get(), Of(backward), inputs, numbers);
+  std::optional<std::vector<at::Tensor>> outputs =
+      ReplayWithGradients(Of(forward).get(), Of(backward), inputs, numbers);
   if (!outputs) return {false, {}};
   return {true, *std::move(outputs)};
 }
@@ -108,10 +112,10 @@ std::tuple<bool, std::vector<at::Tensor>> Apply(int64_t forward, int64_t backwar
 // The same memory, on the other device: nothing is copied.
 at::Tensor FromEager(const at::Tensor& tensor) {
   const lazy::OnDevice on(lazy::IsOnHost() ? -1 : tensor.device().index());
-  TORCH_CHECK(tensor.device() == lazy::EagerDevice() && tensor.layout() == at::kStrided, "from_eager: expected a dense tensor of ",
-              lazy::EagerDevice(), ", got one of ", tensor.device());
-  at::Tensor alias = lazy::MakeTensor(lazy::MakeStorage(tensor.storage()), tensor.scalar_type(), tensor.sizes(), tensor.strides(),
-                                      tensor.storage_offset());
+  TORCH_CHECK(tensor.device() == lazy::EagerDevice() && tensor.layout() == at::kStrided,
+              "from_eager: expected a dense tensor of ", lazy::EagerDevice(), ", got one of ", tensor.device());
+  at::Tensor alias = lazy::MakeTensor(lazy::MakeStorage(tensor.storage()), tensor.scalar_type(), tensor.sizes(),
+                                      tensor.strides(), tensor.storage_offset());
   alias.unsafeGetTensorImpl()->_set_conj(tensor.is_conj());
   alias.unsafeGetTensorImpl()->_set_neg(tensor.is_neg());
   return alias;
@@ -137,12 +141,16 @@ TORCH_LIBRARY_FRAGMENT(torch_lazy, m) {
   m.def("replay_apply(int forward, int backward, Tensor[] inputs, float[] numbers) -> (bool, Tensor[])", &Apply);
   m.def("replay_gradients(Tensor[] outputs, Tensor?[] gradients, Tensor[] others) -> Tensor[]", &Gradients);
   m.def("replay_case(int replay) -> int", [](int64_t replay) { return Of(replay)->last_case(); });
-  m.def("replay_pair(int forward, int number, bool[] differentiable) -> ()", [](int64_t forward, int64_t number, c10::List<bool> results) {
-    Of(forward)->Pair(number, {results.begin(), results.end()});
-  });
+  m.def("replay_pair(int forward, int number, bool[] differentiable) -> ()",
+        [](int64_t forward, int64_t number, c10::List<bool> results) {
+          Of(forward)->Pair(number, {results.begin(), results.end()});
+        });
   m.def("replay_free(int replay) -> ()", &Free);
   m.def("replay_begin(int replay, Tensor[] inputs) -> ()", &Begin);
-  m.def("replay_end(int replay, Tensor[] inputs, float[] numbers, int[] given_draws, Tensor[] outputs, bool saves) -> Tensor[]", &End);
+  m.def(
+      "replay_end(int replay, Tensor[] inputs, float[] numbers, int[] given_draws, Tensor[] outputs, bool saves) -> "
+      "Tensor[]",
+      &End);
   m.def("replay_draws(int replay) -> int[]", &LastDraws);
   m.def("replay_watch(int replay, Tensor[] tensors) -> ()", &Watch);
   m.def("replay_abandon(int replay) -> ()", &Abandon);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of storages, for Python's multiprocessing: a storage's content is a CPU storage, which processes can share.
+// The memory of storages, for Python's multiprocessing: a storage's content is a CPU storage, which processes can
+// share.
 #include <torch/library.h>
 
 #include "device/fork.h"
@@ -14,11 +15,13 @@ at::Tensor Bytes(c10::Storage content) {
   return lazy::Alias(content, {.dtype = at::kByte, .sizes = {size_bytes}, .strides = {1}});
 }
 
-// All bytes of the tensor's storage, on the CPU. The caller may move them elsewhere, so that the address is asked for anew.
+// All bytes of the tensor's storage, on the CPU. The caller may move them elsewhere, so that the address is asked for
+// anew.
 at::Tensor MemoryOf(const at::Tensor& tensor) {
   CheckFork();
   lazy::LazyStorageImpl* storage = lazy::LazyStorageImpl::Of(tensor);
-  TORCH_CHECK(storage != nullptr, "lazy: memory that came from elsewhere cannot be shared with other processes; clone it");
+  TORCH_CHECK(storage != nullptr,
+              "lazy: memory that came from elsewhere cannot be shared with other processes; clone it");
   c10::Storage content = lazy::Sync(storage, "sharing", /*writes=*/true);
   lazy::ArmPlaceholder(storage);
   storage->Expose();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A word about a PyTorch of another version than the one we were compiled for, before anything of ours runs.
 //
-// It comes where all symbols that we need are there; where one is missing the dynamic linker has complained already, in its
-// own words. Python and CMake compare versions before they load or link anything.
+// It comes where all symbols that we need are there; where one is missing the dynamic linker has complained already, in
+// its own words. Python and CMake compare versions before they load or link anything.
 #include <torch/csrc/inductor/aoti_torch/c/shim.h>
 #include <torch/version.h>
 
@@ -14,7 +14,9 @@ extern "C" __attribute__((weak)) uint64_t aoti_torch_abi_version();  // there si
 namespace torch_lazy::device {
 namespace {
 
-std::string NameOf(uint64_t version) { return absl::StrCat(version >> 56, ".", version >> 48 & 0xff, ".", version >> 40 & 0xff); }
+std::string NameOf(uint64_t version) {
+  return absl::StrCat(version >> 56, ".", version >> 48 & 0xff, ".", version >> 40 & 0xff);
+}
 
 // 101: the first that programs may ask for.
 __attribute__((constructor(101))) void CheckTorchVersion() {

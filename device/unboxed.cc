@@ -22,8 +22,10 @@ namespace {
 // The written argument, which an in-place or `out=` form returns.
 template <typename First, typename... Rest>
 at::Tensor& Written(First& first, Rest&... rest) {
-  if constexpr (std::is_same_v<First, at::Tensor>) return first;
-  else return Written(rest...);
+  if constexpr (std::is_same_v<First, at::Tensor>)
+    return first;
+  else
+    return Written(rest...);
 }
 
 template <typename Operator, typename Signature = typename Operator::schema>
@@ -68,8 +70,10 @@ struct Unboxed<Operator, R(Args...)> {
   C10_NOINLINE static R Box(Args... args) {
     torch::jit::Stack stack = c10::impl::boxArgs<Args...>(std::forward<Args>(args)...);
     lazy::Call(TheOp(), &stack);
-    if constexpr (std::is_reference_v<R>) return Written(args...);
-    else if constexpr (kReturnsNew) return c10::impl::PopResult<R>::call(stack);
+    if constexpr (std::is_reference_v<R>)
+      return Written(args...);
+    else if constexpr (kReturnsNew)
+      return c10::impl::PopResult<R>::call(stack);
   }
 
   static const lazy::Op& TheOp() {
@@ -105,6 +109,7 @@ struct Unboxed<Operator, R(Args...)> {
 };
 
 // X(the name in at::_ops of an operator that is recorded)
+// clang-format off
 #define TORCH_LAZY_UNBOXED_LIST(X)                                                                                   \
   X(_foreach_add__List) X(_foreach_add__Scalar) X(_foreach_addcdiv__Scalar) X(_foreach_addcdiv__ScalarList)          \
   X(_foreach_addcmul__Scalar) X(_foreach_div__Scalar) X(_foreach_div__ScalarList) X(_foreach_lerp__Scalar)           \
@@ -123,6 +128,7 @@ struct Unboxed<Operator, R(Args...)> {
   X(reciprocal) X(relu) X(relu_) X(rsqrt) X(sigmoid) X(sigmoid_backward) X(silu) X(sin) X(sqrt) X(sub_Scalar)        \
   X(sub_Tensor) X(sub__Scalar) X(sub__Tensor) X(sum_dim_IntList) X(tanh) X(tanh_backward) X(threshold_backward)      \
   X(where_self) X(zero_)
+// clang-format on
 
 struct Recorders {
   torch::CppFunction (*below_autograd)();
@@ -131,9 +137,9 @@ struct Recorders {
 
 const absl::flat_hash_map<std::string, Recorders>& AllRecorders() {
   static const auto* const recorders = new absl::flat_hash_map<std::string, Recorders>{
-#define X(op)                                                                              \
-  {std::string(at::_ops::op::name) + "." + at::_ops::op::overload_name,                    \
-   {[] { return torch::CppFunction(TORCH_FN(Unboxed<at::_ops::op>::Record)); },            \
+#define X(op)                                                                   \
+  {std::string(at::_ops::op::name) + "." + at::_ops::op::overload_name,         \
+   {[] { return torch::CppFunction(TORCH_FN(Unboxed<at::_ops::op>::Record)); }, \
     [] { return torch::CppFunction(TORCH_FN(Unboxed<at::_ops::op>::RecordWithoutGrad)); }}},
       TORCH_LAZY_UNBOXED_LIST(X)
 #undef X

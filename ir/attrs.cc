@@ -20,9 +20,7 @@ bool Equal(const double& a, const double& b) { return SameBits(a, b); }
 
 }  // namespace
 
-bool SameBits(double a, double b) {
-  return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
-}
+bool SameBits(double a, double b) { return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b); }
 
 uint16_t UsedAttrs(Op op, DType dtype) {
   if (Info(op).kind == Kind::kPartial) return Set(Attr::kDims);

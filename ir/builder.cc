@@ -46,8 +46,7 @@ Value Builder::Append(Node node) {
   graph_.nodes.push_back(std::move(node));
   const Value v = static_cast<Value>(graph_.nodes.size()) - 1;
   const absl::Status status = VerifyNode(graph_, v);
-  LAZY_CHECK(status.ok(), status.message(), ", in ", PrintNode(graph_, v), " of graph ",
-             graph_.name);
+  LAZY_CHECK(status.ok(), status.message(), ", in ", PrintNode(graph_, v), " of graph ", graph_.name);
   return v;
 }
 
@@ -117,8 +116,7 @@ Value Builder::Where(Value condition, Value if_true, Value if_false) {
 Value Builder::Bernoulli(Value index, std::array<Value, 5> numbers) {
   for (Value& number : numbers) number = BroadcastTo(number, dims(index));
   const auto [seed, offset, threads, width, threshold] = numbers;
-  return AppendOp(Op::kBernoulli, {index, seed, offset, threads, width, threshold},
-                  {DType::kBool, dims(index)});
+  return AppendOp(Op::kBernoulli, {index, seed, offset, threads, width, threshold}, {DType::kBool, dims(index)});
 }
 
 Value Builder::Cast(Value x, DType to) {
@@ -135,8 +133,7 @@ Value Builder::Permute(Value x, Ints order) {
   if (std::is_sorted(order.begin(), order.end())) return x;
   Type result{dtype(x), {}};
   for (int64_t dim : order) {
-    LAZY_CHECK(dim >= 0 && dim < rank(x), "permute: dim ", dim, " is out of range for ",
-               type(x).ToString());
+    LAZY_CHECK(dim >= 0 && dim < rank(x), "permute: dim ", dim, " is out of range for ", type(x).ToString());
     result.dims.push_back(dims(x)[dim]);
   }
   Attrs attrs;
@@ -150,19 +147,16 @@ Value Builder::Expand(Value x, Dims to) {
 }
 
 Value Builder::BroadcastTo(Value x, Dims to) {
-  LAZY_CHECK(to.size() >= dims(x).size(), "expand: ", type(x).ToString(), " has more dims than ",
-             to.size());
+  LAZY_CHECK(to.size() >= dims(x).size(), "expand: ", type(x).ToString(), " has more dims than ", to.size());
   Dims aligned(to.size() - dims(x).size(), Extent::Constant(1));
   aligned.insert(aligned.end(), dims(x).begin(), dims(x).end());
   return Expand(Reshape(x, std::move(aligned)), std::move(to));
 }
 
 Value Builder::Slice(Value x, Dims starts, Dims sizes, Ints steps) {
-  const bool whole =
-      sizes == dims(x) &&
-      std::all_of(starts.begin(), starts.end(),
-                  [](Extent e) { return e == Extent::Constant(0); }) &&
-      std::all_of(steps.begin(), steps.end(), [](int64_t step) { return step == 1; });
+  const bool whole = sizes == dims(x) &&
+                     std::all_of(starts.begin(), starts.end(), [](Extent e) { return e == Extent::Constant(0); }) &&
+                     std::all_of(steps.begin(), steps.end(), [](int64_t step) { return step == 1; });
   if (whole) return x;
   Attrs attrs;
   attrs.starts = std::move(starts);
@@ -214,8 +208,7 @@ Value Builder::Stack(absl::Span<const Value> inputs, int dim) {
   node.op = Op::kStack;
   node.inputs.assign(inputs.begin(), inputs.end());
   node.type = type(inputs[0]);
-  node.type.dims.insert(node.type.dims.begin() + dim,
-                        Extent::Constant(static_cast<int64_t>(inputs.size())));
+  node.type.dims.insert(node.type.dims.begin() + dim, Extent::Constant(static_cast<int64_t>(inputs.size())));
   node.attrs.dim = dim;
   return Append(std::move(node));
 }
@@ -237,11 +230,9 @@ Value Builder::Take(Value x, Value index, int dim) {
   return AppendOp(Op::kTake, {x, index}, {dtype(x), dims(index)}, std::move(attrs));
 }
 
-std::vector<Value> Builder::Call(absl::string_view callee, int64_t record,
-                                 absl::Span<const Value> operands, absl::Span<const Type> results,
-                                 Ints inout, bool may_fail) {
-  LAZY_CHECK(inout.size() == results.size(), "call: ", results.size(), " results, ", inout.size(),
-             " inout");
+std::vector<Value> Builder::Call(absl::string_view callee, int64_t record, absl::Span<const Value> operands,
+                                 absl::Span<const Type> results, Ints inout, bool may_fail) {
+  LAZY_CHECK(inout.size() == results.size(), "call: ", results.size(), " results, ", inout.size(), " inout");
   Node call{.op = Op::kCall,
             .inputs = {operands.begin(), operands.end()},
             .type = results.empty() ? Type{DType::kBool, {}} : results[0],

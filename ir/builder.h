@@ -53,9 +53,8 @@ class Builder {
   // Views. Each gives x itself if it changes nothing.
   Value Reshape(Value x, Dims dims);
   Value Permute(Value x, Ints dims);
-  Value Expand(Value x, Dims dims);  // same rank
-  Value BroadcastTo(
-      Value x, Dims dims);  // as numpy: with leading ones where the rank is smaller, then expanded
+  Value Expand(Value x, Dims dims);       // same rank
+  Value BroadcastTo(Value x, Dims dims);  // as numpy: with leading ones where the rank is smaller, then expanded
   Value Slice(Value x, Dims starts, Dims sizes, Ints steps);
   Value Full(Value number, Dims dims) { return BroadcastTo(number, std::move(dims)); }
   Value FullLike(Value number, Value x) { return BroadcastTo(number, dims(x)); }
@@ -64,9 +63,7 @@ class Builder {
 
   // Reductions. `reduced` in any order; none of them: x itself.
   Value Reduce(Op op, Value x, Ints reduced, bool keepdim);
-  Value Sum(Value x, Ints reduced, bool keepdim) {
-    return Reduce(Op::kSum, x, std::move(reduced), keepdim);
-  }
+  Value Sum(Value x, Ints reduced, bool keepdim) { return Reduce(Op::kSum, x, std::move(reduced), keepdim); }
   Value Mean(Value x, Ints reduced, bool keepdim);  // sum / count, as ATen
 
   // out[i0, .., ik, ..] = x[i0, .., index[i0, .., ik, ..], ..] along `dim`; x's other extents are
@@ -81,23 +78,20 @@ class Builder {
 
   // Products of matrices: [m, k] by [k, n], or [b, m, k] by [b, k, n].
   Value Matmul(Value x, Value y);
-  Value MatmulSum(Value x, Value y);  // of batches, summed over them
+  Value MatmulSum(Value x, Value y);               // of batches, summed over them
   Value MatmulBias(Value x, Value y, Value bias);  // of two dims; bias [n] added to each row
 
   // Calls: all results, the first being the call itself. `record` names what lazy/ runs.
   // `may_fail`: it may refuse values.
-  std::vector<Value> Call(absl::string_view callee, int64_t record,
-                          absl::Span<const Value> operands, absl::Span<const Type> results,
-                          Ints inout, bool may_fail = false);
+  std::vector<Value> Call(absl::string_view callee, int64_t record, absl::Span<const Value> operands,
+                          absl::Span<const Type> results, Ints inout, bool may_fail = false);
 
   // References into the graph hold until the next node is appended.
   const Type& type(Value v) const { return graph_.type(v); }
   const Dims& dims(Value v) const { return graph_.type(v).dims; }
   DType dtype(Value v) const { return graph_.type(v).dtype; }
   int rank(Value v) const { return graph_.type(v).rank(); }
-  const Graph& graph() const {
-    return graph_;
-  }  // as appended: parameters may stand behind other nodes
+  const Graph& graph() const { return graph_; }  // as appended: parameters may stand behind other nodes
 
   // What is appended from here on and brings no origin of its own has this one.
   void set_origin(int32_t origin) { origin_ = origin; }

@@ -87,8 +87,7 @@ void CastElement(const HostValue& from, int64_t i, HostValue& to) {
                                                     : static_cast<float>(from.integers[i]);
     to.floats[i] = RoundTo(to.dtype, number);
   } else {
-    to.integers[i] = IsFloat(from.dtype) ? FloatToInt(to.dtype, from.floats[i])
-                                         : WrapTo(to.dtype, from.integers[i]);
+    to.integers[i] = IsFloat(from.dtype) ? FloatToInt(to.dtype, from.floats[i]) : WrapTo(to.dtype, from.integers[i]);
   }
 }
 
@@ -122,13 +121,12 @@ HostValue Elementwise(const Node& node, Operands in, Sizes sizes) {
   return out;
 }
 
-absl::StatusOr<HostValue> View(const Node& node, const HostValue& in, Sizes sizes,
-                               absl::Span<const int64_t> symbols) {
+absl::StatusOr<HostValue> View(const Node& node, const HostValue& in, Sizes sizes, absl::Span<const int64_t> symbols) {
   HostValue out = MakeHostValue(node.type.dtype, std::move(sizes));
   if (node.op == Op::kReshape) {
     if (out.num_elements() != in.num_elements()) {
-      return absl::InvalidArgumentError(absl::StrCat("reshape: ", in.num_elements(),
-                                                     " elements do not fit ", out.num_elements()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("reshape: ", in.num_elements(), " elements do not fit ", out.num_elements()));
     }
     out.floats = in.floats;
     out.integers = in.integers;
@@ -144,15 +142,13 @@ absl::StatusOr<HostValue> View(const Node& node, const HostValue& in, Sizes size
       const int64_t first = node.attrs.starts[k].Value(symbols);
       const int64_t last = first + (out.sizes[k] - 1) * node.attrs.steps[k];
       if (out.sizes[k] > 0 && (std::min(first, last) < 0 || std::max(first, last) >= in.sizes[k])) {
-        return absl::OutOfRangeError(
-            absl::StrCat("slice: elements ", first, " to ", last, " of ", in.sizes[k]));
+        return absl::OutOfRangeError(absl::StrCat("slice: elements ", first, " to ", last, " of ", in.sizes[k]));
       }
       strides[k] = in_strides[k] * node.attrs.steps[k];
       start += in_strides[k] * first;
     }
   }
-  ForEach(out.sizes, strides, start,
-          [&](int64_t i, int64_t from) { CopyElement(in, from, out, i); });
+  ForEach(out.sizes, strides, start, [&](int64_t i, int64_t from) { CopyElement(in, from, out, i); });
   return out;
 }
 
@@ -184,9 +180,7 @@ int64_t GreatestInteger(DType dtype) {
 void Fill(HostValue& out, Op op) {
   const double inf = std::numeric_limits<double>::infinity();
   const bool one = op == Op::kProd || op == Op::kAll;
-  const double number = op == Op::kReduceMax || op == Op::kReduceMaxNumber ? -inf
-                        : op == Op::kReduceMin                             ? inf
-                                                                           : one;
+  const double number = op == Op::kReduceMax || op == Op::kReduceMaxNumber ? -inf : op == Op::kReduceMin ? inf : one;
   const int64_t integer = op == Op::kReduceMax   ? LeastInteger(out.dtype)
                           : op == Op::kReduceMin ? GreatestInteger(out.dtype)
                                                  : one;
@@ -232,8 +226,10 @@ HostValue Share(const Node& node, const HostValue& in, Sizes sizes) {
     const int64_t number = are_innermost ? i % of_each : i / results;
     const int64_t share = ((number + 1) * shares - 1) / of_each;
     const int64_t to = share * results + result;
-    if (IsFloat(out.dtype)) out.floats[to] = Accumulate(op, out.floats[to], in.floats[i]);
-    else out.integers[to] = Accumulate(op, out.dtype, out.integers[to], in.integers[i]);
+    if (IsFloat(out.dtype))
+      out.floats[to] = Accumulate(op, out.floats[to], in.floats[i]);
+    else
+      out.integers[to] = Accumulate(op, out.dtype, out.integers[to], in.integers[i]);
   }
   return out;
 }
@@ -242,15 +238,12 @@ bool Beats(Op op, double x, double best) {
   if (std::isnan(best)) return false;
   return std::isnan(x) || Compare(op == Op::kArgMax ? Op::kGt : Op::kLt, x, best);
 }
-bool Beats(Op op, int64_t x, int64_t best) {
-  return Compare(op == Op::kArgMax ? Op::kGt : Op::kLt, x, best);
-}
+bool Beats(Op op, int64_t x, int64_t best) { return Compare(op == Op::kArgMax ? Op::kGt : Op::kLt, x, best); }
 
 absl::StatusOr<HostValue> ArgReduce(const Node& node, const HostValue& in, Sizes sizes) {
   HostValue out = MakeHostValue(node.type.dtype, std::move(sizes));
   const int64_t dim = node.attrs.dims[0];
-  if (in.sizes[dim] == 0 && out.num_elements() > 0)
-    return absl::InvalidArgumentError("argmax: of no elements");
+  if (in.sizes[dim] == 0 && out.num_elements() > 0) return absl::InvalidArgumentError("argmax: of no elements");
   const Sizes strides = RowMajorStrides(in.sizes);
   Sizes outer = in.sizes;
   outer[dim] = 1;
@@ -279,8 +272,7 @@ absl::StatusOr<HostValue> Take(const Node& node, const HostValue& x, const HostV
   ForEach(out.sizes, strides, 0, [&](int64_t i, int64_t base) {
     const int64_t at = index.integers[i];
     if (at < 0 || at >= extent) {
-      status =
-          absl::OutOfRangeError(absl::StrCat("take: index ", at, " is out of range for ", extent));
+      status = absl::OutOfRangeError(absl::StrCat("take: index ", at, " is out of range for ", extent));
     } else {
       CopyElement(x, base + at * x_strides[node.attrs.dim], out, i);
     }
@@ -378,12 +370,10 @@ class Evaluator {
   absl::StatusOr<HostValue> RunCall(Value v, const Node& node) {
     std::vector<HostValue> operands;
     for (Value input : node.inputs) operands.push_back(values_[input]);
-    if (!inputs_.call)
-      return absl::UnimplementedError(absl::StrCat("call: nobody runs ", node.attrs.callee));
+    if (!inputs_.call) return absl::UnimplementedError(absl::StrCat("call: nobody runs ", node.attrs.callee));
     LAZY_ASSIGN_OR_RETURN(results_[v], inputs_.call(node, operands));
     if (results_[v].size() != node.attrs.inout.size()) {
-      return absl::InternalError(
-          absl::StrCat("call: ", node.attrs.callee, " gave ", results_[v].size(), " results"));
+      return absl::InternalError(absl::StrCat("call: ", node.attrs.callee, " gave ", results_[v].size(), " results"));
     }
     return results_[v].empty() ? MakeHostValue(DType::kBool, {}) : results_[v][0];
   }
@@ -396,8 +386,7 @@ class Evaluator {
 
 }  // namespace
 
-absl::StatusOr<HostValue> EvaluateNode(const Node& node, Operands operands,
-                                       absl::Span<const int64_t> symbols) {
+absl::StatusOr<HostValue> EvaluateNode(const Node& node, Operands operands, absl::Span<const int64_t> symbols) {
   Sizes sizes = SizesOf(node.type.dims, symbols);
   switch (Info(node.op).kind) {
     case Kind::kLeaf:
@@ -407,8 +396,7 @@ absl::StatusOr<HostValue> EvaluateNode(const Node& node, Operands operands,
     case Kind::kView:
       return View(node, *operands[0], std::move(sizes), symbols);
     case Kind::kReduce:
-      if (node.op == Op::kArgMax || node.op == Op::kArgMin)
-        return ArgReduce(node, *operands[0], std::move(sizes));
+      if (node.op == Op::kArgMax || node.op == Op::kArgMin) return ArgReduce(node, *operands[0], std::move(sizes));
       return Reduce(node, *operands[0], std::move(sizes));
     case Kind::kPartial:
       return Share(node, *operands[0], std::move(sizes));
@@ -422,8 +410,7 @@ absl::StatusOr<HostValue> EvaluateNode(const Node& node, Operands operands,
     case Kind::kCall:
       break;
   }
-  return absl::InternalError(
-      absl::StrCat("evaluate: ", Info(node.op).text, " is not evaluated alone"));
+  return absl::InternalError(absl::StrCat("evaluate: ", Info(node.op).text, " is not evaluated alone"));
 }
 
 absl::StatusOr<std::vector<HostValue>> Evaluate(const Graph& graph, const EvaluateInputs& inputs) {

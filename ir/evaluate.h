@@ -20,9 +20,7 @@ struct EvaluateInputs {
   std::vector<HostValue> scalars;  // rank 0, f64 or i64
   std::vector<int64_t> symbols;    // the number of each symbol
   // Runs a call node on its operands and gives all results. Needed only if the graph has calls.
-  std::function<absl::StatusOr<std::vector<HostValue>>(const Node& call,
-                                                       absl::Span<const HostValue> operands)>
-      call;
+  std::function<absl::StatusOr<std::vector<HostValue>>(const Node& call, absl::Span<const HostValue> operands)> call;
 };
 
 // The graph's outputs in order. Fails where the inputs do not fit the graph, an index is out of
@@ -30,8 +28,7 @@ struct EvaluateInputs {
 absl::StatusOr<std::vector<HostValue>> Evaluate(const Graph& graph, const EvaluateInputs& inputs);
 
 // One node other than param, scalar and call. Fails as above.
-absl::StatusOr<HostValue> EvaluateNode(const Node& node,
-                                       absl::Span<const HostValue* const> operands,
+absl::StatusOr<HostValue> EvaluateNode(const Node& node, absl::Span<const HostValue* const> operands,
                                        absl::Span<const int64_t> symbols);
 
 }  // namespace torch_lazy::ir

@@ -123,17 +123,12 @@ int64_t PowInteger(int64_t base, int64_t exponent) {
   return static_cast<int64_t>(result);
 }
 
-int64_t FloorDivInteger(int64_t a, int64_t b) {
-  return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
-}
+int64_t FloorDivInteger(int64_t a, int64_t b) { return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0); }
 
 // The smallest number divided by -1 traps on x86, so division by -1 is negation.
 int64_t DivideInteger(Op op, int64_t a, int64_t b) {
   if (b == 0) return 0;
-  if (b == -1)
-    return op == Op::kFmod || op == Op::kRemainder
-               ? 0
-               : static_cast<int64_t>(-static_cast<uint64_t>(a));
+  if (b == -1) return op == Op::kFmod || op == Op::kRemainder ? 0 : static_cast<int64_t>(-static_cast<uint64_t>(a));
   if (op == Op::kFloorDiv) return FloorDivInteger(a, b);
   if (op == Op::kTruncDiv) return a / b;
   if (op == Op::kFmod) return a % b;

@@ -9,8 +9,8 @@
 namespace torch_lazy::ir {
 namespace {
 
-// What tells one graph from another, as bytes. Every field has a fixed size or its length in front, so different nodes have
-// different ones.
+// What tells one graph from another, as bytes. Every field has a fixed size or its length in front, so different nodes
+// have different ones.
 class Key {
  public:
   Key(const Graph& graph, bool has_symbols) : has_symbols_(has_symbols) {

@@ -14,8 +14,8 @@ constexpr OpInfo kOps[] = {
 };
 
 int CountOp(const Graph& graph, Op op) {
-  return static_cast<int>(std::count_if(graph.nodes.begin(), graph.nodes.end(),
-                                        [op](const Node& node) { return node.op == op; }));
+  return static_cast<int>(
+      std::count_if(graph.nodes.begin(), graph.nodes.end(), [op](const Node& node) { return node.op == op; }));
 }
 
 int SymbolsIn(absl::Span<const Extent> extents) {
@@ -56,8 +56,8 @@ int Graph::num_scalars() const { return CountOp(*this, Op::kScalar); }
 int Graph::num_symbols() const {
   int symbols = 0;
   for (const Node& node : nodes) {
-    symbols = std::max({symbols, SymbolsIn(node.type.dims), SymbolsIn(node.attrs.starts),
-                        SymbolsIn({&node.attrs.extent, 1})});
+    symbols = std::max(
+        {symbols, SymbolsIn(node.type.dims), SymbolsIn(node.attrs.starts), SymbolsIn({&node.attrs.extent, 1})});
   }
   return symbols;
 }
@@ -76,8 +76,6 @@ bool operator==(const Node& a, const Node& b) {
   return a.op == b.op && a.inputs == b.inputs && a.type == b.type && a.attrs == b.attrs;
 }
 
-bool operator==(const Graph& a, const Graph& b) {
-  return a.nodes == b.nodes && a.outputs == b.outputs;
-}
+bool operator==(const Graph& a, const Graph& b) { return a.nodes == b.nodes && a.outputs == b.outputs; }
 
 }  // namespace torch_lazy::ir

@@ -56,17 +56,17 @@ using Ints = absl::InlinedVector<int64_t, 2>;  // few nodes have any
 // The attributes of a node. Each field is listed once in VisitAttrs (attrs.h): print, parse,
 // equality and fingerprint come from there. Fields an op does not use keep their defaults.
 struct Attrs {
-  int64_t index = 0;     // param, scalar, result: which one. call: the record it stands for
-  int64_t dim = 0;       // iota, take, concat, stack
-  Ints dims;             // permute, reductions
-  bool keepdim = false;  // reductions
-  Dims starts;           // slice: one per dim
-  Ints steps;            // slice: one per dim
-  Extent extent;         // extent
-  double f = 0;          // const of a float type
-  int64_t i = 0;         // const of an integer type or bool
-  std::string callee;    // call: the operation's name, for the reader and the fingerprint
-  Ints inout;  // call: inout[k] is the operand whose buffer result k takes, -1 for a new buffer
+  int64_t index = 0;      // param, scalar, result: which one. call: the record it stands for
+  int64_t dim = 0;        // iota, take, concat, stack
+  Ints dims;              // permute, reductions
+  bool keepdim = false;   // reductions
+  Dims starts;            // slice: one per dim
+  Ints steps;             // slice: one per dim
+  Extent extent;          // extent
+  double f = 0;           // const of a float type
+  int64_t i = 0;          // const of an integer type or bool
+  std::string callee;     // call: the operation's name, for the reader and the fingerprint
+  Ints inout;             // call: inout[k] is the operand whose buffer result k takes, -1 for a new buffer
   bool may_fail = false;  // call: it may refuse values, so it runs even if nobody reads its results
   friend bool operator==(const Attrs& a, const Attrs& b);
   friend bool operator!=(const Attrs& a, const Attrs& b) { return !(a == b); }
@@ -74,7 +74,8 @@ struct Attrs {
 
 struct Node {
   Op op;
-  int32_t origin = -1;  // for reports: what it was made for, to whoever made the graph; nodes that differ in it alone are equal
+  int32_t origin =
+      -1;  // for reports: what it was made for, to whoever made the graph; nodes that differ in it alone are equal
   absl::InlinedVector<Value, 3> inputs;
   Type type;
   Attrs attrs;
@@ -87,11 +88,8 @@ inline bool HasBias(const Node& node) { return node.op == Op::kMatmulBias || nod
 
 struct Output {
   Value value = kNoValue;
-  int32_t into =
-      -1;  // index of the parameter whose buffer the output takes; -1: a buffer of its own
-  friend bool operator==(const Output& a, const Output& b) {
-    return a.value == b.value && a.into == b.into;
-  }
+  int32_t into = -1;  // index of the parameter whose buffer the output takes; -1: a buffer of its own
+  friend bool operator==(const Output& a, const Output& b) { return a.value == b.value && a.into == b.into; }
 };
 
 // A tensor parameter is a `param` node, a number a `scalar` node; both stand first, each kind in

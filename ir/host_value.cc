@@ -51,16 +51,14 @@ HostValue MakeHostValue(DType dtype, std::vector<int64_t> sizes) {
 
 HostValue MakeFloats(DType dtype, std::vector<int64_t> sizes, absl::Span<const double> numbers) {
   HostValue value = MakeHostValue(dtype, std::move(sizes));
-  LAZY_CHECK(value.floats.size() == numbers.size(), value.floats.size(), " elements, ",
-             numbers.size(), " numbers");
+  LAZY_CHECK(value.floats.size() == numbers.size(), value.floats.size(), " elements, ", numbers.size(), " numbers");
   for (size_t i = 0; i < numbers.size(); ++i) value.floats[i] = RoundTo(dtype, numbers[i]);
   return value;
 }
 
 HostValue MakeIntegers(DType dtype, std::vector<int64_t> sizes, absl::Span<const int64_t> numbers) {
   HostValue value = MakeHostValue(dtype, std::move(sizes));
-  LAZY_CHECK(value.integers.size() == numbers.size(), value.integers.size(), " elements, ",
-             numbers.size(), " numbers");
+  LAZY_CHECK(value.integers.size() == numbers.size(), value.integers.size(), " elements, ", numbers.size(), " numbers");
   for (size_t i = 0; i < numbers.size(); ++i) value.integers[i] = WrapTo(dtype, numbers[i]);
   return value;
 }

@@ -31,8 +31,7 @@ template <typename Float>
 double ReadDecimal(TextReader& in, absl::string_view word) {
   Float value = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error != std::errc() || end != word.data() + word.size())
-    in.Fail(absl::StrCat("bad number '", word, "'"));
+  if (error != std::errc() || end != word.data() + word.size()) in.Fail(absl::StrCat("bad number '", word, "'"));
   return value;
 }
 
@@ -43,8 +42,7 @@ double ReadFloat(TextReader& in, DType dtype) {
   if (word == "-inf") return -std::numeric_limits<double>::infinity();
   if (word == "nan") return std::numeric_limits<double>::quiet_NaN();
   uint64_t bits = 0;
-  if (word.substr(0, 4) == "nan:" && absl::SimpleHexAtoi(word.substr(4), &bits))
-    return std::bit_cast<double>(bits);
+  if (word.substr(0, 4) == "nan:" && absl::SimpleHexAtoi(word.substr(4), &bits)) return std::bit_cast<double>(bits);
   return dtype == DType::kF64 ? ReadDecimal<double>(in, word) : ReadDecimal<float>(in, word);
 }
 
@@ -58,8 +56,7 @@ void Read(TextReader& in, Extent* extent) {
   const bool is_symbol = in.Try("s");
   const int64_t number = in.Integer();
   if (number < 0) in.Fail("an extent cannot be negative");
-  if (in.ok())
-    *extent = is_symbol ? Extent::Symbol(static_cast<int32_t>(number)) : Extent::Constant(number);
+  if (in.ok()) *extent = is_symbol ? Extent::Symbol(static_cast<int32_t>(number)) : Extent::Constant(number);
 }
 template <typename List>
 void ReadList(TextReader& in, List* list) {
@@ -74,8 +71,7 @@ void Read(TextReader& in, Ints* values) { ReadList(in, values); }
 void Read(TextReader& in, Dims* values) { ReadList(in, values); }
 void Read(TextReader& in, Type* type) {
   const absl::string_view word = in.Word();
-  if (in.ok() && !ParseDType(word, &type->dtype))
-    in.Fail(absl::StrCat("there is no dtype '", word, "'"));
+  if (in.ok() && !ParseDType(word, &type->dtype)) in.Fail(absl::StrCat("there is no dtype '", word, "'"));
   if (in.Peek() == '[') Read(in, &type->dims);  // `f64` alone is a number
 }
 
@@ -127,8 +123,7 @@ class GraphParser {
         node.inputs.push_back(Find(in_.Name()));
       } while (in_.Try(","));
     }
-    TextReader attrs =
-        in_;  // the type stands behind the attributes, but a constant's value is read by it
+    TextReader attrs = in_;  // the type stands behind the attributes, but a constant's value is read by it
     SkipAttrs();
     in_.Expect(":");
     Read(in_, &node.type);
@@ -159,8 +154,7 @@ class GraphParser {
       ReadField(attrs, node, &(node.attrs.*field));
     });
     if (used != 0) attrs.Expect("}");
-    if (used == 0 && attrs.Peek() == '{')
-      attrs.Fail(absl::StrCat(Info(node.op).text, " has no attributes"));
+    if (used == 0 && attrs.Peek() == '{') attrs.Fail(absl::StrCat(Info(node.op).text, " has no attributes"));
     if (!attrs.ok()) in_ = attrs;
   }
 
@@ -184,8 +178,7 @@ class GraphParser {
       output.value = Find(in_.Name());
       if (in_.Try("->")) {
         const Value into = Find(in_.Name());
-        if (in_.ok() && graph_.node(into).op != Op::kParam)
-          in_.Fail("only a parameter's buffer can be taken");
+        if (in_.ok() && graph_.node(into).op != Op::kParam) in_.Fail("only a parameter's buffer can be taken");
         if (in_.ok()) output.into = static_cast<int32_t>(graph_.node(into).attrs.index);
       }
       graph_.outputs.push_back(output);
@@ -228,8 +221,7 @@ absl::StatusOr<std::vector<Graph>> ParseAll(absl::string_view text) {
 absl::StatusOr<Graph> Parse(absl::string_view text) {
   LAZY_ASSIGN_OR_RETURN(std::vector<Graph> graphs, ParseAll(text));
   if (graphs.size() == 1) return std::move(graphs[0]);
-  return absl::InvalidArgumentError(
-      absl::StrCat("parse: expected one graph, found ", graphs.size()));
+  return absl::InvalidArgumentError(absl::StrCat("parse: expected one graph, found ", graphs.size()));
 }
 
 }  // namespace torch_lazy::ir

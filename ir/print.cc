@@ -37,13 +37,9 @@ std::vector<std::string> Names(const Graph& graph) {
 std::string Field(int64_t value, DType) { return absl::StrCat(value); }
 std::string Field(bool value, DType) { return value ? "true" : "false"; }
 std::string Field(double value, DType dtype) { return PrintFloat(value, dtype); }
-std::string Field(const std::string& value, DType) {
-  return absl::StrCat("\"", absl::CEscape(value), "\"");
-}
+std::string Field(const std::string& value, DType) { return absl::StrCat("\"", absl::CEscape(value), "\""); }
 std::string Field(Extent value, DType) { return value.ToString(); }
-std::string Field(const Ints& values, DType) {
-  return absl::StrCat("[", absl::StrJoin(values, ", "), "]");
-}
+std::string Field(const Ints& values, DType) { return absl::StrCat("[", absl::StrJoin(values, ", "), "]"); }
 std::string Field(const Dims& values, DType) {
   auto append = [](std::string* out, Extent extent) { absl::StrAppend(out, extent.ToString()); };
   return absl::StrCat("[", absl::StrJoin(values, ", ", append), "]");
@@ -68,11 +64,10 @@ std::string PrintInputs(const Node& node, const std::vector<std::string>& names)
   return node.inputs.empty() ? "" : absl::StrCat(" ", absl::StrJoin(node.inputs, ", ", append));
 }
 
-std::string PrintLine(const Node& node, absl::string_view name,
-                      const std::vector<std::string>& names) {
+std::string PrintLine(const Node& node, absl::string_view name, const std::vector<std::string>& names) {
   if (InHeader(node)) return absl::StrCat(name, ": ", node.type.ToString());
-  return absl::StrCat(name, " = ", Info(node.op).text, PrintInputs(node, names), PrintAttrs(node),
-                      " : ", node.type.ToString());
+  return absl::StrCat(name, " = ", Info(node.op).text, PrintInputs(node, names), PrintAttrs(node), " : ",
+                      node.type.ToString());
 }
 
 std::string PrintOutput(const Output& output, const std::vector<std::string>& names) {
@@ -125,9 +120,8 @@ std::string Print(const Graph& graph) {
   }
   std::vector<std::string> outputs;
   for (const Output& output : graph.outputs) outputs.push_back(PrintOutput(output, names));
-  return absl::StrCat("graph @", graph.name, "(", absl::StrJoin(header, ", "), ") {\n", body,
-                      "  return", outputs.empty() ? "" : " ", absl::StrJoin(outputs, ", "),
-                      "\n}\n");
+  return absl::StrCat("graph @", graph.name, "(", absl::StrJoin(header, ", "), ") {\n", body, "  return",
+                      outputs.empty() ? "" : " ", absl::StrJoin(outputs, ", "), "\n}\n");
 }
 
 }  // namespace torch_lazy::ir

@@ -12,9 +12,9 @@
 namespace torch_lazy::ir {
 
 std::string Print(const Graph& graph);
-std::string PrintNode(const Graph& graph, Value v);  // one line, without its end
+std::string PrintNode(const Graph& graph, Value v);                          // one line, without its end
 std::string PrintNodes(const Graph& graph, absl::Span<const Value> values);  // a line each
-std::string ValueName(const Graph& graph, Value v);  // "%3", "%p0", "$1"; counts nodes: linear
+std::string ValueName(const Graph& graph, Value v);                          // "%3", "%p0", "$1"; counts nodes: linear
 
 // The shortest text that reads back as the same number of this float type: "0.1", "inf", "nan",
 // "nan:0x7ff8000000000001".

@@ -18,9 +18,7 @@ double RoundToF16(float value) {
   std::frexp(value, &exponent);
   const int unit = std::max(exponent - kF16Digits, kF16LeastExponent);
   const double rounded = std::ldexp(std::nearbyint(std::ldexp(value, -unit)), unit);
-  return std::abs(rounded) > kF16Max
-             ? std::copysign(std::numeric_limits<double>::infinity(), rounded)
-             : rounded;
+  return std::abs(rounded) > kF16Max ? std::copysign(std::numeric_limits<double>::infinity(), rounded) : rounded;
 }
 
 double RoundToBF16(float value) {
@@ -59,8 +57,7 @@ int64_t FloatToInt(DType dtype, double value) {
   if (dtype == DType::kBool) return value != 0;
   // A C++ compiler converts to narrow signed integers by way of 32 bits; ATen takes u8 by way
   // of 64.
-  if (dtype == DType::kI8 || dtype == DType::kI16)
-    return WrapTo(dtype, Truncate<int32_t>(std::trunc(value)));
+  if (dtype == DType::kI8 || dtype == DType::kI16) return WrapTo(dtype, Truncate<int32_t>(std::trunc(value)));
   if (dtype == DType::kI32) return Truncate<int32_t>(std::trunc(value));
   return WrapTo(dtype, Truncate<int64_t>(value));
 }
@@ -75,8 +72,7 @@ uint16_t HalfBits(DType dtype, double value) {
   if (magnitude < 0x1p-14) return sign | static_cast<uint16_t>(magnitude * 0x1p24);  // subnormal
   int exponent = 0;
   const double fraction = std::frexp(magnitude, &exponent);  // in [0.5, 1)
-  return sign | static_cast<uint16_t>((exponent + 14) << 10) |
-         static_cast<uint16_t>(std::ldexp(fraction, 11) - 1024);
+  return sign | static_cast<uint16_t>((exponent + 14) << 10) | static_cast<uint16_t>(std::ldexp(fraction, 11) - 1024);
 }
 
 double FromHalfBits(DType dtype, uint16_t bits) {
@@ -84,8 +80,7 @@ double FromHalfBits(DType dtype, uint16_t bits) {
   const double sign = (bits & 0x8000) != 0 ? -1 : 1;
   const int exponent = (bits >> 10) & 31;
   const double fraction = bits & 1023;
-  if (exponent == 31)
-    return fraction == 0 ? sign * std::numeric_limits<double>::infinity() : std::nan("");
+  if (exponent == 31) return fraction == 0 ? sign * std::numeric_limits<double>::infinity() : std::nan("");
   if (exponent == 0) return sign * fraction * 0x1p-24;
   return sign * std::ldexp(1024 + fraction, exponent - 25);
 }

@@ -8,9 +8,8 @@
 
 namespace torch_lazy::ir {
 
-double RoundTo(
-    DType dtype,
-    double value);  // float types: to nearest, ties to even; f64 -> 16 bits by way of f32
+double RoundTo(DType dtype,
+               double value);                // float types: to nearest, ties to even; f64 -> 16 bits by way of f32
 int64_t WrapTo(DType dtype, int64_t value);  // integer types: modulo 2^bits; bool: 0 or 1
 int64_t FloatToInt(DType dtype,
                    double value);  // C's truncation; NaN and what does not fit as x86 gives it

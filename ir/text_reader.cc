@@ -11,14 +11,11 @@
 
 namespace torch_lazy::ir {
 
-absl::Status TextReader::status() const {
-  return ok() ? absl::OkStatus() : absl::InvalidArgumentError(error_);
-}
+absl::Status TextReader::status() const { return ok() ? absl::OkStatus() : absl::InvalidArgumentError(error_); }
 
 void TextReader::Fail(absl::string_view message) {
   if (!ok()) return;
-  const auto line =
-      1 + std::count(text_.begin(), text_.begin() + std::min(at_, text_.size()), '\n');
+  const auto line = 1 + std::count(text_.begin(), text_.begin() + std::min(at_, text_.size()), '\n');
   error_ = absl::StrCat("parse: line ", line, ": ", message);
 }
 
@@ -55,9 +52,7 @@ void TextReader::Expect(absl::string_view token) {
 absl::string_view TextReader::Word(absl::string_view also) {
   SkipSpace();
   const size_t begin = at_;
-  while (at_ < text_.size() &&
-         (absl::ascii_isalnum(text_[at_]) || absl::StrContains(also, text_[at_])))
-    ++at_;
+  while (at_ < text_.size() && (absl::ascii_isalnum(text_[at_]) || absl::StrContains(also, text_[at_]))) ++at_;
   if (at_ == begin) Fail("expected a word");
   return ok() ? text_.substr(begin, at_ - begin) : "";
 }
@@ -87,8 +82,7 @@ std::string TextReader::Quoted() {
 int64_t TextReader::Integer() {
   const absl::string_view word = Word("-");
   int64_t value = 0;
-  if (ok() && !absl::SimpleAtoi(word, &value))
-    Fail(absl::StrCat("expected an integer, not '", word, "'"));
+  if (ok() && !absl::SimpleAtoi(word, &value)) Fail(absl::StrCat("expected an integer, not '", word, "'"));
   return value;
 }
 

@@ -22,13 +22,12 @@ class TextReader {
   void Fail(absl::string_view message);  // the first call counts
 
   bool AtEnd();
-  char Peek();  // the next character that is not space or comment; 0 at the end
+  char Peek();                        // the next character that is not space or comment; 0 at the end
   bool Try(absl::string_view token);  // consumes `token` if it is next
   void Expect(absl::string_view token);
-  absl::string_view Word(
-      absl::string_view also = "_.");  // letters, digits and the characters `also`
-  absl::string_view Name();            // "%name" or "$name"
-  std::string Quoted();                // "text", with C's escapes
+  absl::string_view Word(absl::string_view also = "_.");  // letters, digits and the characters `also`
+  absl::string_view Name();                               // "%name" or "$name"
+  std::string Quoted();                                   // "text", with C's escapes
   int64_t Integer();
 
  private:

@@ -32,9 +32,7 @@ bool ParseDType(absl::string_view text, DType* dtype) {
   return false;
 }
 
-std::string Extent::ToString() const {
-  return is_symbol() ? absl::StrCat("s", symbol()) : absl::StrCat(code_);
-}
+std::string Extent::ToString() const { return is_symbol() ? absl::StrCat("s", symbol()) : absl::StrCat(code_); }
 
 std::string Type::ToString() const {
   auto append = [](std::string* out, Extent extent) { absl::StrAppend(out, extent.ToString()); };

@@ -11,20 +11,7 @@
 
 namespace torch_lazy::ir {
 
-enum class DType : uint8_t {
-  kBool,
-  kU8,
-  kI8,
-  kI16,
-  kI32,
-  kI64,
-  kF16,
-  kBF16,
-  kF32,
-  kF64,
-  kC64,
-  kC128
-};
+enum class DType : uint8_t { kBool, kU8, kI8, kI16, kI32, kI64, kF16, kBF16, kF32, kF64, kC64, kC128 };
 
 int64_t SizeBytes(DType dtype);
 absl::string_view Name(DType dtype);  // "bool", "u8", "i64", "bf16", "f32", "c64", ...
@@ -51,9 +38,7 @@ class Extent {
   constexpr int32_t symbol() const { return static_cast<int32_t>(-1 - code_); }
   constexpr bool is_one() const { return code_ == 1; }
   // The number it stands for; symbols[k] is the number of symbol k.
-  int64_t Value(absl::Span<const int64_t> symbols) const {
-    return is_symbol() ? symbols[symbol()] : code_;
-  }
+  int64_t Value(absl::Span<const int64_t> symbols) const { return is_symbol() ? symbols[symbol()] : code_; }
   friend constexpr bool operator==(Extent a, Extent b) { return a.code_ == b.code_; }
   friend constexpr bool operator!=(Extent a, Extent b) { return a.code_ != b.code_; }
   template <typename H>
@@ -75,9 +60,7 @@ struct Type {
 
   int rank() const { return static_cast<int>(dims.size()); }
   std::string ToString() const;  // "f32[s0, 64]"
-  friend bool operator==(const Type& a, const Type& b) {
-    return a.dtype == b.dtype && a.dims == b.dims;
-  }
+  friend bool operator==(const Type& a, const Type& b) { return a.dtype == b.dtype && a.dims == b.dims; }
   friend bool operator!=(const Type& a, const Type& b) { return !(a == b); }
 };
 

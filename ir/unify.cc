@@ -13,14 +13,12 @@ class Unifier {
   explicit Unifier(int num_symbols) : symbols_(static_cast<size_t>(num_symbols), -1) {}
 
   bool Add(const Node& general, const Node& special) {
-    if (general.op != special.op || general.inputs != special.inputs ||
-        general.type.dtype != special.type.dtype || !Same(general.type.dims, special.type.dims)) {
+    if (general.op != special.op || general.inputs != special.inputs || general.type.dtype != special.type.dtype ||
+        !Same(general.type.dims, special.type.dims)) {
       return false;
     }
     bool same = true;
-    VisitAttrs([&](Attr, const char*, auto field) {
-      same = same && Same(general.attrs.*field, special.attrs.*field);
-    });
+    VisitAttrs([&](Attr, const char*, auto field) { same = same && Same(general.attrs.*field, special.attrs.*field); });
     return same;
   }
   std::vector<int32_t> Take() { return std::move(symbols_); }

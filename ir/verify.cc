@@ -65,48 +65,39 @@ bool Computes(Op op, DType dtype) {
 
 absl::Status VerifyLeaf(const Node& node) {
   const Type& type = node.type;
-  const bool is_number =
-      node.op == Op::kScalar || node.op == Op::kExtentOf || node.op == Op::kConst;
+  const bool is_number = node.op == Op::kScalar || node.op == Op::kExtentOf || node.op == Op::kConst;
   if (is_number && type.rank() != 0) return Bad(node, "rank must be 0, not ", type.ToString());
-  if (node.op == Op::kExtentOf && type.dtype != DType::kI64)
-    return Bad(node, "must be i64, not ", type.ToString());
+  if (node.op == Op::kExtentOf && type.dtype != DType::kI64) return Bad(node, "must be i64, not ", type.ToString());
   if (node.op == Op::kScalar && type.dtype != DType::kI64 && type.dtype != DType::kF64) {
     return Bad(node, "must be f64 or i64, not ", type.ToString());
   }
-  if (node.op == Op::kConst && IsComplex(type.dtype))
-    return Bad(node, "cannot be ", type.ToString());
+  if (node.op == Op::kConst && IsComplex(type.dtype)) return Bad(node, "cannot be ", type.ToString());
   if (node.op == Op::kIota) {
     if (node.attrs.dim < 0 || node.attrs.dim >= type.rank()) {
       return Bad(node, "dim ", node.attrs.dim, " is out of range for ", type.ToString());
     }
-    if (IsComplex(type.dtype) || type.dtype == DType::kBool)
-      return Bad(node, "cannot be ", type.ToString());
+    if (IsComplex(type.dtype) || type.dtype == DType::kBool) return Bad(node, "cannot be ", type.ToString());
   }
   return absl::OkStatus();
 }
 
 absl::Status VerifyElementwise(const Graph& graph, const Node& node) {
-  const size_t first =
-      node.op == Op::kWhere ? 1 : 0;  // where's condition is bool, the others have one dtype
+  const size_t first = node.op == Op::kWhere ? 1 : 0;  // where's condition is bool, the others have one dtype
   const DType dtype = graph.type(node.inputs[first]).dtype;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const Type& input = graph.type(node.inputs[i]);
     if (input.dims != node.type.dims) {
-      return Bad(node, "operand ", i, " is ", input.ToString(), ", the result ",
-                 node.type.ToString());
+      return Bad(node, "operand ", i, " is ", input.ToString(), ", the result ", node.type.ToString());
     }
     const DType expected = i < first ? DType::kBool : dtype;
-    if (input.dtype != expected)
-      return Bad(node, "operand ", i, " is ", input.ToString(), ", not ", Name(expected));
+    if (input.dtype != expected) return Bad(node, "operand ", i, " is ", input.ToString(), ", not ", Name(expected));
   }
   if (!Computes(node.op, dtype)) return Bad(node, "does not compute in ", Name(dtype));
   if (node.op == Op::kCast) {
-    return IsComplex(node.type.dtype) ? Bad(node, "cannot make ", Name(node.type.dtype))
-                                      : absl::OkStatus();
+    return IsComplex(node.type.dtype) ? Bad(node, "cannot make ", Name(node.type.dtype)) : absl::OkStatus();
   }
   const DType result = Info(node.op).dtype_rule == DTypeRule::kCompare ? DType::kBool : dtype;
-  if (node.type.dtype != result)
-    return Bad(node, "gives ", Name(result), ", not ", Name(node.type.dtype));
+  if (node.type.dtype != result) return Bad(node, "gives ", Name(result), ", not ", Name(node.type.dtype));
   return absl::OkStatus();
 }
 
@@ -128,8 +119,8 @@ absl::Status VerifyPermute(const Node& node, const Type& input) {
   }
   for (int k = 0; k < node.type.rank(); ++k) {
     if (node.type.dims[k] != input.dims[node.attrs.dims[k]]) {
-      return Bad(node, "dim ", k, " of ", node.type.ToString(), " is not dim ", node.attrs.dims[k],
-                 " of ", input.ToString());
+      return Bad(node, "dim ", k, " of ", node.type.ToString(), " is not dim ", node.attrs.dims[k], " of ",
+                 input.ToString());
     }
   }
   return absl::OkStatus();
@@ -137,18 +128,16 @@ absl::Status VerifyPermute(const Node& node, const Type& input) {
 
 absl::Status VerifyExpand(const Node& node, const Type& input) {
   bool fits = input.rank() == node.type.rank();
-  for (int k = 0; fits && k < input.rank(); ++k)
-    fits = input.dims[k].is_one() || input.dims[k] == node.type.dims[k];
-  return fits ? absl::OkStatus()
-              : Bad(node, input.ToString(), " does not broadcast to ", node.type.ToString());
+  for (int k = 0; fits && k < input.rank(); ++k) fits = input.dims[k].is_one() || input.dims[k] == node.type.dims[k];
+  return fits ? absl::OkStatus() : Bad(node, input.ToString(), " does not broadcast to ", node.type.ToString());
 }
 
 absl::Status VerifySlice(const Node& node, const Type& input) {
   const auto& [starts, steps] = std::tie(node.attrs.starts, node.attrs.steps);
   const size_t rank = input.dims.size();
   if (starts.size() != rank || steps.size() != rank || node.type.dims.size() != rank) {
-    return Bad(node, starts.size(), " starts and ", steps.size(), " steps for ", input.ToString(),
-               " to ", node.type.ToString());
+    return Bad(node, starts.size(), " starts and ", steps.size(), " steps for ", input.ToString(), " to ",
+               node.type.ToString());
   }
   for (size_t k = 0; k < rank; ++k) {
     if (steps[k] == 0) return Bad(node, "step 0 in dim ", k);
@@ -157,8 +146,8 @@ absl::Status VerifySlice(const Node& node, const Type& input) {
     const int64_t last = starts[k].constant() + (size.constant() - 1) * steps[k];
     const int64_t extent = input.dims[k].constant();
     if (size.constant() > 0 && (starts[k].constant() >= extent || last < 0 || last >= extent)) {
-      return Bad(node, "elements ", starts[k].constant(), " to ", last, " of dim ", k,
-                 " are not in ", input.ToString());
+      return Bad(node, "elements ", starts[k].constant(), " to ", last, " of dim ", k, " are not in ",
+                 input.ToString());
     }
   }
   return absl::OkStatus();
@@ -166,8 +155,7 @@ absl::Status VerifySlice(const Node& node, const Type& input) {
 
 absl::Status VerifyView(const Graph& graph, const Node& node) {
   const Type& input = graph.type(node.inputs[0]);
-  if (input.dtype != node.type.dtype)
-    return Bad(node, "makes ", Name(node.type.dtype), " of ", input.ToString());
+  if (input.dtype != node.type.dtype) return Bad(node, "makes ", Name(node.type.dtype), " of ", input.ToString());
   if (node.op == Op::kReshape) return VerifyReshape(node, input);
   if (node.op == Op::kPermute) return VerifyPermute(node, input);
   if (node.op == Op::kExpand) return VerifyExpand(node, input);
@@ -190,8 +178,7 @@ absl::Status VerifyReduce(const Graph& graph, const Node& node) {
     if (!reduced) expected.dims.push_back(input.dims[k]);
     if (reduced && node.attrs.keepdim) expected.dims.push_back(Extent::Constant(1));
   }
-  if (node.type != expected)
-    return Bad(node, "gives ", expected.ToString(), ", not ", node.type.ToString());
+  if (node.type != expected) return Bad(node, "gives ", expected.ToString(), ", not ", node.type.ToString());
   if (!Computes(node.op, input.dtype)) return Bad(node, "does not compute in ", Name(input.dtype));
   return absl::OkStatus();
 }
@@ -210,10 +197,8 @@ absl::Status VerifyShares(const Graph& graph, const Node& node) {
   for (int64_t k = 0; k < input.rank(); ++k) {
     if (k < dims[0] || k > dims.back()) expected.dims.push_back(input.dims[k]);
   }
-  if (!Computes(ReductionOf(node.op), input.dtype))
-    return Bad(node, "does not compute in ", Name(input.dtype));
-  if (node.type != expected)
-    return Bad(node, "gives ", expected.ToString(), ", not ", node.type.ToString());
+  if (!Computes(ReductionOf(node.op), input.dtype)) return Bad(node, "does not compute in ", Name(input.dtype));
+  if (node.type != expected) return Bad(node, "gives ", expected.ToString(), ", not ", node.type.ToString());
   return absl::OkStatus();
 }
 
@@ -223,30 +208,27 @@ absl::Status VerifyTake(const Graph& graph, const Node& node) {
   if (index.dtype != DType::kI64 || index.dims != node.type.dims) {
     return Bad(node, "the index is ", index.ToString(), ", the result ", node.type.ToString());
   }
-  bool fits = x.dtype == node.type.dtype && x.rank() == node.type.rank() && node.attrs.dim >= 0 &&
-              node.attrs.dim < x.rank();
+  bool fits =
+      x.dtype == node.type.dtype && x.rank() == node.type.rank() && node.attrs.dim >= 0 && node.attrs.dim < x.rank();
   for (int k = 0; fits && k < x.rank(); ++k) {
     fits = k == node.attrs.dim || x.dims[k].is_one() || x.dims[k] == node.type.dims[k];
   }
   return fits ? absl::OkStatus()
-              : Bad(node, x.ToString(), " along dim ", node.attrs.dim, " does not give ",
-                    node.type.ToString());
+              : Bad(node, x.ToString(), " along dim ", node.attrs.dim, " does not give ", node.type.ToString());
 }
 
 absl::Status VerifyConcat(const Graph& graph, const Node& node) {
   const Type& type = node.type;
   const int64_t dim = node.attrs.dim;
   if (node.inputs.empty()) return Bad(node, "no operands");
-  if (dim < 0 || dim >= type.rank())
-    return Bad(node, "dim ", dim, " is out of range for ", type.ToString());
+  if (dim < 0 || dim >= type.rank()) return Bad(node, "dim ", dim, " is out of range for ", type.ToString());
   int64_t extent = 0;
   bool constant = type.dims[dim].is_constant();
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const Type& input = graph.type(node.inputs[i]);
     bool fits = input.dtype == type.dtype && input.rank() == type.rank();
     for (int k = 0; fits && k < type.rank(); ++k) fits = k == dim || input.dims[k] == type.dims[k];
-    if (!fits)
-      return Bad(node, "operand ", i, " is ", input.ToString(), ", the result ", type.ToString());
+    if (!fits) return Bad(node, "operand ", i, " is ", input.ToString(), ", the result ", type.ToString());
     constant = constant && input.dims[dim].is_constant();
     if (constant) extent += input.dims[dim].constant();
   }
@@ -258,16 +240,13 @@ absl::Status VerifyStack(const Graph& graph, const Node& node) {
   Type part = node.type;
   const int64_t dim = node.attrs.dim;
   if (node.inputs.empty()) return Bad(node, "no operands");
-  if (dim < 0 || dim >= part.rank())
-    return Bad(node, "dim ", dim, " is out of range for ", part.ToString());
+  if (dim < 0 || dim >= part.rank()) return Bad(node, "dim ", dim, " is out of range for ", part.ToString());
   const Extent number = Extent::Constant(static_cast<int64_t>(node.inputs.size()));
-  if (part.dims[dim] != number)
-    return Bad(node, node.inputs.size(), " operands do not make ", part.ToString());
+  if (part.dims[dim] != number) return Bad(node, node.inputs.size(), " operands do not make ", part.ToString());
   part.dims.erase(part.dims.begin() + dim);
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const Type& input = graph.type(node.inputs[i]);
-    if (input != part)
-      return Bad(node, "operand ", i, " is ", input.ToString(), ", not ", part.ToString());
+    if (input != part) return Bad(node, "operand ", i, " is ", input.ToString(), ", not ", part.ToString());
   }
   return absl::OkStatus();
 }
@@ -276,8 +255,8 @@ absl::Status VerifyStack(const Graph& graph, const Node& node) {
 absl::Status VerifyMatmulSum(const Graph& graph, const Node& node) {
   const Type& x = graph.type(node.inputs[0]);
   const Type& y = graph.type(node.inputs[1]);
-  const bool fits = IsFloat(x.dtype) && !IsHalf(x.dtype) && x.rank() == 3 && y.rank() == 3 &&
-                    x.dtype == y.dtype && x.dims[0] == y.dims[0] && x.dims[2] == y.dims[1];
+  const bool fits = IsFloat(x.dtype) && !IsHalf(x.dtype) && x.rank() == 3 && y.rank() == 3 && x.dtype == y.dtype &&
+                    x.dims[0] == y.dims[0] && x.dims[2] == y.dims[1];
   if (fits && node.type == Type{x.dtype, {x.dims[1], y.dims[2]}}) return absl::OkStatus();
   return Bad(node, x.ToString(), " by ", y.ToString(), " does not give ", node.type.ToString());
 }
@@ -306,8 +285,7 @@ absl::Status VerifyMatmulBias(const Graph& graph, const Node& node) {
 absl::Status VerifyCall(const Graph& graph, const Node& node) {
   if (node.op == Op::kCall) {
     for (int64_t operand : node.attrs.inout) {
-      if (operand >= static_cast<int64_t>(node.inputs.size()))
-        return Bad(node, "there is no operand ", operand);
+      if (operand >= static_cast<int64_t>(node.inputs.size())) return Bad(node, "there is no operand ", operand);
     }
     return absl::OkStatus();
   }
@@ -327,8 +305,7 @@ absl::Status VerifyHeader(const Graph& graph) {
     in_header = leads;
     if (!leads) continue;
     const int64_t expected = node.op == Op::kParam ? params++ : scalars++;
-    if (node.attrs.index != expected)
-      return Bad(node, "index ", node.attrs.index, " in place of ", expected);
+    if (node.attrs.index != expected) return Bad(node, "index ", node.attrs.index, " in place of ", expected);
   }
   return absl::OkStatus();
 }
@@ -342,8 +319,7 @@ absl::Status VerifyOutputs(const Graph& graph) {
     }
     if (output.into < 0) continue;
     if (output.into >= num_params) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("return: there is no parameter ", output.into));
+      return absl::InvalidArgumentError(absl::StrCat("return: there is no parameter ", output.into));
     }
     if (!taken.insert(output.into).second) {
       return absl::InvalidArgumentError(
@@ -362,11 +338,9 @@ absl::Status VerifyNode(const Graph& graph, Value v) {
     return Bad(node, num_inputs, " operands are needed, not ", node.inputs.size());
   }
   for (Value input : node.inputs) {
-    if (input < 0 || input >= v)
-      return Bad(node, "operand ", input, " does not stand before node ", v);
+    if (input < 0 || input >= v) return Bad(node, "operand ", input, " does not stand before node ", v);
     const Node& maker = graph.node(input);
-    if (maker.op == Op::kCall && maker.attrs.inout.empty())
-      return Bad(node, "uses a call without results");
+    if (maker.op == Op::kCall && maker.attrs.inout.empty()) return Bad(node, "uses a call without results");
   }
   switch (Info(node.op).kind) {
     case Kind::kLeaf:
@@ -394,8 +368,7 @@ absl::Status VerifyNode(const Graph& graph, Value v) {
 
 absl::Status Verify(const Graph& graph) {
   LAZY_RETURN_IF_ERROR(VerifyHeader(graph));
-  for (Value v = 0; v < static_cast<Value>(graph.nodes.size()); ++v)
-    LAZY_RETURN_IF_ERROR(VerifyNode(graph, v));
+  for (Value v = 0; v < static_cast<Value>(graph.nodes.size()); ++v) LAZY_RETURN_IF_ERROR(VerifyNode(graph, v));
   return VerifyOutputs(graph);
 }
 

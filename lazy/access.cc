@@ -15,7 +15,8 @@ int64_t Product(c10::IntArrayRef numbers) {
 struct Box {
   c10::DimVector ambient, starts, sizes;
   ir::Ints steps;
-  c10::SmallVector<int, 6> from;  // per logical dim of the tensor: the dim of the box, -1 if it has none (extent 1, stride 0)
+  c10::SmallVector<int, 6>
+      from;  // per logical dim of the tensor: the dim of the box, -1 if it has none (extent 1, stride 0)
 };
 
 struct Walk {
@@ -122,25 +123,39 @@ ir::Value ReadBox(ir::Builder* b, SymbolTable* symbols, ir::Value value, const B
 
 std::optional<ir::DType> DTypeOf(at::ScalarType dtype) {
   switch (dtype) {
-    case at::kBool: return ir::DType::kBool;
-    case at::kByte: return ir::DType::kU8;
-    case at::kChar: return ir::DType::kI8;
-    case at::kShort: return ir::DType::kI16;
-    case at::kInt: return ir::DType::kI32;
-    case at::kLong: return ir::DType::kI64;
-    case at::kHalf: return ir::DType::kF16;
-    case at::kBFloat16: return ir::DType::kBF16;
-    case at::kFloat: return ir::DType::kF32;
-    case at::kDouble: return ir::DType::kF64;
-    case at::kComplexFloat: return ir::DType::kC64;
-    case at::kComplexDouble: return ir::DType::kC128;
-    default: return std::nullopt;  // quantized, 8-bit floats, bits
+    case at::kBool:
+      return ir::DType::kBool;
+    case at::kByte:
+      return ir::DType::kU8;
+    case at::kChar:
+      return ir::DType::kI8;
+    case at::kShort:
+      return ir::DType::kI16;
+    case at::kInt:
+      return ir::DType::kI32;
+    case at::kLong:
+      return ir::DType::kI64;
+    case at::kHalf:
+      return ir::DType::kF16;
+    case at::kBFloat16:
+      return ir::DType::kBF16;
+    case at::kFloat:
+      return ir::DType::kF32;
+    case at::kDouble:
+      return ir::DType::kF64;
+    case at::kComplexFloat:
+      return ir::DType::kC64;
+    case at::kComplexDouble:
+      return ir::DType::kC128;
+    default:
+      return std::nullopt;  // quantized, 8-bit floats, bits
   }
 }
 
 std::optional<c10::SmallVector<int, 6>> MemoryOrder(const Geometry& geometry, size_t size_bytes) {
   if (geometry.offset != 0 || geometry.conj || geometry.neg) return std::nullopt;
-  if (static_cast<size_t>(Product(geometry.sizes)) * c10::elementSize(geometry.dtype) != size_bytes) return std::nullopt;
+  if (static_cast<size_t>(Product(geometry.sizes)) * c10::elementSize(geometry.dtype) != size_bytes)
+    return std::nullopt;
   c10::SmallVector<int, 6> order;
   if (size_bytes == 0) {
     for (size_t d = 0; d < geometry.sizes.size(); ++d) {
@@ -173,14 +188,16 @@ ir::Value Read(ir::Builder* b, SymbolTable* symbols, const MemoryValue& memory, 
   return ReadBox(b, symbols, memory.value, box, geometry);
 }
 
-MemoryValue Write(ir::Builder* b, SymbolTable* symbols, ir::Value logical, const Geometry& geometry, c10::ArrayRef<int> order) {
+MemoryValue Write(ir::Builder* b, SymbolTable* symbols, ir::Value logical, const Geometry& geometry,
+                  c10::ArrayRef<int> order) {
   MemoryValue memory;
   memory.dtype = geometry.dtype;
   for (const int d : order) memory.dims.push_back(geometry.sizes[d]);
   // Ones last, so that dropping them is a reshape.
   ir::Ints all(order.begin(), order.end());
   for (size_t d = 0; d < geometry.sizes.size(); ++d) {
-    if (std::find(order.begin(), order.end(), static_cast<int>(d)) == order.end()) all.push_back(static_cast<int64_t>(d));
+    if (std::find(order.begin(), order.end(), static_cast<int>(d)) == order.end())
+      all.push_back(static_cast<int64_t>(d));
   }
   memory.value = b->Reshape(b->Permute(logical, all), symbols->DimsOf(memory.dims));
   return memory;

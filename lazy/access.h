@@ -23,8 +23,8 @@ struct MemoryValue {
 // Nullopt for dtypes that graphs do not know.
 std::optional<ir::DType> DTypeOf(at::ScalarType dtype);
 
-// The logical dims of a geometry that covers a storage of `size_bytes` exactly, each byte once, ordered from the largest
-// stride to the smallest; extents of 1 left out. Nullopt if it does not cover it so.
+// The logical dims of a geometry that covers a storage of `size_bytes` exactly, each byte once, ordered from the
+// largest stride to the smallest; extents of 1 left out. Nullopt if it does not cover it so.
 std::optional<c10::SmallVector<int, 6>> MemoryOrder(const Geometry& geometry, size_t size_bytes);
 
 // The tensor of this geometry on the storage that `memory` fills: logical dims. kNoValue if no chain of views gives it.

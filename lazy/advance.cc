@@ -22,8 +22,8 @@ void Note(const CallOperand& operand, int32_t slot, const Trace& trace, Noting* 
   const Trace::Slot& at = trace.slots[slot];
   if (at.first_call >= noting->first_call && !at.external) return;
   if (!noting->seen.insert(slot).second) return;
-  noting->storages.push_back({slot, operand.storage->serial(), WeakOf<c10::StorageImpl>(operand.storage), WeakOf(operand.tensor),
-                              VersionOf(operand.tensor)});
+  noting->storages.push_back({slot, operand.storage->serial(), WeakOf<c10::StorageImpl>(operand.storage),
+                              WeakOf(operand.tensor), VersionOf(operand.tensor)});
 }
 
 }  // namespace
@@ -56,7 +56,8 @@ void AssignSlots(c10::ArrayRef<CallOperand> operands, const Trace& trace, c10::S
   }
 }
 
-void TouchOperands(c10::ArrayRef<CallOperand> operands, c10::ArrayRef<int32_t> slots, const std::shared_ptr<Trace>& trace) {
+void TouchOperands(c10::ArrayRef<CallOperand> operands, c10::ArrayRef<int32_t> slots,
+                   const std::shared_ptr<Trace>& trace) {
   for (size_t k = 0; k < operands.size(); ++k) {
     LazyStorageImpl* storage = operands[k].storage;
     if (static_cast<size_t>(slots[k]) == trace->slots.size()) {

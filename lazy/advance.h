@@ -19,11 +19,13 @@ inline int32_t SlotOf(const LazyStorageImpl& storage, const Trace* trace) {
   return -1;
 }
 
-// Slots of the operands; a storage that the trace does not know gets the next number, which it keeps if the call is recorded.
+// Slots of the operands; a storage that the trace does not know gets the next number, which it keeps if the call is
+// recorded.
 void AssignSlots(c10::ArrayRef<CallOperand> operands, const Trace& trace, c10::SmallVectorImpl<int32_t>* slots);
 
 // Gives the operands' storages to the trace, and marks the written ones.
-void TouchOperands(c10::ArrayRef<CallOperand> operands, c10::ArrayRef<int32_t> slots, const std::shared_ptr<Trace>& trace);
+void TouchOperands(c10::ArrayRef<CallOperand> operands, c10::ArrayRef<int32_t> slots,
+                   const std::shared_ptr<Trace>& trace);
 
 // A trace of another thread that must run before `own` may read, or write, the storage; null if there is none.
 std::shared_ptr<Trace> ConflictOver(const LazyStorageImpl& storage, bool written, const Trace* own);

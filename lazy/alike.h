@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Entries of the same calls and outputs, whatever their sizes.
 //
-// Most lower to one graph. A program that sees no size twice is to have kernels too, and while they are being compiled there is
-// nothing to gain from lowering the same calls for one more size.
+// Most lower to one graph. A program that sees no size twice is to have kernels too, and while they are being compiled
+// there is nothing to gain from lowering the same calls for one more size.
 #pragma once
 
 #include <atomic>

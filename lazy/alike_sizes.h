@@ -9,8 +9,9 @@
 
 namespace torch_lazy::lazy {
 
-// Of extents or strides, each by its logarithm in parts of an octave: with two parts, 30 and 33 are alike, 24 and 33 are not. 0 and
-// 1 are like no other. `aligned`: multiples of 8, 4, 2 and others are not alike either, as libraries treat them apart.
+// Of extents or strides, each by its logarithm in parts of an octave: with two parts, 30 and 33 are alike, 24 and 33
+// are not. 0 and 1 are like no other. `aligned`: multiples of 8, 4, 2 and others are not alike either, as libraries
+// treat them apart.
 std::string AlikeWord(absl::Span<const int64_t> numbers, int parts, bool aligned);
 
 }  // namespace torch_lazy::lazy

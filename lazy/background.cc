@@ -30,8 +30,8 @@ class Worker {
   }
 
  private:
-  // Of normal priority: it takes locks (of the allocator, of tables) that the program's threads want, and what it starts,
-  // compilers among it, would inherit a lower one for good.
+  // Of normal priority: it takes locks (of the allocator, of tables) that the program's threads want, and what it
+  // starts, compilers among it, would inherit a lower one for good.
   void Serve() {
     base::BecomeUnhurried();
     while (true) {

@@ -58,12 +58,14 @@ at::ScalarType ScalarTypeOf(ir::DType dtype) {
 void PlaceAlone(Geometry* matrix) {
   const size_t column = matrix->sizes.size() - 1, row = column - 1;
   if (matrix->sizes[column] == 1) matrix->strides[column] = 1;
-  if (matrix->sizes[row] == 1) matrix->strides[row] = matrix->strides[column] == 1 ? std::max<int64_t>(matrix->sizes[column], 1) : 1;
+  if (matrix->sizes[row] == 1)
+    matrix->strides[row] = matrix->strides[column] == 1 ? std::max<int64_t>(matrix->sizes[column], 1) : 1;
 }
 
-// The library calls that ATen makes for `mm`, `bmm`, `addmm` and `_addmm_activation`; a product of no terms is 0. CUDA's `addmm`
-// hands cuBLASLt the bias where it and the result are contiguous, as they are here, and has two or more rows, columns and terms;
-// else it copies it into the result first. Of no terms, CUDA's `_addmm_activation` forgets the activation.
+// The library calls that ATen makes for `mm`, `bmm`, `addmm` and `_addmm_activation`; a product of no terms is 0.
+// CUDA's `addmm` hands cuBLASLt the bias where it and the result are contiguous, as they are here, and has two or more
+// rows, columns and terms; else it copies it into the result first. Of no terms, CUDA's `_addmm_activation` forgets the
+// activation.
 void Multiply(const ProductTensors& tensors, bool sums) {
   const at::Tensor &x = tensors.x, &y = tensors.y;
   at::Tensor result = tensors.result;
@@ -115,8 +117,9 @@ BoundPlan::~BoundPlan() = default;
 
 const PackedConvolution* BoundPlan::ConvolutionOf(const ir::Node& call) const {
   if (!IsPacked(call)) return nullptr;
-  const auto found = std::find_if(lowered_.convolutions.begin(), lowered_.convolutions.end(),
-                                  [&](const PackedConvolution& convolution) { return convolution.call == call.attrs.index; });
+  const auto found =
+      std::find_if(lowered_.convolutions.begin(), lowered_.convolutions.end(),
+                   [&](const PackedConvolution& convolution) { return convolution.call == call.attrs.index; });
   LAZY_CHECK(found != lowered_.convolutions.end(), "call ", call.attrs.index, " is no packed convolution");
   return &*found;
 }
@@ -156,7 +159,8 @@ BoundPlan::BoundPlan(const Entry& entry, const LoweredTrace& lowered, const Plan
   FindSaves();
   FindLastReads();
   shares_launches_ = LaunchesExactRowsAlone(symbols);
-  runs_ahead_ = IsOnHost() && IsShort() && CanLimitProductThreads() && planned.dump_folder().empty() && backends::Get().computes();
+  runs_ahead_ = IsOnHost() && IsShort() && CanLimitProductThreads() && planned.dump_folder().empty() &&
+                backends::Get().computes();
   if (!runs_ahead_ && backends::Get().computes()) TuneProducts();
   if (!planned.dump_folder().empty()) {
     page_ = std::make_unique<StepPage>(planned.dump_folder(), graph_, plan_, size_bytes_);
@@ -177,7 +181,8 @@ void BoundPlan::FindLastReads() {
     const auto read = [&](int32_t buffer) { last_read[buffer] = std::max(s, failing_end_); };
     const codegen::Step& step = plan_.steps[s];
     std::for_each(step.operands.begin(), step.operands.end(), read);
-    for (const codegen::Instance& instance : step.instances) std::for_each(instance.buffers.begin(), instance.buffers.end(), read);
+    for (const codegen::Instance& instance : step.instances)
+      std::for_each(instance.buffers.begin(), instance.buffers.end(), read);
   }
   const auto write = [&](int32_t buffer) {
     if (buffer >= 0) last_read[buffer] = SIZE_MAX;
@@ -185,7 +190,8 @@ void BoundPlan::FindLastReads() {
   std::for_each(plan_.outputs.begin(), plan_.outputs.end(), write);
   for (const codegen::Step& step : plan_.steps) {
     std::for_each(step.results.begin(), step.results.end(), write);
-    for (const codegen::Instance& instance : step.instances) std::for_each(instance.written.begin(), instance.written.end(), write);
+    for (const codegen::Instance& instance : step.instances)
+      std::for_each(instance.written.begin(), instance.written.end(), write);
   }
   last_reads_.resize(plan_.steps.size());
   for (size_t b = 0; b < last_read.size(); ++b) {
@@ -232,8 +238,9 @@ bool BoundPlan::IsShort() const {
     }
     if (plan_.steps[s].kind != codegen::Step::Kind::kMatmul) continue;
     const Matmul& matmul = matmuls_[s];
-    products += kNanosecondsPerProduct +
-                2.0 * static_cast<double>(c10::multiply_integers(matmul.x.sizes) * matmul.y.sizes.back()) / kFlopsPerNanosecond;
+    products +=
+        kNanosecondsPerProduct +
+        2.0 * static_cast<double>(c10::multiply_integers(matmul.x.sizes) * matmul.y.sizes.back()) / kFlopsPerNanosecond;
   }
   const double recording = kNanosecondsPerCall * static_cast<double>(entry_.calls().size());
   return products <= recording && kernels <= kMostKernels * recording;
@@ -249,12 +256,14 @@ std::vector<bool> BoundPlan::OverwrittenInputs(const ir::Node& node, absl::Span<
   for (const NodeOperand& operand : call.operands) {
     const size_t at = static_cast<size_t>(std::find(slots.begin(), slots.end(), operand.slot) - slots.begin());
     const size_t size_bytes = static_cast<size_t>(ir::SizeBytes(graph_.type(node.inputs[at]), symbols));
-    if (!call.op->args[static_cast<size_t>(operand.arg)].is_out || !MemoryOrder(operand.geometry, size_bytes)) is_overwritten[at] = false;
+    if (!call.op->args[static_cast<size_t>(operand.arg)].is_out || !MemoryOrder(operand.geometry, size_bytes))
+      is_overwritten[at] = false;
   }
   return is_overwritten;
 }
 
-// By what the outputs, and calls that may fail, need: views of a tensor that is overwritten are there, too, and nobody takes them.
+// By what the outputs, and calls that may fail, need: views of a tensor that is overwritten are there, too, and nobody
+// takes them.
 void BoundPlan::FindReadParams(absl::Span<const int64_t> symbols) {
   std::vector<bool> is_needed(graph_.nodes.size(), false), is_read(graph_.nodes.size(), false);
   for (const ir::Output& output : graph_.outputs) is_needed[output.value] = is_read[output.value] = true;
@@ -313,7 +322,8 @@ std::vector<double> NumbersOf(const LoweredTrace& lowered, const Trace& trace) {
     if (value->isTensor()) {
       numbers.push_back(NumberOf(value->toTensor(), source.integer));
     } else if (source.integer) {
-      numbers.push_back(std::bit_cast<double>(value->isBool() ? static_cast<int64_t>(value->toBool()) : value->toInt()));
+      numbers.push_back(
+          std::bit_cast<double>(value->isBool() ? static_cast<int64_t>(value->toBool()) : value->toInt()));
     } else {
       numbers.push_back(value->toDouble());
     }
@@ -341,8 +351,9 @@ void BoundPlan::RunLaunch(const Launch& launch, PlanMemory* memory) const {
     scalar += instance.scalars.size();
     extent += instance.extents.size();
   }
-  RaiseIfError(base::MustFail() ? backends::DeviceError(absl::StatusCode::kInternal, /*number=*/999, "a launch that was to fail")
-                                : backends::Get().Launch(instances));
+  RaiseIfError(base::MustFail()
+                   ? backends::DeviceError(absl::StatusCode::kInternal, /*number=*/999, "a launch that was to fail")
+                   : backends::Get().Launch(instances));
 }
 
 void BoundPlan::RunMatmul(size_t step, PlanMemory* memory) const {
@@ -394,7 +405,8 @@ void BoundPlan::RunCall(size_t step, Trace* trace, PlanMemory* memory) const {
   InterpretCall(call, trace);
   base::Count(base::Counter::kLibraryCalls);
   size_t r = 0;
-  while (r < node.attrs.inout.size() && node.attrs.inout[r] >= 0) ++r;  // the first results are operands written in place
+  while (r < node.attrs.inout.size() && node.attrs.inout[r] >= 0)
+    ++r;  // the first results are operands written in place
   int32_t slot = call.first_result_slot;
   for (; r < plan_step.results.size(); ++r, ++slot) {
     const int32_t buffer = plan_step.results[r];  // -1: nobody reads this result

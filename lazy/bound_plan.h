@@ -27,8 +27,8 @@ class BoundPlan {
   BoundPlan(const Entry& entry, const LoweredTrace& lowered, const PlannedGraph& planned);
   ~BoundPlan();
 
-  // Runs on the trace's slots and leaves the outputs in them. False if a call has failed: then the slots are as they were.
-  // Raises what cannot be undone.
+  // Runs on the trace's slots and leaves the outputs in them. False if a call has failed: then the slots are as they
+  // were. Raises what cannot be undone.
   bool Run(Trace* trace) const;
 
   // What lies in memory at a time, at most, parameters included.
@@ -36,12 +36,13 @@ class BoundPlan {
   // Of its graph, if it has one that is not running; a later run captures it anew.
   void DropGraph() const;
 
-  // True if a run costs little beside the recording, and consists of kernels and products alone. Follows from the calls and
-  // the sizes, not from times, since such a plan's products have one thread wherever it runs: digits must not change.
+  // True if a run costs little beside the recording, and consists of kernels and products alone. Follows from the calls
+  // and the sizes, not from times, since such a plan's products have one thread wherever it runs: digits must not
+  // change.
   bool runs_ahead() const { return runs_ahead_; }
 
-  // True if all it does is launches of kernels for rows of the length seen first, which take more instances as well as one, and need no
-  // memory beside their results.
+  // True if all it does is launches of kernels for rows of the length seen first, which take more instances as well as
+  // one, and need no memory beside their results.
   bool shares_launches() const { return shares_launches_; }
 
  private:
@@ -49,13 +50,13 @@ class BoundPlan {
   // The instances of a launch; their pointers stand one after the other.
   struct Launch {
     std::vector<int32_t> buffers, scalars;
-    std::vector<int64_t> offset_bytes;               // per buffer
+    std::vector<int64_t> offset_bytes;  // per buffer
     std::vector<int64_t> extents;
     std::vector<backends::BoundInstance> instances;  // all but the pointers
   };
   struct Matmul {
     Geometry x, y, result;
-    Geometry bias;  // without dims: there is none
+    Geometry bias;                           // without dims: there is none
     TunedProduct* tuned = nullptr;           // null: ATen's own way
     TunedCudaProduct* tuned_cuda = nullptr;  // null: the same
   };
@@ -80,9 +81,9 @@ class BoundPlan {
   const LoweredTrace& lowered_;
   const codegen::Plan& plan_;
   const ir::Graph& graph_;
-  std::vector<size_t> size_bytes_;  // per buffer
-  std::vector<Launch> launches_;    // per step
-  std::vector<Matmul> matmuls_;     // per step
+  std::vector<size_t> size_bytes_;                      // per buffer
+  std::vector<Launch> launches_;                        // per step
+  std::vector<Matmul> matmuls_;                         // per step
   std::vector<const PackedConvolution*> convolutions_;  // per step; null: none
   std::vector<int32_t> read_params_;  // buffers, in order, of parameters that are not overwritten unread
   // Note [Failing calls]
@@ -92,8 +93,8 @@ class BoundPlan {
   std::vector<std::vector<int32_t>> last_reads_;  // per step: parameters that nothing writes and nothing later reads
   bool runs_ahead_ = false;
   bool shares_launches_ = false;
-  std::unique_ptr<StepPage> page_;                // null without option dump
-  std::unique_ptr<GraphedPlan> graphed_;          // null where there are no graphs
+  std::unique_ptr<StepPage> page_;        // null without option dump
+  std::unique_ptr<GraphedPlan> graphed_;  // null where there are no graphs
 };
 
 }  // namespace torch_lazy::lazy

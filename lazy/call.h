@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One call as the recorder sees it: its operands, and the words that tell it from other calls.
 //
-// The words hold everything that decides what the call does to memory except which storages it touches and the values of
-// its run-time numbers: operator, dtypes, sizes, strides, offsets, structural arguments.
+// The words hold everything that decides what the call does to memory except which storages it touches and the values
+// of its run-time numbers: operator, dtypes, sizes, strides, offsets, structural arguments.
 #pragma once
 
 #include <ATen/core/stack.h>
@@ -27,7 +27,7 @@ struct CallOperand {
 // A number given at run time: it belongs to the trace, not to its path.
 struct CallNumber {
   int16_t arg;
-  c10::IValue value;        // a number; a 0-dim CPU tensor; or a list with some of these, its device tensors undefined
+  c10::IValue value;  // a number; a 0-dim CPU tensor; or a list with some of these, its device tensors undefined
 };
 
 struct CallDescription {
@@ -38,7 +38,8 @@ struct CallDescription {
   bool recordable = true;
 };
 
-// Fills `call` from the arguments on the stack (the last op.args.size() values). Throws as eager does when devices are mixed.
+// Fills `call` from the arguments on the stack (the last op.args.size() values). Throws as eager does when devices are
+// mixed.
 void Describe(const Op& op, const torch::jit::Stack& stack, CallDescription* call);
 
 }  // namespace torch_lazy::lazy

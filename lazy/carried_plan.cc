@@ -29,10 +29,12 @@ std::set<CarriedPlan*>& All() {
 
 }  // namespace
 
-std::shared_ptr<CarriedPlan> CarriedPlan::For(const Entry& entry, const LoweredTrace& lowered, const PlannedGraph& planned) {
+std::shared_ptr<CarriedPlan> CarriedPlan::For(const Entry& entry, const LoweredTrace& lowered,
+                                              const PlannedGraph& planned) {
   if (base::IsDisabled("carry") || backends::Get().target() != codegen::Target::kCuda) return nullptr;
   std::vector<int32_t> slots = NarrowedSlots(planned.graph(), lowered);
-  return slots.empty() ? nullptr : std::shared_ptr<CarriedPlan>(new CarriedPlan(entry, lowered, planned, std::move(slots)));
+  return slots.empty() ? nullptr
+                       : std::shared_ptr<CarriedPlan>(new CarriedPlan(entry, lowered, planned, std::move(slots)));
 }
 
 bool CarriedPlan::Follows(const Trace& trace) const {
@@ -143,7 +145,8 @@ bool CarriedPlan::Run(const BoundPlan& plain, Trace* trace) {
     End();
   }
   stamps_.clear();  // should it fail
-  const bool is_carried = step_ != nullptr || (following_runs_ >= patience_ && IsCompiled(*trace) && TryBegin(plain, *trace));
+  const bool is_carried =
+      step_ != nullptr || (following_runs_ >= patience_ && IsCompiled(*trace) && TryBegin(plain, *trace));
   if (!(is_carried ? *step_ : plain).Run(trace)) return false;
   if (is_carried) base::Count(base::Counter::kValuesCarried, static_cast<int64_t>(carry_->step.carried->size()));
   Stamp(trace);

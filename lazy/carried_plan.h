@@ -2,14 +2,14 @@
 // The plan of an entry whose runs follow one another on the same parameters.
 //
 // Note [Carried values]
-// A step under autocast narrows its weights for its products, and writes the weights at its end. Once an entry has run a few times on
-// just what its own run before has left in them, it is compiled anew, beside the program as ever, so that the kernel which writes a
-// weight writes the narrow value as well (lazy/carry), for the next run. Stamps of the storages' contents tell: whoever else writes a
-// weight gives it another, and a weight whose address somebody has got has none. Then the narrow values go, the plan that knows of
-// none runs, and it takes twice as many runs to come back.
-// They are there until the step has ended, and between steps: where the step's peak would be higher by more than a twentieth there
-// are none, and of entries that write the same weights (a step for each size, say) the last one to begin has them. Traces that are run
-// in parts carry nothing.
+// A step under autocast narrows its weights for its products, and writes the weights at its end. Once an entry has run
+// a few times on just what its own run before has left in them, it is compiled anew, beside the program as ever, so
+// that the kernel which writes a weight writes the narrow value as well (lazy/carry), for the next run. Stamps of the
+// storages' contents tell: whoever else writes a weight gives it another, and a weight whose address somebody has got
+// has none. Then the narrow values go, the plan that knows of none runs, and it takes twice as many runs to come back.
+// They are there until the step has ended, and between steps: where the step's peak would be higher by more than a
+// twentieth there are none, and of entries that write the same weights (a step for each size, say) the last one to
+// begin has them. Traces that are run in parts carry nothing.
 #pragma once
 
 #include <memory>
@@ -51,12 +51,13 @@ class CarriedPlan {
   std::mutex mutex_;                  // over what follows, for a whole run
   std::vector<uint64_t> stamps_;      // that the last run has left there; empty: unknown
   int following_runs_ = 0;
-  int patience_ = 2;                  // such runs before it is worth it
-  bool refused_ = false;              // for its memory, or what failed
-  std::unique_ptr<Carry> carry_;      // null: not tried
+  int patience_ = 2;              // such runs before it is worth it
+  bool refused_ = false;          // for its memory, or what failed
+  std::unique_ptr<Carry> carry_;  // null: not tried
   std::shared_ptr<PlannedGraph> planned_first_, planned_step_;
-  std::vector<uint64_t> storages_;    // of the wide parameters at the begin, by number; guarded by the list of all such plans
-  std::unique_ptr<BoundPlan> step_;   // while its contents are there
+  std::vector<uint64_t>
+      storages_;  // of the wide parameters at the begin, by number; guarded by the list of all such plans
+  std::unique_ptr<BoundPlan> step_;  // while its contents are there
 };
 
 }  // namespace torch_lazy::lazy

@@ -35,7 +35,8 @@ std::optional<Narrow> NarrowOf(const ir::Graph& graph, const ir::Node& node, con
   ir::Value wide = node.inputs[0];
   while (IsView(graph.node(wide))) wide = graph.node(wide).inputs[0];
   const ir::Node& param = graph.node(wide);
-  if (param.op != ir::Op::kParam || !ir::IsFloat(param.type.dtype) || MayBePadded(param.type, symbols)) return std::nullopt;
+  if (param.op != ir::Op::kParam || !ir::IsFloat(param.type.dtype) || MayBePadded(param.type, symbols))
+    return std::nullopt;
   if (ir::SizeBytes(node.type.dtype) >= ir::SizeBytes(param.type.dtype)) return std::nullopt;
   for (const ir::Output& output : graph.outputs) {
     if (output.into != param.attrs.index || output.value == wide || graph.type(output.value) != param.type) continue;

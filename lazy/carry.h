@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph of a step that begins by narrowing its parameters and ends by writing them, as one under autocast does: the narrow values
-// become parameters of their own, and what the next step will need of them is written along with the wide ones.
+// The graph of a step that begins by narrowing its parameters and ends by writing them, as one under autocast does: the
+// narrow values become parameters of their own, and what the next step will need of them is written along with the wide
+// ones.
 #pragma once
 
 #include <vector>

@@ -11,9 +11,13 @@
 namespace torch_lazy::lazy {
 namespace {
 
-bool IsBatchNormInference(const TrieNode& call) { return call.op->name == "aten::_native_batch_norm_legit_no_training"; }
+bool IsBatchNormInference(const TrieNode& call) {
+  return call.op->name == "aten::_native_batch_norm_legit_no_training";
+}
 
-bool IsOneOf(const std::vector<int32_t>& slots, int32_t slot) { return std::binary_search(slots.begin(), slots.end(), slot); }
+bool IsOneOf(const std::vector<int32_t>& slots, int32_t slot) {
+  return std::binary_search(slots.begin(), slots.end(), slot);
+}
 
 void Sort(std::vector<int32_t>* slots) {
   std::sort(slots->begin(), slots->end());
@@ -44,15 +48,17 @@ Forms FindForms(const Entry& entry, const Trace& trace, const ConstantSlots& con
   for (size_t k = 0; k < entry.calls().size(); ++k) {
     const TrieNode& call = *entry.calls()[k];
     std::optional<PackedConvolution::Form> form = PackedFormOf(trace, call);
-    const bool stays = form && std::all_of(call.operands.begin(), call.operands.end(), [&](const NodeOperand& operand) {
-      return operand.arg == 0 || IsOneOf(constants.params, operand.slot) || IsOneOf(constants.copies, operand.slot);
-    });
+    const bool stays =
+        form && std::all_of(call.operands.begin(), call.operands.end(), [&](const NodeOperand& operand) {
+          return operand.arg == 0 || IsOneOf(constants.params, operand.slot) || IsOneOf(constants.copies, operand.slot);
+        });
     if (stays) forms[static_cast<int64_t>(k)] = *std::move(form);
   }
   return forms;
 }
 
-// Of the calls that are packed, those of constant weights; for cuDNN, of these those that are faster with ReLU, and their summands.
+// Of the calls that are packed, those of constant weights; for cuDNN, of these those that are faster with ReLU, and
+// their summands.
 Forms FindBest(const FoldedTrace& folded) {
   const ir::Graph& graph = folded.graph;
   const std::vector<bool> is_constant = FollowFromConstants(graph, folded.constant_params);
@@ -63,9 +69,12 @@ Forms FindBest(const FoldedTrace& folded) {
     if (node.op == ir::Op::kReshape && is_sum[v]) is_sum[node.inputs[0]] = true;
     if (!IsPacked(node)) continue;
     const size_t images = NumImages(node);
-    if (!std::all_of(node.inputs.begin() + images, node.inputs.end(), [&](ir::Value input) { return is_constant[input]; })) continue;
+    if (!std::all_of(node.inputs.begin() + images, node.inputs.end(),
+                     [&](ir::Value input) { return is_constant[input]; }))
+      continue;
     const PackedConvolution::Form& form = folded.forms.at(node.attrs.index);
-    if (PacksForCudnn() && (HasRelu(node) ? !IsFusedFaster({form, images == 2}) : !IsSummand(node) || !is_sum[v])) continue;
+    if (PacksForCudnn() && (HasRelu(node) ? !IsFusedFaster({form, images == 2}) : !IsSummand(node) || !is_sum[v]))
+      continue;
     best[node.attrs.index] = form;
     if (images == 2) is_sum[node.inputs[1]] = true;
   }
@@ -80,7 +89,8 @@ ConstantSlots FindConstantSlots(const Entry& entry, const Trace& trace) {
   absl::flat_hash_map<int32_t, int32_t> copied_from;
   bool any_convolution = false;
   for (const TrieNode* call : entry.calls()) {
-    if (call->op->name == "aten::copy_" && call->operands.size() == 2) copied_from[call->operands[0].slot] = call->operands[1].slot;
+    if (call->op->name == "aten::copy_" && call->operands.size() == 2)
+      copied_from[call->operands[0].slot] = call->operands[1].slot;
     const bool is_convolution = PackedFormOf(trace, *call).has_value();
     any_convolution |= is_convolution;
     if (!is_convolution && !IsBatchNormInference(*call)) continue;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which convolutions of a trace are packed: those whose weights stay and, on a GPU, that are faster with what follows them.
+// Which convolutions of a trace are packed: those whose weights stay and, on a GPU, that are faster with what follows
+// them.
 #pragma once
 
 #include <memory>
@@ -15,15 +16,16 @@ namespace torch_lazy::lazy {
 
 // Slots whose contents stay while a model is in evaluation.
 struct ConstantSlots {
-  std::vector<int32_t> params;   // what weights and biases of convolutions that can be packed are, or are copied from (by autocast),
-                                 // and what batch norm takes, unless the trace writes them; in order
-  std::vector<int32_t> copies;   // of these; in order
+  std::vector<int32_t> params;  // what weights and biases of convolutions that can be packed are, or are copied from
+                                // (by autocast), and what batch norm takes, unless the trace writes them; in order
+  std::vector<int32_t> copies;  // of these; in order
 };
 
 // Empty if there is no such convolution.
 ConstantSlots FindConstantSlots(const Entry& entry, const Trace& trace);
 
-// The convolutions that cuDNN could end with ReLU, each form once: to be timed before it is asked to. None for the host.
+// The convolutions that cuDNN could end with ReLU, each form once: to be timed before it is asked to. None for the
+// host.
 std::vector<FusedForm> FindFusedForms(const Entry& entry, const Trace& trace, const ConstantSlots& constants);
 
 // A lowered trace, with packed convolutions that have taken in what they can.

@@ -13,7 +13,8 @@
 namespace torch_lazy::lazy {
 namespace {
 
-constexpr size_t kLargePureStep = 256 << 20;     // bytes of results: 0.1 ms of a large GPU's memory, twice what a dozen calls take to record
+constexpr size_t kLargePureStep =
+    256 << 20;  // bytes of results: 0.1 ms of a large GPU's memory, twice what a dozen calls take to record
 constexpr uint64_t kBase = 0x9e3779b97f4a7c15u;  // odd: a polynomial hash modulo 2^64
 
 int64_t MaxTraceBytes() {
@@ -21,14 +22,16 @@ int64_t MaxTraceBytes() {
   const int64_t chosen = base::Number(base::Option::kMaxTraceBytes);
   if (chosen != 0) return chosen;
   static const int64_t usual =
-      GpuAllocator() == nullptr ? kOfHost : static_cast<int64_t>(GpuAllocator()->getMemoryInfo(EagerDevice().index()).second / 2);
+      GpuAllocator() == nullptr ? kOfHost
+                                : static_cast<int64_t>(GpuAllocator()->getMemoryInfo(EagerDevice().index()).second / 2);
   return usual;
 }
 
 // True if the pure step that ends here shall not be its trace's last, and there is room for another.
 bool WantsMorePureSteps(Trace* trace) {
   const int steps = ++trace->pure_steps;
-  return steps < trace->pure_steps_wanted && HasRoomFor(*trace, trace->path.size() / steps + 1, trace->new_bytes / steps);
+  return steps < trace->pure_steps_wanted &&
+         HasRoomFor(*trace, trace->path.size() / steps + 1, trace->new_bytes / steps);
 }
 
 bool IsForGpu() {
@@ -76,7 +79,9 @@ void StepDetector::NoteRepeat(size_t call, uint64_t words_hash) {
 bool StepDetector::RepeatsPurely(const Trace& trace, size_t period) {
   const size_t end = trace.path.size();
   // Memory that nobody had filled is made by the trace like a result.
-  const auto is_input = [&](const Trace::Slot& slot) { return slot.external && (slot.older || slot.first_call < end - 2 * period); };
+  const auto is_input = [&](const Trace::Slot& slot) {
+    return slot.external && (slot.older || slot.first_call < end - 2 * period);
+  };
   for (size_t k = end - period; k < end; ++k) {
     const TrieNode& now = *trace.path[k];
     const TrieNode& before = *trace.path[k - period];
@@ -85,7 +90,8 @@ bool StepDetector::RepeatsPurely(const Trace& trace, size_t period) {
       const Trace::Slot& slot = trace.slots[now.operands[i].slot];
       const Trace::Slot& slot_before = trace.slots[before.operands[i].slot];
       if (is_input(slot) && is_input(slot_before) && !now.operands[i].written) continue;
-      if (slot.older || slot.first_call < end - period || slot.first_call - period != slot_before.first_call) return false;
+      if (slot.older || slot.first_call < end - period || slot.first_call - period != slot_before.first_call)
+        return false;
     }
   }
   return true;
@@ -94,7 +100,8 @@ bool StepDetector::RepeatsPurely(const Trace& trace, size_t period) {
 bool StepDetector::HasPureStep(const Trace& trace, size_t period) const {
   const size_t end = trace.path.size();
   if (period == 0 || end < 2 * period) return false;
-  if (HashOfRange(end - period, end) != HashOfRange(end - 2 * period, end - period) || !RepeatsPurely(trace, period)) return false;
+  if (HashOfRange(end - period, end) != HashOfRange(end - 2 * period, end - period) || !RepeatsPurely(trace, period))
+    return false;
   size_t made = 0, held = 0;
   for (const Trace::Slot& slot : trace.slots) {
     if (slot.older || slot.first_call < end - 2 * period || slot.first_call >= end - period) continue;
@@ -118,7 +125,8 @@ ClosedStep StepDetector::Advance(const Trace& trace) {
     last->second = call;
     const size_t end = call + 1;
     if (is_new || end < 2 * distance || end < trace.path.size()) continue;
-    if (HashOfRange(end - distance, end) == HashOfRange(end - 2 * distance, end - distance) && Repeats(trace, distance)) {
+    if (HashOfRange(end - distance, end) == HashOfRange(end - 2 * distance, end - distance) &&
+        Repeats(trace, distance)) {
       period = distance;
     }
   }
@@ -146,11 +154,14 @@ const char* MustCut(Trace* trace, bool grown) {
 
 int PureStepsAfter(const Trace& trace, bool shares_launches) {
   constexpr int kTimes = 4;
-  return trace.at->is_pure && shares_launches ? std::min(kTimes * trace.pure_steps_wanted, codegen::Kernel::Exact::kMost) : 1;
+  return trace.at->is_pure && shares_launches
+             ? std::min(kTimes * trace.pure_steps_wanted, codegen::Kernel::Exact::kMost)
+             : 1;
 }
 
 bool HasRoomFor(const Trace& trace, size_t calls, int64_t bytes) {
-  return trace.path.size() + calls < static_cast<size_t>(base::Number(base::Option::kMaxTraceOps)) && trace.new_bytes + bytes < MaxTraceBytes();
+  return trace.path.size() + calls < static_cast<size_t>(base::Number(base::Option::kMaxTraceOps)) &&
+         trace.new_bytes + bytes < MaxTraceBytes();
 }
 
 }  // namespace torch_lazy::lazy

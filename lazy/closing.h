@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finding where a step of a program's loop ends, without being told.
 //
-// A step has closed when the last P calls repeat the P before, each operand being the same storage in both periods or one
-// made equally long before, and some storage is written in both. Layers, time steps and an optimizer's loop over
+// A step has closed when the last P calls repeat the P before, each operand being the same storage in both periods or
+// one made equally long before, and some storage is written in both. Layers, time steps and an optimizer's loop over
 // parameters do not qualify: each writes storages of its own. A trace that turns out to hold several steps runs as so
 // many; the node where a step ends is marked, and later traces that reach it are cut there. Those are cut when the next
 // call comes, not at once: by then the last call's temporaries are dead, and what nobody can find is not stored.
 //
-// Note [Pure steps]: a loop that only computes (inference over batches whose results are collected) writes nothing older and
-// runs where somebody waits. A GPU would idle until then, so large steps of such loops count, too: nothing flows from one
-// period to the next, and of the results of the period before some are still held, but at most half of the bytes, so that it
-// is no forward pass whose backward pass comes later.
-// A launch leaves a GPU half empty while its last blocks run. Where steps share launches (Entry::shares_launches), each trace holds four
-// times as many as the one before, for whose time they are recorded: until somebody waits, or there are as many as share one.
+// Note [Pure steps]: a loop that only computes (inference over batches whose results are collected) writes nothing
+// older and runs where somebody waits. A GPU would idle until then, so large steps of such loops count, too: nothing
+// flows from one period to the next, and of the results of the period before some are still held, but at most half of
+// the bytes, so that it is no forward pass whose backward pass comes later. A launch leaves a GPU half empty while its
+// last blocks run. Where steps share launches (Entry::shares_launches), each trace holds four times as many as the one
+// before, for whose time they are recorded: until somebody waits, or there are as many as share one.
 #pragma once
 
 #include <cstdint>
@@ -45,17 +45,18 @@ class StepDetector {
   static bool RepeatsPurely(const Trace& trace, size_t period);
   uint64_t HashOfRange(size_t begin, size_t end) const { return prefix_[end] - prefix_[begin] * power_[end - begin]; }
 
-  std::vector<uint64_t> prefix_ = {0};   // polynomial hash of the calls before each
+  std::vector<uint64_t> prefix_ = {0};  // polynomial hash of the calls before each
   std::vector<uint64_t> power_ = {1};
   absl::flat_hash_map<uint64_t, size_t> last_write_;  // signature of a call -> its place
   absl::flat_hash_map<uint64_t, size_t> last_call_;   // hash of its words -> its place
-  size_t repeated_ = 0;                               // > 0: so many calls had just repeated those before, newest finding
+  size_t repeated_ = 0;  // > 0: so many calls had just repeated those before, newest finding
 };
 
 // The reason to cut the trace after its newest call, or null; sets `ends_step`. `grown`: the call was new to the trie.
 const char* MustCut(Trace* trace, bool grown);
 
-// How many pure steps the next trace of the thread should hold, after one that was cut at a step's end and ran while the program goes on.
+// How many pure steps the next trace of the thread should hold, after one that was cut at a step's end and ran while
+// the program goes on.
 int PureStepsAfter(const Trace& trace, bool shares_launches);
 
 // True if the trace is not cut for its length when so many more calls come, whose results have so many bytes.

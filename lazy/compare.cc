@@ -22,13 +22,18 @@ struct Tolerance {
 // torch.testing's defaults, per dtype.
 Tolerance ToleranceOf(at::ScalarType dtype) {
   switch (dtype) {
-    case at::kHalf: return {1e-3, 1e-5};
-    case at::kBFloat16: return {1.6e-2, 1e-5};
+    case at::kHalf:
+      return {1e-3, 1e-5};
+    case at::kBFloat16:
+      return {1.6e-2, 1e-5};
     case at::kFloat:
-    case at::kComplexFloat: return {1.3e-6, 1e-5};
+    case at::kComplexFloat:
+      return {1.3e-6, 1e-5};
     case at::kDouble:
-    case at::kComplexDouble: return {1e-7, 1e-7};
-    default: return {0, 0};
+    case at::kComplexDouble:
+      return {1e-7, 1e-7};
+    default:
+      return {0, 0};
   }
 }
 
@@ -79,8 +84,8 @@ bool RunAndCompare(const Entry& entry, const LoweredTrace& lowered, const BoundP
     const at::Tensor ours = Flat(trace->slots[slot].content, dtype);
     const at::Tensor theirs = Flat(twin.slots[slot].content, dtype);
     if (at::allclose(ours, theirs, tolerance.relative, tolerance.absolute, /*equal_nan=*/true)) continue;
-    base::LogLine(absl::StrCat("compare: output in slot ", slot, " of a trace of ", entry.calls().size(), " calls that ends with ",
-                               entry.calls().back()->op->name, " differs from ATen's"));
+    base::LogLine(absl::StrCat("compare: output in slot ", slot, " of a trace of ", entry.calls().size(),
+                               " calls that ends with ", entry.calls().back()->op->name, " differs from ATen's"));
   }
   return true;
 }

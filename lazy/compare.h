@@ -7,8 +7,8 @@
 
 namespace torch_lazy::lazy {
 
-// Runs the plan on the trace, and the interpreter on a copy of its memory. Prints a line for each output that differs by
-// more than the tolerances of torch.testing. The plan's results stay.
+// Runs the plan on the trace, and the interpreter on a copy of its memory. Prints a line for each output that differs
+// by more than the tolerances of torch.testing. The plan's results stay.
 bool RunAndCompare(const Entry& entry, const LoweredTrace& lowered, const BoundPlan& plan, Trace* trace);
 
 }  // namespace torch_lazy::lazy

@@ -10,15 +10,16 @@ namespace torch_lazy::lazy {
 struct CudaGraphs {
   // From now on the thread's work is captured, on a stream that is the current one until then. Throws.
   void* (*begin)();
-  // The former stream is current again. Throws if something was done that cannot be captured; the graph is destroyed then.
+  // The former stream is current again. Throws if something was done that cannot be captured; the graph is destroyed
+  // then.
   void (*end)(void* graph);
   void (*seek)(void* graph, uint64_t offset);  // while capturing: the next draw lies so far behind where replays begin
   void (*replay)(void* graph);                 // on the current stream; draws begin at the default generator's offset
   void (*destroy)(void* graph);
 };
 
-// Of backend stand_in: nothing is captured. A plan's buffers stay where they were at its capture, and its steps run on them,
-// so that all around a graph can be tested without a GPU.
+// Of backend stand_in: nothing is captured. A plan's buffers stay where they were at its capture, and its steps run on
+// them, so that all around a graph can be tested without a GPU.
 inline constexpr CudaGraphs kEmulatedGraphs{};
 
 // Null where there are none: on the host, or without the library (lazy/cuda_library.h).

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PyTorch's CUDA, as the CUDA backend needs it, by what libc10 and libtorch_cpu know of devices: one binary serves machines
-// with and without a GPU.
+// PyTorch's CUDA, as the CUDA backend needs it, by what libc10 and libtorch_cpu know of devices: one binary serves
+// machines with and without a GPU.
 #include <dlfcn.h>
 
 #include <string>
@@ -19,12 +19,13 @@
 namespace torch_lazy::lazy {
 namespace {
 
-// A program that links libtorch_cpu alone has CUDA all the same where there is a GPU. Opened at load: PyTorch looks for CUDA's
-// hooks once, and believes for ever that there are none.
+// A program that links libtorch_cpu alone has CUDA all the same where there is a GPU. Opened at load: PyTorch looks for
+// CUDA's hooks once, and believes for ever that there are none.
 void OpenTorchCuda() {
   const base::BackendChoice choice = base::Backend();
   if (choice != base::BackendChoice::kCuda && choice != base::BackendChoice::kAuto) return;
-  if (dlopen("libtorch_cuda.so", RTLD_LAZY | RTLD_NOLOAD) != nullptr || dlopen("libcuda.so.1", RTLD_LAZY) == nullptr) return;
+  if (dlopen("libtorch_cuda.so", RTLD_LAZY | RTLD_NOLOAD) != nullptr || dlopen("libcuda.so.1", RTLD_LAZY) == nullptr)
+    return;
   Dl_info torch;
   if (dladdr(reinterpret_cast<void*>(&at::globalContext), &torch) == 0) return;
   const std::string path = torch.dli_fname;
@@ -53,10 +54,13 @@ void Free(void* memory, size_t) {
 
 const backends::CudaHost* FindCuda() {
   if (!at::hasCUDA()) {
-    const c10::impl::DeviceGuardImplInterface* const cuda = c10::impl::device_guard_impl_registry[static_cast<size_t>(c10::kCUDA)].load();
+    const c10::impl::DeviceGuardImplInterface* const cuda =
+        c10::impl::device_guard_impl_registry[static_cast<size_t>(c10::kCUDA)].load();
     // Fake tensors make a guard for GPUs that are not there; CUDA's own has a driver.
     if (cuda != nullptr && cuda->deviceCount() > 0 && dlopen("libcuda.so.1", RTLD_LAZY) != nullptr) {
-      base::WarnOnce("late", "the CPU is used although there is a GPU: PyTorch looked for CUDA before libtorch_lazy.so was loaded");
+      base::WarnOnce(
+          "late",
+          "the CPU is used although there is a GPU: PyTorch looked for CUDA before libtorch_lazy.so was loaded");
     }
     return nullptr;
   }
@@ -68,7 +72,8 @@ const backends::CudaHost* FindCuda() {
       .stream =
           [] {
             const c10::impl::DeviceGuardImplInterface& cuda = *c10::impl::getDeviceGuardImpl(c10::kCUDA);
-            return cuda.getStreamNativeHandle(cuda.getStream(c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(CurrentDevice()))));
+            return cuda.getStreamNativeHandle(
+                cuda.getStream(c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(CurrentDevice()))));
           },
   };
   return &host;

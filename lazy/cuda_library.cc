@@ -35,7 +35,8 @@ void* Open() {
   const std::string library = Folder() + "libtorch_lazy_cuda.so";
   void* const opened = dlopen(library.c_str(), RTLD_NOW);
   if (opened == nullptr) {
-    base::WarnOnce("cuda_library", "steps are not replayed as CUDA graphs, nor products tuned: " + std::string(dlerror()));
+    base::WarnOnce("cuda_library",
+                   "steps are not replayed as CUDA graphs, nor products tuned: " + std::string(dlerror()));
   }
   return opened;
 }

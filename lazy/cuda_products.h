@@ -10,7 +10,8 @@
 
 namespace torch_lazy::lazy {
 
-// Operands and result of one product, or of one for each batch. `bias`, added to each row, may be undefined; ReLU comes after it.
+// Operands and result of one product, or of one for each batch. `bias`, added to each row, may be undefined; ReLU comes
+// after it.
 struct ProductTensors {
   at::Tensor x, y, bias, result;
   bool is_relu = false;
@@ -20,7 +21,8 @@ struct ProductTensors {
 struct CudaProducts {
   // The library's version and the GPU: an algorithm means nothing elsewhere.
   std::string (*machine)();
-  // Products of tensors that lie like these, whatever their addresses. It lives for ever. Null: cuBLASLt is not for them.
+  // Products of tensors that lie like these, whatever their addresses. It lives for ever. Null: cuBLASLt is not for
+  // them.
   void* (*make)(const ProductTensors& tensors);
   // The algorithms its heuristics name first, as words.
   std::vector<std::string> (*candidates)(void* product);

@@ -36,26 +36,30 @@ namespace {
 
 using Form = PackedConvolution::Form;
 
-constexpr int kRounds = 2;          // the faster one counts
-constexpr double kWorthIt = 0.97;   // of the time of both apart
-constexpr int kParts = 2;           // of an octave: images whose sizes are that far from each other are not alike
+constexpr int kRounds = 2;              // the faster one counts
+constexpr double kWorthIt = 0.97;       // of the time of both apart
+constexpr int kParts = 2;               // of an octave: images whose sizes are that far from each other are not alike
 constexpr int64_t kFewestChannels = 8;  // where the fused one is faster in 16 bits
 constexpr const char* kFused = "fused";
 constexpr const char* kApart = "apart";
 
 at::Tensor Convolve(const Form& form, const at::Tensor& x, const at::Tensor& weight) {
-  return at::convolution(x, weight, /*bias=*/{}, form.stride, form.padding, form.dilation, /*transposed=*/false, {0, 0}, form.groups);
+  return at::convolution(x, weight, /*bias=*/{}, form.stride, form.padding, form.dilation, /*transposed=*/false, {0, 0},
+                         form.groups);
 }
 
-at::Tensor ConvolveWithRelu(const Form& form, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& sum, const at::Tensor& bias) {
+at::Tensor ConvolveWithRelu(const Form& form, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& sum,
+                            const at::Tensor& bias) {
   if (sum.defined()) {
-    return at::cudnn_convolution_add_relu(x, weight, sum, 1, bias, form.stride, form.padding, form.dilation, form.groups);
+    return at::cudnn_convolution_add_relu(x, weight, sum, 1, bias, form.stride, form.padding, form.dilation,
+                                          form.groups);
   }
   return at::cudnn_convolution_relu(x, weight, bias, form.stride, form.padding, form.dilation, form.groups);
 }
 
 // What cuDNN does, in f32 until the end.
-at::Tensor Emulate(const Form& form, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& sum, const at::Tensor& bias) {
+at::Tensor Emulate(const Form& form, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& sum,
+                   const at::Tensor& bias) {
   at::Tensor result = Convolve(form, x.to(at::kFloat), weight.to(at::kFloat));
   result += bias.to(at::kFloat).view({1, -1, 1, 1});
   if (sum.defined()) result += sum.to(at::kFloat);
@@ -65,13 +69,15 @@ at::Tensor Emulate(const Form& form, const at::Tensor& x, const at::Tensor& weig
 std::string KeyOf(const FusedForm& fused) {
   const Form& form = fused.form;
   const at::Context& context = at::globalContext();
-  const bool is_tf32 = context.float32Precision(at::Float32Backend::CUDA, at::Float32Op::CONV) == at::Float32Precision::TF32;
+  const bool is_tf32 =
+      context.float32Precision(at::Float32Backend::CUDA, at::Float32Op::CONV) == at::Float32Precision::TF32;
   const auto word = [](c10::IntArrayRef numbers) { return absl::StrCat("[", absl::StrJoin(numbers, ","), "]"); };
   const std::string images = AlikeWord({form.x.sizes.data(), form.x.sizes.size()}, kParts, /*aligned=*/false);
-  return absl::StrCat("convolutions ", c10::toString(form.x.dtype), form.x.dtype == at::kFloat && is_tf32 ? " tf32 " : " ", images,
-                      word(form.weight.sizes), word(form.stride), word(form.padding), word(form.dilation), form.groups,
-                      fused.adds ? " sum " : " ", context.benchmarkCuDNN() ? "benchmark " : "", FindCudaProducts()->machine(), " cudnn ",
-                      at::detail::getCUDAHooks().versionRuntimeCuDNN());
+  return absl::StrCat("convolutions ", c10::toString(form.x.dtype),
+                      form.x.dtype == at::kFloat && is_tf32 ? " tf32 " : " ", images, word(form.weight.sizes),
+                      word(form.stride), word(form.padding), word(form.dilation), form.groups,
+                      fused.adds ? " sum " : " ", context.benchmarkCuDNN() ? "benchmark " : "",
+                      FindCudaProducts()->machine(), " cudnn ", at::detail::getCUDAHooks().versionRuntimeCuDNN());
 }
 
 // Whether it is to repeat from run to run: then a choice must not follow from times.
@@ -135,7 +141,8 @@ Times Time(const FusedForm& fused, const std::string& key) {
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   const auto some = [](const Geometry& geometry) {
     constexpr double kSome = 0.01;
-    return at::empty_strided(geometry.sizes, geometry.strides, at::TensorOptions(EagerDevice()).dtype(geometry.dtype)).fill_(kSome);
+    return at::empty_strided(geometry.sizes, geometry.strides, at::TensorOptions(EagerDevice()).dtype(geometry.dtype))
+        .fill_(kSome);
   };
   const at::Tensor x = some(form.x), weight = some(form.weight), sum = fused.adds ? some(form.result) : at::Tensor();
   const at::Tensor bias = some({.dtype = form.x.dtype, .sizes = {form.weight.sizes[0]}, .strides = {1}});
@@ -153,7 +160,8 @@ Times Time(const FusedForm& fused, const std::string& key) {
   return times;
 }
 
-// What f16 cannot tell from 0 is in every channel the same number of times what the images are, so the largest channel tells.
+// What f16 cannot tell from 0 is in every channel the same number of times what the images are, so the largest channel
+// tells.
 bool FitsF16(const at::Tensor& weight, const at::Tensor& bias) {
   constexpr double kSmallestLargest = 1.0 / 1024;  // its 2^14th part is the least that f16 can tell from 0
   const double largest = weight.abs().max().item().toDouble();
@@ -169,7 +177,9 @@ bool HasFusedConvolutions() {
   return IsOnHost() || (context.userEnabledCuDNN() && !base::IsDisabled("autotune") && FindCudaProducts() != nullptr);
 }
 
-bool IsKnown(const FusedForm& fused) { return IsOnHost() || IsChosenByRule() || Choices::Get().Find(KeyOf(fused)).has_value(); }
+bool IsKnown(const FusedForm& fused) {
+  return IsOnHost() || IsChosenByRule() || Choices::Get().Find(KeyOf(fused)).has_value();
+}
 
 bool IsFusedFaster(const FusedForm& fused) {
   if (IsOnHost()) return true;
@@ -204,10 +214,12 @@ bool KeepDigits(const std::vector<PackedConvolution>& convolutions) {
   });
 }
 
-c10::Storage RunCudnn(const PackedConvolution& convolution, const c10::Storage& x_content, const c10::Storage& sum_content) {
+c10::Storage RunCudnn(const PackedConvolution& convolution, const c10::Storage& x_content,
+                      const c10::Storage& sum_content) {
   const Form& form = convolution.form;
   const at::Tensor x = Alias(x_content, form.x), sum = sum_content ? Alias(sum_content, form.result) : at::Tensor();
-  LAZY_CHECK(convolution.has_relu || !(sum.defined() || convolution.bias.defined()), "a summand has neither bias nor sum");
+  LAZY_CHECK(convolution.has_relu || !(sum.defined() || convolution.bias.defined()),
+             "a summand has neither bias nor sum");
   if (!convolution.has_relu) return ContentOf(Convolve(form, x, convolution.packed_weight), form.result);
   AccountOf(Venture::kConvolutions).Save(convolution.saves);
   const auto run = IsOnHost() ? &Emulate : &ConvolveWithRelu;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which of several devices a call is for.
 //
-// lazy:1 stands on cuda:1; on the host all stand on the CPU. As with CUDA, each thread has a current device, which is that of
-// calls without a tensor: a call with tensors makes theirs current while it is recorded, and a trace its own while it runs.
-// So nothing else hands devices around. What a device has of its own (stream, memory, generator) is asked of the current one.
+// lazy:1 stands on cuda:1; on the host all stand on the CPU. As with CUDA, each thread has a current device, which is
+// that of calls without a tensor: a call with tensors makes theirs current while it is recorded, and a trace its own
+// while it runs. So nothing else hands devices around. What a device has of its own (stream, memory, generator) is
+// asked of the current one.
 #pragma once
 
 #include <atomic>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A call as words, operands and numbers, argument by argument.
 //
-// One description serves two readers: the recorder that writes it down (call.cc), and the one that only compares it with
-// the call expected next (prediction.h). A reader is a Sink:
+// One description serves two readers: the recorder that writes it down (call.cc), and the one that only compares it
+// with the call expected next (prediction.h). A reader is a Sink:
 //
 //   bool Word(int64_t)                        the next word
 //   bool Words(at::IntArrayRef)               the next ones
@@ -33,7 +33,21 @@
 namespace torch_lazy::lazy {
 
 // The first word of each argument: what follows it is then known, so that equal words mean equal calls.
-enum Tag : int64_t { kNone = 1, kUndefined, kLazy, kCpuScalar, kList, kInt, kDouble, kBool, kComplex, kString, kInts, kDoubles, kDevice };
+enum Tag : int64_t {
+  kNone = 1,
+  kUndefined,
+  kLazy,
+  kCpuScalar,
+  kList,
+  kInt,
+  kDouble,
+  kBool,
+  kComplex,
+  kString,
+  kInts,
+  kDoubles,
+  kDevice
+};
 
 // A flag of kLazy: the next word is the bytes of the storage, which the sizes do not say.
 constexpr int64_t kPart = 8;
@@ -74,7 +88,8 @@ class Describer {
     return ok && sink_.Number(arg, c10::IValue(numbers));
   }
   bool Argument(size_t arg, double number) {
-    return Push(kDouble) && (!op_.structural_numbers || sink_.Word(std::bit_cast<int64_t>(number))) && sink_.Number(arg, number);
+    return Push(kDouble) && (!op_.structural_numbers || sink_.Word(std::bit_cast<int64_t>(number))) &&
+           sink_.Number(arg, number);
   }
   bool Argument(size_t, int64_t value) { return Push(kInt) && sink_.Word(value); }
   bool Argument(size_t, bool value) { return Push(kBool, value); }
@@ -82,7 +97,9 @@ class Describer {
     const std::optional<int64_t> number = value.maybe_as_int();
     return number ? Argument(arg, *number) : sink_.Unrecordable();
   }
-  bool Argument(size_t, at::IntArrayRef list) { return Push(kInts, static_cast<int64_t>(list.size())) && sink_.Words(list); }
+  bool Argument(size_t, at::IntArrayRef list) {
+    return Push(kInts, static_cast<int64_t>(list.size())) && sink_.Words(list);
+  }
   bool Argument(size_t arg, c10::SymIntArrayRef list) {
     const auto numbers = c10::asIntArrayRefSlowOpt(list);
     return numbers ? Argument(arg, *numbers) : sink_.Unrecordable();
@@ -144,8 +161,9 @@ class Describer {
     if (storage == nullptr || storage->device().index() != device_) return sink_.Unrecordable();
     const bool is_part = IsPart(*impl, *storage);
     const c10::DispatchKeySet keys = impl->key_set();
-    const int64_t flags = (keys.has(c10::DispatchKey::Conjugate) ? 1 : 0) | (keys.has(c10::DispatchKey::Negative) ? 2 : 0) |
-                          (impl->is_wrapped_number() ? 4 : 0) | (is_part ? kPart : 0);
+    const int64_t flags = (keys.has(c10::DispatchKey::Conjugate) ? 1 : 0) |
+                          (keys.has(c10::DispatchKey::Negative) ? 2 : 0) | (impl->is_wrapped_number() ? 4 : 0) |
+                          (is_part ? kPart : 0);
     return Push(kLazy, static_cast<int64_t>(tensor.scalar_type()) | (flags << 8) | (impl->dim() << 16)) &&
            (!is_part || sink_.Word(static_cast<int64_t>(storage->nbytes()))) &&  // else the sizes say it
            sink_.Words(impl->sizes()) && sink_.Words(impl->strides()) && sink_.Word(impl->storage_offset()) &&
@@ -194,7 +212,10 @@ class Describer {
 
   // `is_unit`: see Arg.
   bool NumberWords(const at::Scalar& number, bool is_unit = false) {
-    const Tag tag = number.isFloatingPoint() ? kDouble : number.isBoolean() ? kBool : number.isComplex() ? kComplex : kInt;
+    const Tag tag = number.isFloatingPoint() ? kDouble
+                    : number.isBoolean()     ? kBool
+                    : number.isComplex()     ? kComplex
+                                             : kInt;
     const bool is_one = is_unit && tag == kInt && number.toLong() == 1;
     if (!Push(tag, is_one)) return false;
     if (!op_.structural_numbers) return true;

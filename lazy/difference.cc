@@ -21,7 +21,8 @@ std::string TextOf(const T& value) {
 
 std::string TextOf(const Geometry& geometry, bool with_strides) {
   std::string text = absl::StrCat(TextOf(geometry.dtype), "[", absl::StrJoin(geometry.sizes, ", "), "]");
-  if (with_strides) absl::StrAppend(&text, " of strides [", absl::StrJoin(geometry.strides, ", "), "] from ", geometry.offset);
+  if (with_strides)
+    absl::StrAppend(&text, " of strides [", absl::StrJoin(geometry.strides, ", "), "] from ", geometry.offset);
   return text;
 }
 
@@ -62,7 +63,8 @@ std::string DifferenceOfCalls(const TrieNode& now, const TrieNode& known) {
   for (size_t a = 0; a < now.args.size(); ++a) {
     const std::string one = TextOf(now.args[a]), other = TextOf(known.args[a]);
     if (one == other) continue;
-    return absl::StrCat("argument `", now.op->handle.schema().arguments()[a].name(), "` is ", one, " where it was ", other);
+    return absl::StrCat("argument `", now.op->handle.schema().arguments()[a].name(), "` is ", one, " where it was ",
+                        other);
   }
   return "a number has another type, or a storage is seen in another part";
 }
@@ -73,7 +75,8 @@ std::string DifferenceOf(const Trace& trace) {
   const Divergence& divergence = trace.divergence;
   if (divergence.now == nullptr) {
     const bool cut_here = trace.path.empty() || trace.path.back()->entries.size() > 1;
-    return cut_here ? "its calls are known, but other results of theirs are kept" : "its calls are known, but were not cut there";
+    return cut_here ? "its calls are known, but other results of theirs are kept"
+                    : "its calls are known, but were not cut there";
   }
   const std::string call = absl::StrCat("call ", divergence.now->depth, ", ", divergence.now->op->name, ": ");
   if (divergence.known == nullptr) return absl::StrCat(call, "no known trace goes so far");

@@ -14,7 +14,8 @@ namespace {
 at::Generator Generator() { return at::globalContext().defaultGenerator(EagerDevice()); }
 
 PhiloxDraw StateOf(const at::Generator& generator) {
-  return {static_cast<int64_t>(generator.current_seed()), static_cast<int64_t>(generator.unsafeGetGeneratorImpl()->get_offset())};
+  return {static_cast<int64_t>(generator.current_seed()),
+          static_cast<int64_t>(generator.unsafeGetGeneratorImpl()->get_offset())};
 }
 
 // The CPU's generators do not count. What counts there is a number of our own, for tests.

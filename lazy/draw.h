@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random numbers of a recorded call on a GPU.
 //
-// CUDA's generators count: a number is a function of the seed, an offset, and where the number goes. So a call takes both as
-// numbers when it is recorded, in the order of the program, and may run whenever it likes.
+// CUDA's generators count: a number is a function of the seed, an offset, and where the number goes. So a call takes
+// both as numbers when it is recorded, in the order of the program, and may run whenever it likes.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,15 @@ struct PhiloxDraw {
 // The next numbers of CUDA's default generator, of which each thread of a kernel takes `per_thread` at most.
 PhiloxDraw TakeDraw(uint64_t per_thread);
 
-// Whether CUDA's default generator was seeded since this, or a recurrent net of eager's, asked last: who keeps random numbers of
-// its own begins anew then. Nothing on the host and without libtorch_lazy_cuda.so.
+// Whether CUDA's default generator was seeded since this, or a recurrent net of eager's, asked last: who keeps random
+// numbers of its own begins anew then. Nothing on the host and without libtorch_lazy_cuda.so.
 std::optional<bool> WasSeeded();
 
 // Held by who draws at once, or captures: to a generator, each draw belongs to the capture meanwhile, whoever draws.
 std::mutex& DrawMutex();
 
-// While one lives, CUDA's default generator gives the draw's numbers; in a graph that this thread captures, those that lie as
-// far behind the first ones of its replay as they lie behind those of its capture.
+// While one lives, CUDA's default generator gives the draw's numbers; in a graph that this thread captures, those that
+// lie as far behind the first ones of its replay as they lie behind those of its capture.
 class DrawScope {
  public:
   explicit DrawScope(PhiloxDraw draw);

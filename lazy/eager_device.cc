@@ -31,7 +31,9 @@ bool IsOnHost() {
   return on_host;
 }
 
-c10::Device EagerDevice() { return IsOnHost() ? c10::Device(c10::kCPU) : c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(CurrentDevice())); }
+c10::Device EagerDevice() {
+  return IsOnHost() ? c10::Device(c10::kCPU) : c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(CurrentDevice()));
+}
 
 c10::DeviceAllocator* GpuAllocator() {
   return IsGpuInUse() ? dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(c10::kCUDA)) : nullptr;

@@ -36,23 +36,26 @@ bool HasOnlyTensorsAndNumbers(const Op& op, const torch::jit::Stack& stack) {
 bool IsPowerOfNumber(const Op& op) { return op.name == "aten::pow.Scalar"; }
 
 bool IsAsPlain(const Op& op, const CallDescription& call, const torch::jit::Stack& stack) {
-  if (!IsPlainArithmetic(op, call) || op.return_alias.size() != 1 || op.return_alias[0] > 0 || call.operands.empty()) return false;
+  if (!IsPlainArithmetic(op, call) || op.return_alias.size() != 1 || op.return_alias[0] > 0 || call.operands.empty())
+    return false;
   if (IsPowerOfNumber(op)) return false;
   for (const CallOperand& operand : call.operands) {
     if (operand.tensor->dtype() != call.operands[0].tensor->dtype() || operand.item >= 0) return false;
     if (operand.written != (operand.arg == op.return_alias[0])) return false;
   }
-  return std::all_of(call.numbers.begin(), call.numbers.end(), [](const CallNumber& n) { return IsRealNumber(n.value); }) &&
+  return std::all_of(call.numbers.begin(), call.numbers.end(),
+                     [](const CallNumber& n) { return IsRealNumber(n.value); }) &&
          HasOnlyTensorsAndNumbers(op, stack);
 }
 
 at::Tensor MetaOf(const CallOperand& operand) {
-  return MetaTensor(GeometryOf(at::TensorBase(
-      c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(operand.tensor))));
+  return MetaTensor(GeometryOf(
+      at::TensorBase(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(operand.tensor))));
 }
 
-// How many numbers eager hands to its iterator as tensors without dimensions, which decides on the order of strides where
-// a dimension has one element: those that are tensors already, and those of an overload that calls the one for tensors.
+// How many numbers eager hands to its iterator as tensors without dimensions, which decides on the order of strides
+// where a dimension has one element: those that are tensors already, and those of an overload that calls the one for
+// tensors.
 int NumWrapped(const Op& op, const CallDescription& call) {
   const c10::OperatorName& name = op.handle.operator_name();
   const bool wraps = name.overload_name == "Scalar" && !name.name.starts_with("aten::lerp") &&
@@ -67,7 +70,8 @@ int NumWrapped(const Op& op, const CallDescription& call) {
 at::Tensor IteratorOutput(const Op& op, const CallDescription& call, bool in_place) {
   std::vector<at::Tensor> tensors;
   for (const CallOperand& operand : call.operands) tensors.push_back(MetaOf(operand));
-  if (op.handle.operator_name().name == "aten::threshold_backward") std::swap(tensors[0], tensors[1]);  // the gradient last
+  if (op.handle.operator_name().name == "aten::threshold_backward")
+    std::swap(tensors[0], tensors[1]);  // the gradient last
   for (int k = NumWrapped(op, call); k > 0; --k) tensors.push_back(at::empty({}, tensors[0].options()));
   at::TensorIteratorConfig config;
   config.check_all_same_dtype(false);
@@ -86,10 +90,12 @@ bool IsPlainArithmetic(const Op& op, const CallDescription& call) {
     const at::ScalarType dtype = c10::typeMetaToScalarType(operand.tensor->dtype());
     if (dtype != at::kFloat && dtype != at::kDouble) return false;
   }
-  return std::none_of(call.numbers.begin(), call.numbers.end(), [](const CallNumber& number) { return IsTruth(number.value); });
+  return std::none_of(call.numbers.begin(), call.numbers.end(),
+                      [](const CallNumber& number) { return IsTruth(number.value); });
 }
 
-std::shared_ptr<const CallShape> ElementwiseShape(const Op& op, const CallDescription& call, const torch::jit::Stack& stack) {
+std::shared_ptr<const CallShape> ElementwiseShape(const Op& op, const CallDescription& call,
+                                                  const torch::jit::Stack& stack) {
   if (!IsAsPlain(op, call, stack)) return nullptr;
   const bool in_place = op.return_alias[0] == 0;
   const at::Tensor output = IteratorOutput(op, call, in_place);

@@ -14,11 +14,13 @@
 
 namespace torch_lazy::lazy {
 
-// Elementwise on f32 and f64 and their numbers, which every kernel of these has: no need to see it run before its Meta kernel is believed.
+// Elementwise on f32 and f64 and their numbers, which every kernel of these has: no need to see it run before its Meta
+// kernel is believed.
 bool IsPlainArithmetic(const Op& op, const CallDescription& call);
 
 // Null for a call that is not as plain as that. Throws the user's errors as eager does.
-std::shared_ptr<const CallShape> ElementwiseShape(const Op& op, const CallDescription& call, const torch::jit::Stack& stack);
+std::shared_ptr<const CallShape> ElementwiseShape(const Op& op, const CallDescription& call,
+                                                  const torch::jit::Stack& stack);
 
 // What TensorIterator makes of the operands: sizes and strides of the result, or the first operand if it is written.
 at::Tensor IteratorOutput(const Op& op, const CallDescription& call, bool in_place);

@@ -30,7 +30,8 @@ constexpr int kSettled = 8;  // runs of an entry after which it is taken for a l
 
 }  // namespace
 
-Entry::Entry(const TrieNode* end, std::vector<bool> live, Entry* replaced) : live_(std::move(live)), replaced_(replaced) {
+Entry::Entry(const TrieNode* end, std::vector<bool> live, Entry* replaced)
+    : live_(std::move(live)), replaced_(replaced) {
   for (const TrieNode* node = end; node->op != nullptr; node = node->parent) calls_.push_back(node);
   std::reverse(calls_.begin(), calls_.end());
   for (const TrieNode* call : calls_) recorded_.push_back(&base::Cell(base::Tally::kCallsRecordedByOp, call->op->name));
@@ -50,8 +51,8 @@ Entry::Entry(const TrieNode* end, std::vector<bool> live, Entry* replaced) : liv
 
 Entry::~Entry() = default;
 
-// Calls `work`, which may fail for want of memory or by an error of ours: then the entry runs op by op. What else it raises, an
-// interrupt say, is the caller's. False if it has failed.
+// Calls `work`, which may fail for want of memory or by an error of ours: then the entry runs op by op. What else it
+// raises, an interrupt say, is the caller's. False if it has failed.
 template <typename Work>
 bool TryTo(const char* what, const Work& work) {
   std::string why;
@@ -69,8 +70,8 @@ bool TryTo(const char* what, const Work& work) {
   return why.empty();
 }
 
-// True if the graph is known. The first steps of a program that compiles in the background are not held up for graphs that
-// may not come again.
+// True if the graph is known. The first steps of a program that compiles in the background are not held up for graphs
+// that may not come again.
 bool Entry::TryLowering(const Trace& trace) {
   const bool wait = CompilationFor(IsDeterministic(*this)) == base::CompileMode::kSync;
   if (alike_ == nullptr) alike_ = AlikeOf(calls_, live_);
@@ -102,7 +103,8 @@ bool Entry::LeaveFailuresToAten(const Trace& trace) {
   std::vector<bool> left = left_to_aten_;
   for (const FailedKernel& kernel : planned_->Failures()) {
     for (const ir::Value node : kernel.nodes) {
-      if (const int32_t call = lowered_->calls[static_cast<size_t>(node)]; call >= 0) left[static_cast<size_t>(call)] = true;
+      if (const int32_t call = lowered_->calls[static_cast<size_t>(node)]; call >= 0)
+        left[static_cast<size_t>(call)] = true;
     }
   }
   attempts_left_ = left == left_to_aten_ ? 0 : attempts_left_ - 1;
@@ -114,7 +116,8 @@ bool Entry::LeaveFailuresToAten(const Trace& trace) {
     attempts_left_ = 0;
     return false;
   }
-  LAZY_LOG(1, "kernels failed: of ", calls_.size(), " calls, ATen runs ", lowered->by_aten.size(), " where it ran ", lowered_->by_aten.size());
+  LAZY_LOG(1, "kernels failed: of ", calls_.size(), " calls, ATen runs ", lowered->by_aten.size(), " where it ran ",
+           lowered_->by_aten.size());
   lowered_ = std::move(lowered);
   bool known = false;
   planned_ = PlanOf(lowered_.get(), IsDeterministic(*this), &known);

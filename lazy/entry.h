@@ -20,15 +20,16 @@ class Alike;
 class PlannedGraph;
 struct LoweredTrace;
 
-// Made at the first cut at its node with live outputs that no earlier entry of the node serves, or where cuts need much less.
+// Made at the first cut at its node with live outputs that no earlier entry of the node serves, or where cuts need much
+// less.
 class Entry {
  public:
   // `replaced`: one of the same node that will run no more, or seldom.
   Entry(const TrieNode* end, std::vector<bool> live, Entry* replaced = nullptr);
   ~Entry();
 
-  // Runs the trace, which was cut at this entry's node: by its plan if that is compiled, else call by call. `once`: no such
-  // cut is expected again, so nothing is asked of the compiler.
+  // Runs the trace, which was cut at this entry's node: by its plan if that is compiled, else call by call. `once`: no
+  // such cut is expected again, so nothing is asked of the compiler.
   void Run(Trace* trace, bool once);
 
   // True if the trace may run while the next is recorded: Note [Runs ahead].
@@ -65,25 +66,25 @@ class Entry {
   std::vector<const TrieNode*> calls_;  // in program order
   std::vector<bool> live_;              // per slot: its content is an output
   Need need_;
-  std::atomic<Entry*> replaced_;        // until this one runs
+  std::atomic<Entry*> replaced_;  // until this one runs
   std::vector<std::vector<int32_t>> ends_;
   std::vector<std::atomic<int64_t>*> recorded_;  // per call: how often its operator was run by ATen in its place
 
   std::atomic<bool> shares_launches_{false};
 
-  std::mutex lock_;  // over what follows
-  int cuts_ = 0;   // that may come again
-  int told_ = 0;   // of these, the plan knows of so many
+  std::mutex lock_;               // over what follows
+  int cuts_ = 0;                  // that may come again
+  int told_ = 0;                  // of these, the plan knows of so many
   std::shared_ptr<Alike> alike_;  // null until asked for
   bool lowering_tried_ = false;
   std::unique_ptr<LoweredTrace> lowered_;  // null if it cannot be lowered
   std::shared_ptr<PlannedGraph> planned_;
   std::shared_ptr<PlannedGraph> better_;  // will take its place; null if none will
   std::shared_ptr<const BoundPlan> bound_;
-  std::unique_ptr<FrozenPlan> frozen_;  // null if there is nothing to freeze
+  std::unique_ptr<FrozenPlan> frozen_;    // null if there is nothing to freeze
   std::shared_ptr<CarriedPlan> carried_;  // of bound_; null if there is nothing to carry
-  std::vector<bool> left_to_aten_;  // per call; empty: none is
-  int attempts_left_ = 8;           // plans to try, where kernels of each fail
+  std::vector<bool> left_to_aten_;        // per call; empty: none is
+  int attempts_left_ = 8;                 // plans to try, where kernels of each fail
 };
 
 }  // namespace torch_lazy::lazy

@@ -39,7 +39,8 @@ Failures& TheFailures() {
 }
 
 // In the program's order.
-std::vector<const TrieNode*> CallsOf(const FailedKernel& kernel, const LoweredTrace& lowered, absl::Span<const TrieNode* const> calls) {
+std::vector<const TrieNode*> CallsOf(const FailedKernel& kernel, const LoweredTrace& lowered,
+                                     absl::Span<const TrieNode* const> calls) {
   std::vector<int32_t> numbers;
   for (const ir::Value node : kernel.nodes) numbers.push_back(lowered.calls[static_cast<size_t>(node)]);
   std::sort(numbers.begin(), numbers.end());
@@ -60,7 +61,8 @@ std::string OperatorsOf(absl::Span<const TrieNode* const> calls) {
   }
   const size_t shown = std::min(names.size(), kMost), more = names.size() - shown;
   names.resize(shown);
-  return absl::StrCat(names.empty() ? "copies" : absl::StrJoin(names, ", "), more > 0 ? absl::StrCat(" and ", more, " more") : "");
+  return absl::StrCat(names.empty() ? "copies" : absl::StrJoin(names, ", "),
+                      more > 0 ? absl::StrCat(" and ", more, " more") : "");
 }
 
 // The call is recorded the long way the next time, which tells its line.
@@ -84,18 +86,21 @@ std::string TextOf(const Failure& failure) {
   const std::string at = !lines[0].empty()   ? absl::StrCat(" at ", lines[0])
                          : !lines[1].empty() ? absl::StrCat(" in a step that ends at ", lines[1])
                                              : "";
-  return absl::StrCat(failure.name, " of ", failure.operators, at, ": ", absl::StrReplaceAll(failure.error, {{"\n", "\n  "}}));
+  return absl::StrCat(failure.name, " of ", failure.operators, at, ": ",
+                      absl::StrReplaceAll(failure.error, {{"\n", "\n  "}}));
 }
 
 void Warn(const Failure& failure) {
-  base::WarnOnce("kernel", absl::StrCat("a kernel failed, so its calls are run by ATen, and the rest by kernels (explain() tells of all): ",
-                                        TextOf(failure)));
+  base::WarnOnce(
+      "kernel",
+      absl::StrCat("a kernel failed, so its calls are run by ATen, and the rest by kernels (explain() tells of all): ",
+                   TextOf(failure)));
 }
 
 }  // namespace
 
-bool NoteFailures(absl::Span<const FailedKernel> kernels, const LoweredTrace& lowered, absl::Span<const TrieNode* const> calls,
-                  const Trace& trace) {
+bool NoteFailures(absl::Span<const FailedKernel> kernels, const LoweredTrace& lowered,
+                  absl::Span<const TrieNode* const> calls, const Trace& trace) {
   constexpr int kMostCuts = 64;  // that a call may not be recorded in
   Failures& failures = TheFailures();
   for (const FailedKernel& kernel : kernels) {
@@ -103,7 +108,8 @@ bool NoteFailures(absl::Span<const FailedKernel> kernels, const LoweredTrace& lo
     const auto is_same = [&](const Failure& known) { return known.name == kernel.name; };
     if (std::any_of(failures.all.begin(), failures.all.end(), is_same)) continue;
     const std::vector<const TrieNode*> its_calls = CallsOf(kernel, lowered, calls);
-    failures.all.push_back({kernel.name, kernel.error, OperatorsOf(its_calls), its_calls.empty() ? nullptr : AskForLine(its_calls[0]),
+    failures.all.push_back({kernel.name, kernel.error, OperatorsOf(its_calls),
+                            its_calls.empty() ? nullptr : AskForLine(its_calls[0]),
                             trace.cut != nullptr ? trace.cut->line : Line()});
     if (base::Compilation() == base::CompileMode::kSync) {  // the program may end without recording it again
       Warn(failures.all.back());
@@ -127,7 +133,8 @@ std::string TextOfFailedKernels() {
   Failures& failures = TheFailures();
   const std::lock_guard<std::mutex> lock(failures.lock);
   std::string text;
-  for (const Failure& failure : failures.all) absl::StrAppend(&text, "kernel failed, so its calls are run by ATen: ", TextOf(failure), "\n");
+  for (const Failure& failure : failures.all)
+    absl::StrAppend(&text, "kernel failed, so its calls are run by ATen: ", TextOf(failure), "\n");
   return text;
 }
 

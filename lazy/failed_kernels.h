@@ -12,10 +12,10 @@
 
 namespace torch_lazy::lazy {
 
-// Each kernel once. `calls`: those of the entry that was lowered, of which the first that the kernel computes is asked for its
-// line; `trace`: one that ends there. True if there are any.
-bool NoteFailures(absl::Span<const FailedKernel> kernels, const LoweredTrace& lowered, absl::Span<const TrieNode* const> calls,
-                  const Trace& trace);
+// Each kernel once. `calls`: those of the entry that was lowered, of which the first that the kernel computes is asked
+// for its line; `trace`: one that ends there. True if there are any.
+bool NoteFailures(absl::Span<const FailedKernel> kernels, const LoweredTrace& lowered,
+                  absl::Span<const TrieNode* const> calls, const Trace& trace);
 
 // At each cut: warns of the first kernel that has failed, once, when its line is known, or is not to be had.
 void WarnOfFailures();

@@ -12,7 +12,8 @@ namespace torch_lazy::lazy {
 namespace {
 
 // Pointwise, but integers may not be divided by 0, raised to negative powers, or be too large for the dtype.
-constexpr std::string_view kRefusesIntegers[] = {"div", "divide", "floor_divide", "fmod", "masked_fill", "pow", "remainder"};
+constexpr std::string_view kRefusesIntegers[] = {"div",         "divide", "floor_divide", "fmod",
+                                                 "masked_fill", "pow",    "remainder"};
 
 // Beginnings of names, each for its forms (in place, backward, ...).
 constexpr std::string_view kTakesAllValues[] = {

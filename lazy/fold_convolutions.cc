@@ -21,7 +21,8 @@ using ir::Value;
 // Dims that move: images of one are stored without that dim, which comes back in another place.
 ir::Dims WithoutOnes(const ir::Dims& dims) {
   ir::Dims moving;
-  std::copy_if(dims.begin(), dims.end(), std::back_inserter(moving), [](ir::Extent extent) { return !extent.is_one(); });
+  std::copy_if(dims.begin(), dims.end(), std::back_inserter(moving),
+               [](ir::Extent extent) { return !extent.is_one(); });
   return moving;
 }
 
@@ -34,8 +35,8 @@ struct Chain {
   Value convolution = kNoValue, end = kNoValue;
   std::vector<Value> nodes;  // all of them
   std::vector<Step> steps;
-  Value sum = kNoValue;      // added at the end
-  bool has_relu = false;     // after that
+  Value sum = kNoValue;   // added at the end
+  bool has_relu = false;  // after that
 };
 
 class Folder {
@@ -125,7 +126,9 @@ class Folder {
     if (less == kNoValue || where == kNoValue) return false;
     const ir::Node &comparison = graph_.node(less), &choice = graph_.node(where);
     if (comparison.op != Op::kLt || comparison.inputs[0] != chain->end || !IsZero(comparison.inputs[1])) return false;
-    if (choice.op != Op::kWhere || choice.inputs[0] != less || !IsZero(choice.inputs[1]) || choice.inputs[2] != chain->end) return false;
+    if (choice.op != Op::kWhere || choice.inputs[0] != less || !IsZero(choice.inputs[1]) ||
+        choice.inputs[2] != chain->end)
+      return false;
     if (readers_[less].size() != 1) return false;
     chain->has_relu = true;
     Take(chain, less);
@@ -153,7 +156,8 @@ class Folder {
     const ir::Dims& dims = graph_.type(node.inputs[0]).dims;
     if (node.op == Op::kReshape) return WithoutOnes(dims) == WithoutOnes(node.type.dims);
     ir::Ints moving;
-    std::copy_if(node.attrs.dims.begin(), node.attrs.dims.end(), std::back_inserter(moving), [&](int64_t d) { return !dims[d].is_one(); });
+    std::copy_if(node.attrs.dims.begin(), node.attrs.dims.end(), std::back_inserter(moving),
+                 [&](int64_t d) { return !dims[d].is_one(); });
     return std::is_sorted(moving.begin(), moving.end());
   }
 
@@ -233,7 +237,8 @@ class Folder {
     if (chain.sum != kNoValue) operands.push_back(b.Reshape(now[chain.sum], call.type.dims));
     operands.push_back(weight);
     const auto emit = [&](absl::string_view callee, int64_t inout) {
-      return b.Reshape(b.Call(callee, call.attrs.index, operands, {call.type}, {inout})[0], graph_.type(chain.end).dims);
+      return b.Reshape(b.Call(callee, call.attrs.index, operands, {call.type}, {inout})[0],
+                       graph_.type(chain.end).dims);
     };
     if (!fuses_relu_) {
       if (bias != kNoValue) operands.push_back(bias);
@@ -252,12 +257,12 @@ class Folder {
 
   const ir::Graph& graph_;
   const bool fuses_relu_;
-  const std::vector<bool> is_constant_;       // per node
-  std::vector<std::vector<Value>> readers_;   // per node; kNoValue: an output
-  std::vector<int32_t> chain_of_;             // per node, -1: none
+  const std::vector<bool> is_constant_;      // per node
+  std::vector<std::vector<Value>> readers_;  // per node; kNoValue: an output
+  std::vector<int32_t> chain_of_;            // per node, -1: none
   std::vector<Chain> chains_;
-  absl::flat_hash_map<Value, Value> taker_;          // of a sum: the convolution that adds it
-  absl::flat_hash_map<Value, Value> moved_biases_;   // of summands, by their end; kNoValue: it has none
+  absl::flat_hash_map<Value, Value> taker_;         // of a sum: the convolution that adds it
+  absl::flat_hash_map<Value, Value> moved_biases_;  // of summands, by their end; kNoValue: it has none
 };
 
 }  // namespace
@@ -266,8 +271,10 @@ std::vector<bool> FollowFromConstants(const ir::Graph& graph, const std::vector<
   std::vector<bool> follows(graph.nodes.size());
   for (size_t v = 0; v < graph.nodes.size(); ++v) {
     const ir::Node& node = graph.nodes[v];
-    const bool may_follow = node.op == ir::Op::kParam ? constant_params[node.attrs.index] : node.op != ir::Op::kCall && node.op != ir::Op::kResult;
-    follows[v] = may_follow && std::all_of(node.inputs.begin(), node.inputs.end(), [&](Value input) { return follows[input]; });
+    const bool may_follow = node.op == ir::Op::kParam ? constant_params[node.attrs.index]
+                                                      : node.op != ir::Op::kCall && node.op != ir::Op::kResult;
+    follows[v] =
+        may_follow && std::all_of(node.inputs.begin(), node.inputs.end(), [&](Value input) { return follows[input]; });
   }
   return follows;
 }

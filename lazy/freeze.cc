@@ -14,8 +14,10 @@
 namespace torch_lazy::lazy {
 namespace {
 
-// What the outputs, and calls for their effect if `with_effects`, need of a graph: with the parameters and numbers of these.
-LoweredTrace Extract(const ir::Graph& graph, std::vector<ir::Output> outputs, bool with_effects, const LoweredTrace& from) {
+// What the outputs, and calls for their effect if `with_effects`, need of a graph: with the parameters and numbers of
+// these.
+LoweredTrace Extract(const ir::Graph& graph, std::vector<ir::Output> outputs, bool with_effects,
+                     const LoweredTrace& from) {
   std::vector<bool> needed(graph.nodes.size(), false);
   for (const ir::Output& output : outputs) needed[output.value] = true;
   std::vector<bool> param_is_output(from.param_slots.size(), false);
@@ -55,13 +57,14 @@ LoweredTrace Extract(const ir::Graph& graph, std::vector<ir::Output> outputs, bo
   return part;
 }
 
-// True if other calls or the program want most images in ATen's order: all these would be turned around, as where a gradient
-// is, or will be, computed.
+// True if other calls or the program want most images in ATen's order: all these would be turned around, as where a
+// gradient is, or will be, computed.
 bool MostAreTurned(const ir::Graph& graph) {
   std::vector<bool> is_turned(graph.nodes.size(), false), is_wanted(graph.nodes.size(), false);
   for (size_t v = 0; v < graph.nodes.size(); ++v) {
     const ir::Node& node = graph.nodes[v];
-    is_turned[v] = node.op == ir::Op::kPermute || (ir::Info(node.op).kind == ir::Kind::kView && is_turned[node.inputs[0]]);
+    is_turned[v] =
+        node.op == ir::Op::kPermute || (ir::Info(node.op).kind == ir::Kind::kView && is_turned[node.inputs[0]]);
     if (node.op != ir::Op::kCall || IsPacked(node)) continue;
     for (const ir::Value input : node.inputs) is_wanted[input] = is_turned[input];
   }
@@ -121,12 +124,14 @@ std::unique_ptr<FrozenTrace> Freeze(const Entry& entry, const Trace& trace, cons
   auto constant = constants.outputs.begin();
   for (const ir::Node& node : graph.nodes) {
     if (!IsPacked(node)) continue;
-    PackedConvolution convolution{folded->forms.at(node.attrs.index), node.attrs.index, HasRelu(node), convolutions.size(), {}, {}, {}};
+    PackedConvolution convolution{
+        folded->forms.at(node.attrs.index), node.attrs.index, HasRelu(node), convolutions.size(), {}, {}, {}};
     if (convolution.has_relu) convolution.saves = SecondsSaved({convolution.form, NumImages(node) == 2});
     convolution.form.has_bias = node.inputs.size() == NumImages(node) + 2;
     const ir::Output weight = *constant++, bias = convolution.form.has_bias ? *constant++ : ir::Output();
     std::vector<size_t>& same = made_of[{weight.value, bias.value}];
-    const auto found = std::find_if(same.begin(), same.end(), [&](size_t k) { return convolutions[k].form == convolution.form; });
+    const auto found =
+        std::find_if(same.begin(), same.end(), [&](size_t k) { return convolutions[k].form == convolution.form; });
     if (found != same.end()) {
       convolution.same_as = *found;
     } else {

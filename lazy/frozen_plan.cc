@@ -18,10 +18,11 @@
 namespace torch_lazy::lazy {
 
 struct FrozenPlan::Constants {
-  Constants(const Entry& entry, LoweredTrace trace, std::shared_ptr<PlannedGraph> graph, std::shared_ptr<const ConstantContents> shared)
+  Constants(const Entry& entry, LoweredTrace trace, std::shared_ptr<PlannedGraph> graph,
+            std::shared_ptr<const ConstantContents> shared)
       : contents(std::move(shared)), rest(std::move(trace)), planned(std::move(graph)), plan(entry, rest, *planned) {}
   const std::shared_ptr<const ConstantContents> contents;  // null where they were packed anew
-  const LoweredTrace rest;  // its convolutions know their weights
+  const LoweredTrace rest;                                 // its convolutions know their weights
   const std::shared_ptr<PlannedGraph> planned;
   const BoundPlan plan;
 };
@@ -90,7 +91,8 @@ void FrozenPlan::Thaw() {
   if (!std::exchange(has_constants_, false)) return;
   WaitLonger();
   WaitForEagerDevice();  // another stream may still read them
-  if (const std::shared_ptr<const Constants> constants = std::exchange(constants_, {}).lock()) Newest::Get().Remove(constants);
+  if (const std::shared_ptr<const Constants> constants = std::exchange(constants_, {}).lock())
+    Newest::Get().Remove(constants);
 }
 
 // A form takes some 20 ms, as its first use would: one in each run, unless somebody waits for kernels anyway.
@@ -121,7 +123,8 @@ bool FrozenPlan::IsCompiled(const Trace& trace) {
   const bool constants = planned_constants_->Want(frozen_->constants.symbols, 1);
   if (planned_rest_->Want(frozen_->rest.symbols, 1) && constants) return true;
   const bool constants_failed = NoteFailures(planned_constants_->Failures(), frozen_->constants, entry_.calls(), trace);
-  if (NoteFailures(planned_rest_->Failures(), frozen_->rest, entry_.calls(), trace) || constants_failed) frozen_ = nullptr;
+  if (NoteFailures(planned_rest_->Failures(), frozen_->rest, entry_.calls(), trace) || constants_failed)
+    frozen_ = nullptr;
   return false;
 }
 
@@ -136,7 +139,8 @@ ConstantContents FrozenPlan::MakeConstants(const Trace& trace) {
   for (size_t slot = trace.slots.size(); slot < scratch.slots.size(); ++slot) {
     constants.output_slots.push_back(static_cast<int32_t>(slot));
   }
-  TORCH_CHECK(BoundPlan(entry_, constants, *planned_constants_).Run(&scratch), "what follows from them could not be computed");
+  TORCH_CHECK(BoundPlan(entry_, constants, *planned_constants_).Run(&scratch),
+              "what follows from them could not be computed");
   ConstantContents contents;
   for (const int32_t slot : constants.output_slots) contents.push_back(std::move(scratch.slots[slot].content));
   return contents;
@@ -160,14 +164,16 @@ std::vector<PackedConvolution> FrozenPlan::Pack(const ConstantContents& contents
 }
 
 std::shared_ptr<const FrozenPlan::Constants> FrozenPlan::FindConstants(const Trace& trace) {
-  ConstantsKey key{planned_constants_, ir::ExtentsOf(planned_constants_->graph(), frozen_->constants.symbols), {}, numbers_};
+  ConstantsKey key{
+      planned_constants_, ir::ExtentsOf(planned_constants_->graph(), frozen_->constants.symbols), {}, numbers_};
   for (const int32_t slot : frozen_->constants.param_slots) key.stamps.push_back(trace.slots[slot].stamp);
   std::vector<PackedConvolution> convolutions;
   std::shared_ptr<const ConstantContents> contents = FindOrMakeConstants(std::move(key), [&] {
     ConstantContents made = MakeConstants(trace);
     convolutions = Pack(made);
     TORCH_CHECK(!PacksForCudnn() || KeepDigits(convolutions), "weights would be too large or too small for f16");
-    for (size_t k = 0; k < convolutions.size(); ++k) base::Count(base::Counter::kWeightsPacked, convolutions[k].same_as == k);
+    for (size_t k = 0; k < convolutions.size(); ++k)
+      base::Count(base::Counter::kWeightsPacked, convolutions[k].same_as == k);
     WaitForEagerDevice();  // another stream may be the next to read them
     return made;
   });

@@ -70,9 +70,9 @@ const at::Generator& DefaultGenerator(int index) {
 
 at::Generator NewGenerator(int index) {
   const OnDevice on(index);
-  return at::make_generator<LazyGenerator>(IsOnHost() ? at::detail::createCPUGenerator()
-                                                      : at::detail::getCUDAHooks().getNewGenerator(EagerDevice().index()),
-                                           static_cast<c10::DeviceIndex>(CurrentDevice()));
+  return at::make_generator<LazyGenerator>(
+      IsOnHost() ? at::detail::createCPUGenerator() : at::detail::getCUDAHooks().getNewGenerator(EagerDevice().index()),
+      static_cast<c10::DeviceIndex>(CurrentDevice()));
 }
 
 at::Generator EagerGeneratorOf(const at::Generator& generator) {

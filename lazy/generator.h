@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device's random number generators.
 //
-// Each is a generator of the eager device under our device's name, so that the same seed gives the numbers that eager gives.
-// The default one *is* the eager device's default: eager CPU draws all numbers of a program from one engine, and so do we.
+// Each is a generator of the eager device under our device's name, so that the same seed gives the numbers that eager
+// gives. The default one *is* the eager device's default: eager CPU draws all numbers of a program from one engine, and
+// so do we.
 #pragma once
 
 #include <ATen/core/Generator.h>

@@ -24,8 +24,9 @@ Geometry GeometryOf(const c10::TensorImpl& tensor) {
 }
 
 at::Tensor Alias(const c10::Storage& content, const Geometry& geometry) {
-  at::Tensor alias = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(content), c10::DispatchKeySet(IsOnHost() ? c10::DispatchKey::CPU : c10::DispatchKey::CUDA),
-                                                              c10::scalarTypeToTypeMeta(geometry.dtype));
+  at::Tensor alias = at::detail::make_tensor<c10::TensorImpl>(
+      c10::Storage(content), c10::DispatchKeySet(IsOnHost() ? c10::DispatchKey::CPU : c10::DispatchKey::CUDA),
+      c10::scalarTypeToTypeMeta(geometry.dtype));
   c10::TensorImpl* impl = alias.unsafeGetTensorImpl();
   impl->set_sizes_and_strides(geometry.sizes, geometry.strides, geometry.offset);
   if (geometry.conj) impl->_set_conj(true);
@@ -34,8 +35,9 @@ at::Tensor Alias(const c10::Storage& content, const Geometry& geometry) {
 }
 
 at::Tensor MetaTensor(const Geometry& geometry) {
-  c10::Storage storage(c10::Storage::use_byte_size_t(), SizeBytes(geometry), c10::DataPtr(nullptr, c10::Device(c10::kMeta)),
-                       c10::GetAllocator(c10::kMeta), /*resizable=*/true);
+  c10::Storage storage(c10::Storage::use_byte_size_t(), SizeBytes(geometry),
+                       c10::DataPtr(nullptr, c10::Device(c10::kMeta)), c10::GetAllocator(c10::kMeta),
+                       /*resizable=*/true);
   at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
       std::move(storage), c10::DispatchKeySet(c10::DispatchKey::Meta), c10::scalarTypeToTypeMeta(geometry.dtype));
   tensor.unsafeGetTensorImpl()->set_sizes_and_strides(geometry.sizes, geometry.strides, geometry.offset);

@@ -34,7 +34,8 @@ at::Tensor MetaTensor(const Geometry& geometry);
 // Bytes a storage must have for this geometry. Raises eager's error if there are too many to count.
 size_t SizeBytes(const Geometry& geometry);
 
-// Whether tensors on one storage may touch the same bytes: from the first element to the last, what lies between included.
+// Whether tensors on one storage may touch the same bytes: from the first element to the last, what lies between
+// included.
 bool Overlap(const Geometry& one, const Geometry& other);
 
 }  // namespace torch_lazy::lazy

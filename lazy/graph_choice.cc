@@ -16,7 +16,8 @@ bool GraphChoice::Ask(int64_t now) {
   const int64_t last_but_one = std::exchange(last_but_one_, std::exchange(last_, now));
   if (runs_ < kFirst * patience_) return false;
   if (now - last_but_one <= kClose && account_.MayTry()) return true;
-  const bool pays = replayed_ == 0 || static_cast<double>(runs_) * (launched_ - replayed_) >= 2 * captured_ * static_cast<double>(patience_);
+  const bool pays = replayed_ == 0 || static_cast<double>(runs_) * (launched_ - replayed_) >=
+                                          2 * captured_ * static_cast<double>(patience_);
   return runs_ >= kSeldom * patience_ && pays;
 }
 

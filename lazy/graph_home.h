@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a captured graph leaves a result, at each replay.
 //
-// Storages take the result over as it lies there. One that still holds it when the next replay is due gets memory of its
-// own, and so does one whose address somebody asks for.
+// Storages take the result over as it lies there. One that still holds it when the next replay is due gets memory of
+// its own, and so does one whose address somebody asks for.
 #pragma once
 
 #include <memory>

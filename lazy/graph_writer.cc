@@ -6,8 +6,8 @@
 namespace torch_lazy::lazy {
 namespace {
 
-// How a storage's value is laid out when its first tensor has this geometry: that tensor's dims if it covers the storage,
-// else the flat array of its elements.
+// How a storage's value is laid out when its first tensor has this geometry: that tensor's dims if it covers the
+// storage, else the flat array of its elements.
 MemoryValue LayoutOf(const Geometry& geometry, size_t size_bytes) {
   MemoryValue memory;
   memory.dtype = geometry.dtype;
@@ -23,7 +23,11 @@ MemoryValue LayoutOf(const Geometry& geometry, size_t size_bytes) {
 }  // namespace
 
 GraphWriter::GraphWriter(const Trace& trace, LoweredTrace* lowered, size_t num_calls)
-    : trace_(trace), lowered_(*lowered), builder_("trace"), values_(trace.slots.size()), param_of_slot_(trace.slots.size(), -1) {
+    : trace_(trace),
+      lowered_(*lowered),
+      builder_("trace"),
+      values_(trace.slots.size()),
+      param_of_slot_(trace.slots.size(), -1) {
   // Room costs nothing until it is used, and moving nodes does.
   constexpr size_t kNodesPerCall = 16;
   constexpr size_t kNodesPerSlot = 8;  // calls on lists write many
@@ -103,7 +107,8 @@ bool GraphWriter::AppendCall(const TrieNode& call, size_t k) {
     result_slots.push_back(slot++);
     inout.push_back(-1);
   }
-  const std::vector<ir::Value> values = builder_.Call(call.op->name, static_cast<int64_t>(k), operands, types, inout, call.op->may_fail);
+  const std::vector<ir::Value> values =
+      builder_.Call(call.op->name, static_cast<int64_t>(k), operands, types, inout, call.op->may_fail);
   for (size_t r = 0; r < result_slots.size(); ++r) {
     results[r].value = values[r];
     values_[result_slots[r]] = results[r];

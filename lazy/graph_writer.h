@@ -42,8 +42,8 @@ class GraphWriter {
   LoweredTrace& lowered_;
   ir::Builder builder_;
   SymbolTable symbols_;
-  std::vector<MemoryValue> values_;        // per slot
-  std::vector<int32_t> param_of_slot_;     // -1: none
+  std::vector<MemoryValue> values_;     // per slot
+  std::vector<int32_t> param_of_slot_;  // -1: none
 };
 
 }  // namespace torch_lazy::lazy

@@ -25,7 +25,8 @@ constexpr int kMostMoves = 6;
 constexpr int kOftenMoved = 3;
 constexpr size_t kBytesOfStep = 4 << 10;  // that CUDA keeps for a node of a graph, roughly
 
-// Seconds of the emulation, which must not follow the clock: as with CUDA, a capture takes as long as some replays save.
+// Seconds of the emulation, which must not follow the clock: as with CUDA, a capture takes as long as some replays
+// save.
 constexpr double kEmulatedLaunches = 0.35e-3, kEmulatedReplay = 0.1e-3, kEmulatedCapture = 4e-3;
 
 // A plan that could have a graph runs: the time of graph_choice.h and kept_graphs.h.
@@ -41,7 +42,9 @@ const void* AddressOf(const c10::Storage& content) {
 }
 
 // A storage may be larger than what lies in it.
-void CopyShared(const c10::Storage& to, const c10::Storage& from) { CopyContent(to, from, std::min(to.nbytes(), from.nbytes())); }
+void CopyShared(const c10::Storage& to, const c10::Storage& from) {
+  CopyContent(to, from, std::min(to.nbytes(), from.nbytes()));
+}
 
 bool IsOfDraw(const Op& op, int arg) { return op.seed_arg >= 0 && (arg == op.seed_arg || arg == op.seed_arg + 1); }
 
@@ -58,9 +61,10 @@ std::optional<PhiloxDraw> FirstOf(const std::vector<PhiloxDraw>& draws) {
 // True if a graph that was captured with the one will draw the other.
 bool LieAlike(const std::vector<PhiloxDraw>& a, const std::vector<PhiloxDraw>& b) {
   const std::optional<PhiloxDraw> first_a = FirstOf(a), first_b = FirstOf(b);
-  return first_a && first_b && std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](const PhiloxDraw& x, const PhiloxDraw& y) {
-    return x.offset - first_a->offset == y.offset - first_b->offset;
-  });
+  return first_a && first_b &&
+         std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](const PhiloxDraw& x, const PhiloxDraw& y) {
+           return x.offset - first_a->offset == y.offset - first_b->offset;
+         });
 }
 
 bool IsSame(const c10::IValue& a, const c10::IValue& b) {
@@ -99,7 +103,8 @@ GraphedPlan::GraphedPlan(const BoundPlan& plan, const CudaGraphs& graphs)
     results_.push_back({plan.lowered_.output_slots[k], plan.plan_.outputs[k], nullptr});
     const codegen::BufferSpec& buffer = plan.plan_.buffers[plan.plan_.outputs[k]];
     const bool is_param = buffer.kind == codegen::BufferSpec::Kind::kParam;
-    if (is_param && plan.lowered_.param_slots[buffer.index] != results_.back().slot) refused_ = true;  // takes another's memory
+    if (is_param && plan.lowered_.param_slots[buffer.index] != results_.back().slot)
+      refused_ = true;  // takes another's memory
   }
 }
 
@@ -171,10 +176,11 @@ void GraphedPlan::NoteAddresses(Trace* trace) {
 
 // True if the graph will do for this trace.
 bool GraphedPlan::Fits(Trace* trace) const {
-  return thread_ == std::this_thread::get_id() && LieAlike(draws_, DrawsOf(*trace)) && std::ranges::all_of(params_, [&](const Param& param) {
-    const void* const address = AddressOf(ContentAt(plan_.lowered_, param.slot, trace));
-    return (address == param.address && !IsFilled(param, *trace)) || (param.moves && address != nullptr);
-  });
+  return thread_ == std::this_thread::get_id() && LieAlike(draws_, DrawsOf(*trace)) &&
+         std::ranges::all_of(params_, [&](const Param& param) {
+           const void* const address = AddressOf(ContentAt(plan_.lowered_, param.slot, trace));
+           return (address == param.address && !IsFilled(param, *trace)) || (param.moves && address != nullptr);
+         });
 }
 
 // A copy takes the host as long as a launch (64 gradients that an optimizer's three launches read: 0.3 ms).
@@ -294,7 +300,8 @@ bool GraphedPlan::Capture(Trace* trace) {
   std::vector<c10::Storage> contents;
   for (const Param& param : params_) contents.push_back(ContentAt(plan_.lowered_, param.slot, trace));
   const auto take_back = absl::MakeCleanup([&] {
-    for (size_t k = 0; k < params_.size(); ++k) ContentAt(plan_.lowered_, params_[k].slot, trace) = std::move(contents[k]);
+    for (size_t k = 0; k < params_.size(); ++k)
+      ContentAt(plan_.lowered_, params_[k].slot, trace) = std::move(contents[k]);
   });
   base::Count(base::Counter::kGraphCaptures);
   bool captured = true;
@@ -373,7 +380,8 @@ void GraphedPlan::EmulateCapture(PlanMemory* memory) {
   for (const Param& param : params_) {
     c10::Storage& content = emulated_[param.buffer];
     if (param.moves || param.address == nullptr) continue;
-    content = c10::Storage(c10::Storage::use_byte_size_t(), content.nbytes(), c10::DataPtr(content.mutable_data(), content.device()),
+    content = c10::Storage(c10::Storage::use_byte_size_t(), content.nbytes(),
+                           c10::DataPtr(content.mutable_data(), content.device()),
                            /*allocator=*/nullptr, /*resizable=*/false);
   }
   graph_ = this;
@@ -387,7 +395,8 @@ void GraphedPlan::EmulateReplay(Trace* trace) {
   memory.numbers = NumbersOf(plan_.lowered_, *trace);
   for (size_t step = 0; step < plan_.plan_.steps.size(); ++step) plan_.RunStep(step, trace, &memory);
   memory.Keep();
-  for (size_t k = 0; k < params_.size(); ++k) ContentAt(plan_.lowered_, params_[k].slot, trace) = std::move(contents[k]);
+  for (size_t k = 0; k < params_.size(); ++k)
+    ContentAt(plan_.lowered_, params_[k].slot, trace) = std::move(contents[k]);
 }
 
 // Nothing of the trace's has been written when this fails: it runs without the graph.

@@ -2,17 +2,21 @@
 // A bound plan as one CUDA graph.
 //
 // Note [Graphs]
-// A plan runs by single launches until it is worth a graph (graph_choice.h) and there is room for one (kept_graphs.h), in a loop
-// twice. Then a run is captured, and it and all later ones are one call. A graph reads and writes fixed addresses:
-// - a parameter that was at one address in the last three runs (weights, an optimizer's state) is read and written there, and is asked
-//   for its address at each replay. Where one has moved, the plan is captured anew. One that moved right before the first capture, or
-//   often, is copied to a home that the graph keeps, and back if it is written; with as many copies as steps there is no graph;
-// - a result lies in a home (graph_home.h), and so does what fills a storage without memory. A replay moves what is still there
+// A plan runs by single launches until it is worth a graph (graph_choice.h) and there is room for one (kept_graphs.h),
+// in a loop twice. Then a run is captured, and it and all later ones are one call. A graph reads and writes fixed
+// addresses:
+// - a parameter that was at one address in the last three runs (weights, an optimizer's state) is read and written
+// there, and is asked
+//   for its address at each replay. Where one has moved, the plan is captured anew. One that moved right before the
+//   first capture, or often, is copied to a home that the graph keeps, and back if it is written; with as many copies
+//   as steps there is no graph;
+// - a result lies in a home (graph_home.h), and so does what fills a storage without memory. A replay moves what is
+// still there
 //   elsewhere, which only the thread may do that uses it: for another thread the plan is captured anew;
 // - numbers, and the tables of launches of many kernels, lie in memory that the graph's kernels read;
 // - random numbers are those of a seed and an offset (draw.h), which a replay sets for the whole graph.
-// What cannot be captured (a call that waits, numbers among the arguments of ATen's calls that change) goes on by single
-// launches.
+// What cannot be captured (a call that waits, numbers among the arguments of ATen's calls that change) goes on by
+// single launches.
 #pragma once
 
 #include <memory>
@@ -101,9 +105,9 @@ class GraphedPlan {
   std::thread::id thread_;  // whose results lie in the homes
   void* graph_ = nullptr;
   std::unique_ptr<backends::LaunchRecord> record_;
-  std::vector<c10::IValue> numbers_of_calls_;  // as captured
-  std::vector<PhiloxDraw> draws_;                    // likewise
-  std::vector<c10::Storage> emulated_;         // what the buffers are, where graphs are emulated
+  std::vector<c10::IValue> numbers_of_calls_;         // as captured
+  std::vector<PhiloxDraw> draws_;                     // likewise
+  std::vector<c10::Storage> emulated_;                // what the buffers are, where graphs are emulated
   double products_save_ = 0, convolutions_save_ = 0;  // seconds, by what was chosen for them: Account::SavedHere
 };
 

@@ -109,8 +109,8 @@ std::string TextOfHistory() {
   for (const auto& [count, cut] : most_first) absl::StrAppend(&text, "cut ", -count, " times: ", cut, "\n");
   for (const Miss& miss : history.misses) {
     const std::string cut = At(*text_of++), diverged = At(*text_of++);
-    absl::StrAppend(&text, "not known: a trace of ", miss.num_calls, " calls and ", miss.num_outputs, " outputs, cut by ", miss.reason,
-                    cut, ": ", miss.difference, diverged, "\n");
+    absl::StrAppend(&text, "not known: a trace of ", miss.num_calls, " calls and ", miss.num_outputs,
+                    " outputs, cut by ", miss.reason, cut, ": ", miss.difference, diverged, "\n");
   }
   return text;
 }

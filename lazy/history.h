@@ -21,7 +21,8 @@ struct CutSite {
 // Places of known traces are to be forgotten; what was counted there stays.
 void ForgetSites();
 
-// Of a cut at `end`. The line is asked for once per place and reason. No lock of ours is held. Null: too many places already.
+// Of a cut at `end`. The line is asked for once per place and reason. No lock of ours is held. Null: too many places
+// already.
 const CutSite* NoteCut(const TrieNode* end, const char* reason);
 
 // Of a trace that was not known, whose entry has so many outputs: what differed from the nearest one that was.

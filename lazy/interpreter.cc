@@ -36,8 +36,8 @@ void PutOperands(const TrieNode& call, Trace* trace, std::vector<c10::IValue>* a
   }
 }
 
-// The content of a result must lie as the trace promised; ATen's result does, unless its kernel chose other strides than
-// it did when the geometry was learned.
+// The content of a result must lie as the trace promised; ATen's result does, unless its kernel chose other strides
+// than it did when the geometry was learned.
 c10::Storage ContentOf(const at::Tensor& result, const ResultShape& shape) {
   if (result.storage_offset() == shape.geometry.offset && result.sizes() == shape.geometry.sizes &&
       result.strides() == shape.geometry.strides && result.storage().nbytes() >= shape.size_bytes) {
@@ -55,7 +55,8 @@ void RunCall(const TrieNode& call, Trace* trace) {
   stack.reserve(call.op->args.size());
   for (size_t arg = 0; arg < call.op->args.size(); ++arg) {
     const c10::IValue& value = trace->Argument(call, arg);
-    stack.push_back(value.isList() && call.op->args[arg].kind <= ArgKind::kOptionalTensorList ? CopyOfList(value) : value);
+    stack.push_back(value.isList() && call.op->args[arg].kind <= ArgKind::kOptionalTensorList ? CopyOfList(value)
+                                                                                              : value);
   }
   PutOperands(call, trace, &stack);
   RunOnAliases(*call.op, &stack);
@@ -82,7 +83,8 @@ std::string Where(const TrieNode& call, const Trace& trace) {
 
 }  // namespace
 
-// An error keeps its type and its words, and says where the call was made: what is raised at a wait has nothing else to tell.
+// An error keeps its type and its words, and says where the call was made: what is raised at a wait has nothing else to
+// tell.
 void InterpretCall(const TrieNode& call, Trace* trace) {
   try {
     RunCall(call, trace);

@@ -18,7 +18,8 @@ struct Python {
 
   Python() {
 #define FIND(function) Find(&function, #function)
-    FIND(Py_IsInitialized), FIND(PyGILState_Ensure), FIND(PyGILState_Release), FIND(PyOS_InterruptOccurred), FIND(PyErr_SetInterrupt);
+    FIND(Py_IsInitialized), FIND(PyGILState_Ensure), FIND(PyGILState_Release), FIND(PyOS_InterruptOccurred),
+        FIND(PyErr_SetInterrupt);
 #undef FIND
   }
 

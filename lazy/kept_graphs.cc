@@ -9,10 +9,10 @@
 namespace torch_lazy::lazy {
 namespace {
 
-constexpr size_t kFewGraphs = 8;          // that there is room for, whatever they hold
-constexpr int64_t kShortestWait = 256;    // what waits less may wait longer another time
+constexpr size_t kFewGraphs = 8;        // that there is room for, whatever they hold
+constexpr int64_t kShortestWait = 256;  // what waits less may wait longer another time
 constexpr int64_t kTimesAsLong = 4;
-constexpr size_t kOfHost = 128 << 20;     // bytes, where graphs are emulated
+constexpr size_t kOfHost = 128 << 20;  // bytes, where graphs are emulated
 
 size_t MostBytes() {
   constexpr size_t kShare = 32;
@@ -28,7 +28,8 @@ KeptGraphs& KeptGraphs::Get() {
 
 bool KeptGraphs::TryDropOldest(int64_t now) {
   const Kept& oldest = list_.back();  // alive: it removes itself, and waits for the lock
-  if (now - oldest.used <= kTimesAsLong * std::max(oldest.longest_wait, kShortestWait) || !oldest.plan->TryDrop()) return false;
+  if (now - oldest.used <= kTimesAsLong * std::max(oldest.longest_wait, kShortestWait) || !oldest.plan->TryDrop())
+    return false;
   size_bytes_ -= oldest.size_bytes;
   places_.erase(oldest.plan);
   list_.pop_back();

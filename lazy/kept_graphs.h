@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graphs that there are, and how much memory they hold: a program of many sizes has a plan for each, and wants a graph for each.
+// The graphs that there are, and how much memory they hold: a program of many sizes has a plan for each, and wants a
+// graph for each.
 //
-// They may hold a 32nd of the GPU's memory, eight of them what they like. A new graph takes no room that another still uses: a loop
-// over more sizes than there is room for would drop each graph right before it is wanted again. So the one that has been unused for
-// longest goes only when that is four times as long as it ever waited between two runs; else the new one is not captured.
-// Time is counted in runs of plans that could have graphs.
+// They may hold a 32nd of the GPU's memory, eight of them what they like. A new graph takes no room that another still
+// uses: a loop over more sizes than there is room for would drop each graph right before it is wanted again. So the one
+// that has been unused for longest goes only when that is four times as long as it ever waited between two runs; else
+// the new one is not captured. Time is counted in runs of plans that could have graphs.
 #pragma once
 
 #include <cstddef>

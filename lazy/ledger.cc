@@ -8,7 +8,8 @@
 namespace torch_lazy::lazy {
 namespace {
 
-// What a venture gets, whatever it has saved: at the beginning, and of the time that passes. The number of graphs is not to follow the clock.
+// What a venture gets, whatever it has saved: at the beginning, and of the time that passes. The number of graphs is
+// not to follow the clock.
 struct Terms {
   double credit_seconds, share_of_time;
 };
@@ -38,7 +39,8 @@ Account::Account(Venture venture, double credit_seconds)
 
 bool Account::MayTry() const {
   const double share = TermsOf(venture_).share_of_time;
-  const int64_t given = credit_ns_ + (share == 0 ? 0 : static_cast<int64_t>(share * static_cast<double>(NsNow() - begun_ns_)));
+  const int64_t given =
+      credit_ns_ + (share == 0 ? 0 : static_cast<int64_t>(share * static_cast<double>(NsNow() - begun_ns_)));
   return spent_ns_.load(std::memory_order_relaxed) < given + saved_ns_.load(std::memory_order_relaxed);
 }
 

@@ -5,9 +5,9 @@
 //   if (account.MayTry()) account.Spend(seconds of a capture);
 //   account.Save(seconds that a replay took less);
 //
-// Timing two libraries, or capturing a graph, costs time now and saves some at each later run, if there are any. So each venture
-// has an account. It begins with a credit, and most get a hundredth of the time that passes; beyond that they may spend what they have
-// saved. Then nothing more is tried until more is saved. What was found stays in use.
+// Timing two libraries, or capturing a graph, costs time now and saves some at each later run, if there are any. So
+// each venture has an account. It begins with a credit, and most get a hundredth of the time that passes; beyond that
+// they may spend what they have saved. Then nothing more is tried until more is saved. What was found stays in use.
 #pragma once
 
 #include <atomic>

@@ -16,7 +16,8 @@ struct Line {
 // Takes some microseconds, and Python's lock: no lock of ours is held.
 Line CurrentLine();
 
-// The lines as texts, empty where unknown. Frames are looked up in the program's debug information, which takes a while.
+// The lines as texts, empty where unknown. Frames are looked up in the program's debug information, which takes a
+// while.
 std::vector<std::string> TextsOf(const std::vector<Line>& lines);
 
 }  // namespace torch_lazy::lazy

@@ -15,7 +15,9 @@ ir::DType Lowering::ComputeType() const {
   return ir::IsHalf(dtype) ? ir::DType::kF32 : dtype;
 }
 
-ir::Value Lowering::Operand(int arg, ir::DType as) { return b().BroadcastTo(b().Cast(Tensor(arg), as), Result(0).dims); }
+ir::Value Lowering::Operand(int arg, ir::DType as) {
+  return b().BroadcastTo(b().Cast(Tensor(arg), as), Result(0).dims);
+}
 
 namespace {
 
@@ -55,7 +57,8 @@ class CallLowering final : public Lowering {
       LAZY_CHECK(returned_[r] != ir::kNoValue, call_.op->name, ": its row returned no result ", r);
     }
     for (size_t r = 0; r < destinations_.size(); ++r) {
-      if (destinations_[r].geometry != nullptr) writer_.Write(destinations_[r].slot, *destinations_[r].geometry, returned_[r]);
+      if (destinations_[r].geometry != nullptr)
+        writer_.Write(destinations_[r].slot, *destinations_[r].geometry, returned_[r]);
     }
     return true;
   }
@@ -151,7 +154,8 @@ class CallLowering final : public Lowering {
   }
 
   bool AddDestination(int32_t slot, const Geometry* geometry) {
-    if (geometry != nullptr && (c10::isComplexType(geometry->dtype) || !writer_.CanWrite(slot, *geometry))) return false;
+    if (geometry != nullptr && (c10::isComplexType(geometry->dtype) || !writer_.CanWrite(slot, *geometry)))
+      return false;
     destinations_.push_back({slot, geometry});
     return true;
   }
@@ -162,7 +166,8 @@ class CallLowering final : public Lowering {
     for (size_t r = 0; r < destinations_.size(); ++r) {
       ir::Type type{ir::DType::kF32, {}};
       if (destinations_[r].geometry != nullptr) {
-        const at::ScalarType dtype = r < computed.size() && computed[r] ? *computed[r] : destinations_[r].geometry->dtype;
+        const at::ScalarType dtype =
+            r < computed.size() && computed[r] ? *computed[r] : destinations_[r].geometry->dtype;
         if (!DTypeOf(dtype)) return false;
         type = {*DTypeOf(dtype), writer_.symbols().DimsOf(destinations_[r].geometry->sizes)};
       }
@@ -172,9 +177,11 @@ class CallLowering final : public Lowering {
   }
 
   ir::Value NumberOf(int arg, int item, const c10::IValue& value, ir::DType as) {
-    const bool is_one = item < 0 && call_.op->args[static_cast<size_t>(arg)].is_unit && value.isInt() && value.toInt() == 1;
+    const bool is_one =
+        item < 0 && call_.op->args[static_cast<size_t>(arg)].is_unit && value.isInt() && value.toInt() == 1;
     if (is_one) return b().Const(as, 1);
-    LAZY_CHECK(value.isDouble() || value.isInt() || value.isBool(), call_.op->name, ": argument ", arg, " is no real number");
+    LAZY_CHECK(value.isDouble() || value.isInt() || value.isBool(), call_.op->name, ": argument ", arg,
+               " is no real number");
     return b().Cast(writer_.Number(call_, arg, item, !value.isDouble()), as);
   }
 
@@ -196,13 +203,14 @@ class CallLowering final : public Lowering {
 bool HasComplexNumber(const GraphWriter& writer, const TrieNode& call) {
   for (size_t arg = 0; arg < call.op->args.size(); ++arg) {
     const c10::IValue& value = writer.trace().Argument(call, arg);
-    if (value.isComplexDouble() || (value.isTensor() && value.toTensor().defined() && value.toTensor().is_complex())) return true;
+    if (value.isComplexDouble() || (value.isTensor() && value.toTensor().defined() && value.toTensor().is_complex()))
+      return true;
   }
   return false;
 }
 
-// Writes where it reads something else, or where another item of its list lies. ATen's loops see some of what they have written:
-// what comes out depends on their order.
+// Writes where it reads something else, or where another item of its list lies. ATen's loops see some of what they have
+// written: what comes out depends on their order.
 bool SeesWhatItWrites(const TrieNode& call) {
   for (const NodeOperand& written : call.operands) {
     for (const NodeOperand& other : call.operands) {
@@ -216,7 +224,8 @@ bool SeesWhatItWrites(const TrieNode& call) {
 }  // namespace
 
 bool LowerCall(GraphWriter* writer, const TrieNode& call) {
-  if (call.op->row == nullptr || call.op->row->lower == nullptr || HasComplexNumber(*writer, call) || SeesWhatItWrites(call)) {
+  if (call.op->row == nullptr || call.op->row->lower == nullptr || HasComplexNumber(*writer, call) ||
+      SeesWhatItWrites(call)) {
     return false;
   }
   CallLowering lowering(writer, call);

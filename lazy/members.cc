@@ -35,8 +35,8 @@ void SetMembers(const at::Tensor& to, const at::Tensor& from, MemberMap map) {
     target.set_coalesced(source.coalesced());
   } else {
     const at::SparseCsrTensorImpl& source = *at::sparse_csr::get_sparse_csr_impl(from);
-    at::sparse_csr::get_sparse_csr_impl(to)->set_member_tensors(map(source.compressed_indices()), map(source.plain_indices()),
-                                                                map(source.values()), source.sizes());
+    at::sparse_csr::get_sparse_csr_impl(to)->set_member_tensors(
+        map(source.compressed_indices()), map(source.plain_indices()), map(source.values()), source.sizes());
   }
 }
 

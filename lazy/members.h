@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors that are made of dense ones: sparse tensors of indices and values, nested tensors of one buffer.
 //
-// Such a tensor of the device is PyTorch's own, over lazy members. Calls on it run at once, by ATen, on such a tensor of the
-// CPU over aliases of the members.
+// Such a tensor of the device is PyTorch's own, over lazy members. Calls on it run at once, by ATen, on such a tensor
+// of the CPU over aliases of the members.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -36,7 +36,8 @@ class PoolAllocator final : public c10::Allocator {
   c10::DataPtr allocate(size_t size_bytes) override {
     std::unique_ptr<Block> block(new Block{nullptr, size_bytes});
     block->memory = backends::Get().Allocate(size_bytes);
-    TORCH_CHECK_WITH(OutOfMemoryError, block->memory != nullptr, "lazy: out of memory. Tried to allocate ", size_bytes, " bytes");
+    TORCH_CHECK_WITH(OutOfMemoryError, block->memory != nullptr, "lazy: out of memory. Tried to allocate ", size_bytes,
+                     " bytes");
     void* const memory = block->memory;
     return c10::DataPtr(memory, block.release(), &FreeBlock, c10::Device(c10::kCPU));
   }
@@ -83,8 +84,10 @@ class ResultAllocator final : public c10::Allocator {
         sizes_.erase(found);
       }
     }
-    if (size_bytes == 0) former_->raw_deallocate(memory);
-    else if (!IsForked()) backends::Get().Free(memory, size_bytes);
+    if (size_bytes == 0)
+      former_->raw_deallocate(memory);
+    else if (!IsForked())
+      backends::Get().Free(memory, size_bytes);
   }
 
   c10::Allocator* const former_;
@@ -106,14 +109,16 @@ PooledResults::~PooledResults() { --num_scopes; }
 
 bool IsPooled(const c10::Storage& content) {
   const c10::DeleterFnPtr deleter = content.data_ptr().get_deleter();
-  return deleter == &FreeBlock || deleter == c10::GetCPUAllocator()->raw_deleter() || deleter == c10::GetDefaultCPUAllocator()->raw_deleter();
+  return deleter == &FreeBlock || deleter == c10::GetCPUAllocator()->raw_deleter() ||
+         deleter == c10::GetDefaultCPUAllocator()->raw_deleter();
 }
 
 c10::Storage NewContent(size_t size_bytes) {
   if (!IsOnHost()) {
     const OnEagerDevice on;
     c10::Allocator* const allocator = c10::GetAllocator(EagerDevice().type());
-    return c10::Storage(c10::Storage::use_byte_size_t(), size_bytes, allocator->allocate(size_bytes), allocator, /*resizable=*/true);
+    return c10::Storage(c10::Storage::use_byte_size_t(), size_bytes, allocator->allocate(size_bytes), allocator,
+                        /*resizable=*/true);
   }
   static PoolAllocator* const allocator = new PoolAllocator;
   return c10::Storage(c10::Storage::use_byte_size_t(), size_bytes, allocator->allocate(size_bytes), allocator,

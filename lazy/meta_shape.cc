@@ -48,7 +48,8 @@ class MetaTwins {
     }
     if (!value.isList() || value.toListRef().empty()) return value;
     c10::List<c10::IValue> list(value.toList().elementType());
-    for (const c10::IValue& item : value.toListRef()) list.push_back(item.isTensor() ? c10::IValue(Of(item.toTensor())) : item);
+    for (const c10::IValue& item : value.toListRef())
+      list.push_back(item.isTensor() ? c10::IValue(Of(item.toTensor())) : item);
     return list;
   }
 
@@ -63,8 +64,8 @@ class MetaTwins {
   static at::Tensor Make(const c10::TensorImpl& impl) {
     c10::Storage storage(c10::Storage::use_byte_size_t(), impl.unsafe_storage().nbytes(),
                          c10::DataPtr(nullptr, c10::Device(c10::kMeta)), c10::GetAllocator(c10::kMeta), true);
-    at::Tensor twin = at::detail::make_tensor<c10::TensorImpl>(std::move(storage),
-                                                               c10::DispatchKeySet(c10::DispatchKey::Meta), impl.dtype());
+    at::Tensor twin = at::detail::make_tensor<c10::TensorImpl>(
+        std::move(storage), c10::DispatchKeySet(c10::DispatchKey::Meta), impl.dtype());
     twin.unsafeGetTensorImpl()->set_sizes_and_strides(impl.sizes(), impl.strides(), impl.storage_offset());
     if (impl.is_wrapped_number()) twin.unsafeGetTensorImpl()->set_wrapped_number(true);
     return twin;
@@ -87,7 +88,8 @@ std::shared_ptr<const CallShape> AskMeta(const Op& op, const CallDescription& ca
   torch::jit::Stack meta;
   MetaTwins twin;
   meta.reserve(op.args.size());
-  for (auto it = stack.end() - static_cast<ptrdiff_t>(op.args.size()); it != stack.end(); ++it) meta.push_back(twin.Of(*it));
+  for (auto it = stack.end() - static_cast<ptrdiff_t>(op.args.size()); it != stack.end(); ++it)
+    meta.push_back(twin.Of(*it));
   const torch::jit::Stack twins = meta;
   CallMeta(op.handle, &meta);
   auto shape = std::make_shared<CallShape>();
@@ -103,7 +105,8 @@ std::shared_ptr<const CallShape> AskMeta(const Op& op, const CallDescription& ca
     } else {
       if (!meta[r].isTensor() || !meta[r].toTensor().defined()) return nullptr;
       const at::Tensor& tensor = meta[r].toTensor();
-      if (tensor.numel() == 0) return nullptr;  // Python's Meta kernels need not give nothing the strides that eager does
+      if (tensor.numel() == 0)
+        return nullptr;  // Python's Meta kernels need not give nothing the strides that eager does
       for (const c10::IValue& twin : twins) {
         if (twin.isTensor() && twin.toTensor().defined() && twin.toTensor().is_alias_of(tensor)) return nullptr;
       }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The slots of storages that a trace does not know yet, if a call with them is recorded: the next numbers, in the order in
-// which the call names them. A storage that it names twice has one.
+// The slots of storages that a trace does not know yet, if a call with them is recorded: the next numbers, in the order
+// in which the call names them. A storage that it names twice has one.
 #pragma once
 
 #include "lazy/storage.h"

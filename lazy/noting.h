@@ -29,7 +29,8 @@ struct NotedStorage {
   uint32_t version;  // the tensor's
 };
 
-// Random numbers drawn at once into memory that the function has just made; or, of a GPU, those that a recorded call will draw.
+// Random numbers drawn at once into memory that the function has just made; or, of a GPU, those that a recorded call
+// will draw.
 struct Draw {
   const Op* op = nullptr;  // null: the latter
   uint64_t serial = 0;     // of the storage
@@ -50,20 +51,22 @@ struct Noting {
   std::shared_ptr<Trace> trace;  // that holds the calls, as long as nothing cuts it
   size_t first_call = 0;         // in the trace
   size_t first_number = 0;
-  int64_t bytes_before = 0;      // of the trace's results
+  int64_t bytes_before = 0;           // of the trace's results
   absl::flat_hash_set<int32_t> seen;  // slots of `storages`
-  uint64_t first_serial = 0;     // of storages made since
-  std::vector<uint64_t> inputs;  // serial per input
-  std::vector<uint32_t> versions;  // of the inputs, before
+  uint64_t first_serial = 0;          // of storages made since
+  std::vector<uint64_t> inputs;       // serial per input
+  std::vector<uint32_t> versions;     // of the inputs, before
   std::vector<NotedStorage> storages;
   std::vector<Draw> draws;
   bool draws_now = false;
-  std::string broken;            // why the calls cannot be replayed; empty: they can
-  bool is_cut = false;           // since the trace was cut within them, and may be there again
+  std::string broken;   // why the calls cannot be replayed; empty: they can
+  bool is_cut = false;  // since the trace was cut within them, and may be there again
 };
 
 // As autograd counts writes.
-inline uint32_t VersionOf(c10::TensorImpl* tensor) { return tensor->is_inference() ? 0 : tensor->version_counter().current_version(); }
+inline uint32_t VersionOf(c10::TensorImpl* tensor) {
+  return tensor->is_inference() ? 0 : tensor->version_counter().current_version();
+}
 
 // Of the calling thread; null if it notes nothing.
 Noting*& CurrentNoting();

@@ -9,16 +9,26 @@ namespace {
 // The largest finite value; 0 if any number becomes one of this type.
 double Largest(at::ScalarType dtype) {
   switch (dtype) {
-    case at::kByte: return 255;
-    case at::kChar: return 127;
-    case at::kShort: return 32767;
-    case at::kInt: return std::numeric_limits<int32_t>::max();
-    case at::kLong: return 0x1p62;
-    case at::kHalf: return 65504;
-    case at::kBFloat16: return 3.3895e38;
+    case at::kByte:
+      return 255;
+    case at::kChar:
+      return 127;
+    case at::kShort:
+      return 32767;
+    case at::kInt:
+      return std::numeric_limits<int32_t>::max();
+    case at::kLong:
+      return 0x1p62;
+    case at::kHalf:
+      return 65504;
+    case at::kBFloat16:
+      return 3.3895e38;
     case at::kBool:  // beside a floating number it becomes float32
-    case at::kFloat: case at::kComplexFloat: return std::numeric_limits<float>::max();
-    default: return 0;
+    case at::kFloat:
+    case at::kComplexFloat:
+      return std::numeric_limits<float>::max();
+    default:
+      return 0;
   }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers that eager may refuse for their value.
 //
-// 300 does not fit uint8, and integers are not divided by 0. Eager says so at the call, so a call with such a number runs
-// at once. Where ATen would have taken it, that is slow but right.
+// 300 does not fit uint8, and integers are not divided by 0. Eager says so at the call, so a call with such a number
+// runs at once. Where ATen would have taken it, that is slow but right.
 #pragma once
 
 #include <algorithm>

@@ -18,7 +18,9 @@ struct Operators {
 
 const Operators& OneDnn() {
   static const Operators* const operators = [] {
-    const auto find = [](const char* name, const char* overload) { return c10::Dispatcher::singleton().findSchema({name, overload}); };
+    const auto find = [](const char* name, const char* overload) {
+      return c10::Dispatcher::singleton().findSchema({name, overload});
+    };
     return new Operators{find("mkldnn::_reorder_convolution_weight", ""), find("mkldnn::_convolution_pointwise", ""),
                          find("mkldnn::_convolution_pointwise_", "binary")};
   }();
@@ -50,13 +52,13 @@ c10::Storage RunOneDnn(const PackedConvolution& convolution, const c10::Storage&
   const c10::List<std::optional<at::Scalar>> nothing;
   const at::Tensor images = Alias(x_content, form.x);
   if (sum) {
-    Call(*OneDnn().add, {Alias(sum, form.result), images, convolution.packed_weight, bias, form.padding, form.stride, form.dilation,
-                         form.groups, "add", at::Scalar(1.0), c10::IValue(), nothing, c10::IValue()});
+    Call(*OneDnn().add, {Alias(sum, form.result), images, convolution.packed_weight, bias, form.padding, form.stride,
+                         form.dilation, form.groups, "add", at::Scalar(1.0), c10::IValue(), nothing, c10::IValue()});
     return sum;
   }
   PooledResults pooled;
-  const at::Tensor made = Call(*OneDnn().convolve, {images, convolution.packed_weight, bias, form.padding, form.stride, form.dilation,
-                                                    form.groups, "none", nothing, ""});
+  const at::Tensor made = Call(*OneDnn().convolve, {images, convolution.packed_weight, bias, form.padding, form.stride,
+                                                    form.dilation, form.groups, "none", nothing, ""});
   return ContentOf(made, form.result);
 }
 

@@ -78,7 +78,8 @@ const Row* FindRow(const absl::flat_hash_map<std::string, const Row*>& rows, con
   for (const auto& [key, row] : rows) {
     const size_t dot = key.find('.');
     if (key.compare(0, dot, base) != 0) continue;
-    const auto functional = c10::Dispatcher::singleton().findSchema({base, dot == std::string::npos ? "" : key.substr(dot + 1)});
+    const auto functional =
+        c10::Dispatcher::singleton().findSchema({base, dot == std::string::npos ? "" : key.substr(dot + 1)});
     if (functional && TakesTheSame(functional->schema(), args, inputs)) return row;
   }
   return nullptr;
@@ -145,21 +146,24 @@ Op::Op(c10::OperatorHandle h) : handle(h), name(Key(h.operator_name())) {
                  args[0].written;
   random = handle.hasTag(at::Tag::nondeterministic_seeded) && !IsTaggedRandomOnly(name);
   dynamic_by_mask = name == "aten::index.Tensor";
-  immediate = random || (handle.hasTag(at::Tag::dynamic_output_shape) && !dynamic_by_mask) || HasUntaggedDynamicShape(name) ||
-              handle.hasTag(at::Tag::data_dependent_output) || handle.hasTag(at::Tag::inplace_view) || !tensor_results ||
+  immediate = random || (handle.hasTag(at::Tag::dynamic_output_shape) && !dynamic_by_mask) ||
+              HasUntaggedDynamicShape(name) || handle.hasTag(at::Tag::data_dependent_output) ||
+              handle.hasTag(at::Tag::inplace_view) || !tensor_results ||
               (handle.operator_name().name.rfind("aten::", 0) != 0 && !IsOurs(handle));
-  // Structured operators only: their Meta kernel is the code that eager runs. Others have Meta kernels from Python, which
-  // need not agree with the CPU; nor need those that Python puts in the place of a structured one (linalg). What has one
-  // kernel for all devices, which only calls structured ones, is as good.
+  // Structured operators only: their Meta kernel is the code that eager runs. Others have Meta kernels from Python,
+  // which need not agree with the CPU; nor need those that Python puts in the place of a structured one (linalg). What
+  // has one kernel for all devices, which only calls structured ones, is as good.
   const bool out_form = !schema.arguments().empty() && schema.arguments().back().is_out();
-  const bool structured = handle.hasKernelForDispatchKey(c10::DispatchKey::Meta) &&
-                          (out_form || handle.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutogradNonFunctional));
+  const bool structured =
+      handle.hasKernelForDispatchKey(c10::DispatchKey::Meta) &&
+      (out_form || handle.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutogradNonFunctional));
   const bool composite = handle.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd) &&
                          !handle.hasKernelForDispatchKey(c10::DispatchKey::CPU);
   pointwise = handle.hasTag(at::Tag::pointwise);
   may_fail = MayFail(handle);
-  has_meta = (structured && (pointwise || handle.hasTag(at::Tag::reduction) || IsPlainProduct(handle.operator_name().name))) ||
-             (composite && pointwise);
+  has_meta =
+      (structured && (pointwise || handle.hasTag(at::Tag::reduction) || IsPlainProduct(handle.operator_name().name))) ||
+      (composite && pointwise);
 }
 
 const Op& OpOf(const c10::OperatorHandle& handle) {

@@ -19,7 +19,8 @@ class ShapeCall;
 struct Row {
   // Functional overload, e.g. "aten::add.Tensor".
   const char* name;
-  // Lowers one call to primitives; false: this call cannot be lowered and is run by ATen in its place. Null: never lowered.
+  // Lowers one call to primitives; false: this call cannot be lowered and is run by ATen in its place. Null: never
+  // lowered.
   bool (*lower)(Lowering&) = nullptr;
   uint32_t flags = 0;
 };
@@ -32,7 +33,8 @@ enum RowFlags : uint32_t {
   kImmediate = 2,
   // The result is bool whatever the operands are.
   kBoolean = 4,
-  // Eager refuses some values of its numbers, which are structure therefore: ATen is asked about each at once, the first time.
+  // Eager refuses some values of its numbers, which are structure therefore: ATen is asked about each at once, the
+  // first time.
   kRefusesNumbers = 8,
 };
 
@@ -42,28 +44,36 @@ using Runner = void (*)(torch::jit::Stack*);
 // Which numbers an operator refuses: integers beside integer tensors, as divisor or exponent; a truth value as factor.
 enum class Refused : uint8_t { kNone, kZero, kNegative, kTruth };
 
-enum class ArgKind : uint8_t { kTensor, kTensorList, kOptionalTensorList, kNumber, kNumberList, kStructure, kGenerator };
+enum class ArgKind : uint8_t {
+  kTensor,
+  kTensorList,
+  kOptionalTensorList,
+  kNumber,
+  kNumberList,
+  kStructure,
+  kGenerator
+};
 
 struct Arg {
   ArgKind kind;
-  bool written = false;     // the schema marks it (a!)
-  bool is_out = false;      // `out=`: overwritten unread
-  bool is_unit = false;     // a number that is 1 unless the caller says otherwise; that it is 1 belongs to the path
+  bool written = false;  // the schema marks it (a!)
+  bool is_out = false;   // `out=`: overwritten unread
+  bool is_unit = false;  // a number that is 1 unless the caller says otherwise; that it is 1 belongs to the path
 };
 
 struct Op {
   explicit Op(c10::OperatorHandle handle);
 
   c10::OperatorHandle handle;
-  std::string name;                  // "aten::add.Tensor"
+  std::string name;  // "aten::add.Tensor"
   uint32_t id = 0;
   const Row* row = nullptr;
   Runner runner = nullptr;
   bool (*shape_rule)(ShapeCall&) = nullptr;  // see shape_rule.h
-  bool immediate = false;            // never recorded
-  bool dynamic_by_mask = false;      // truth values among its operands tell the shape of its result
-  bool random = false;               // draws from a generator
-  bool has_meta = false;             // a Meta kernel gives shapes and errors exactly as eager's
+  bool immediate = false;                    // never recorded
+  bool dynamic_by_mask = false;              // truth values among its operands tell the shape of its result
+  bool random = false;                       // draws from a generator
+  bool has_meta = false;                     // a Meta kernel gives shapes and errors exactly as eager's
   bool pointwise = false;
   std::vector<Arg> args;
   std::vector<int> return_alias;     // per return: index of the written argument it is, -1 for a new tensor
@@ -84,18 +94,21 @@ const Op& OpOf(const c10::OperatorHandle& handle);
 const Op* FindOp(const std::string& name);
 
 // One of torch.ops.torch_lazy, which refuse nothing when they run.
-inline bool IsOurs(const c10::OperatorHandle& handle) { return handle.operator_name().name.starts_with("torch_lazy::"); }
+inline bool IsOurs(const c10::OperatorHandle& handle) {
+  return handle.operator_name().name.starts_with("torch_lazy::");
+}
 
 // Called by device/ before the first call: rows, runners and rules of shape by overload name.
 void RegisterRow(const Row& row);
 void RegisterRunner(const char* name, Runner runner);
 void RegisterShapeRule(const char* name, bool (*rule)(ShapeCall&));
 
-// Eager takes `_foreach_*_` apart, and each in-place call counts its tensor's version up, which is how autograd knows of
-// writes to what it has saved. The operator itself has no kernel that does.
+// Eager takes `_foreach_*_` apart, and each in-place call counts its tensor's version up, which is how autograd knows
+// of writes to what it has saved. The operator itself has no kernel that does.
 void CountWrites(at::TensorList updated);
 
-// Runs the call on the stack for device lazy: records it, or runs it at once. This is the boxed kernel of every operator.
+// Runs the call on the stack for device lazy: records it, or runs it at once. This is the boxed kernel of every
+// operator.
 void Call(const Op& op, torch::jit::Stack* stack);
 
 }  // namespace torch_lazy::lazy

@@ -74,7 +74,8 @@ std::optional<PackedConvolution::Form> PackedFormOf(const Trace& trace, const Tr
   const NodeOperand *x = OperandAt(call, 0), *weight = OperandAt(call, 1), *bias = OperandAt(call, 2);
   if (x == nullptr || weight == nullptr) return std::nullopt;
   const at::ScalarType dtype = x->geometry.dtype;
-  if (!IsPackable(dtype) || !IsPlain(x->geometry, dtype, kImageRank) || !IsPlain(weight->geometry, dtype, kImageRank)) return std::nullopt;
+  if (!IsPackable(dtype) || !IsPlain(x->geometry, dtype, kImageRank) || !IsPlain(weight->geometry, dtype, kImageRank))
+    return std::nullopt;
   if (bias != nullptr && !IsPlain(bias->geometry, dtype, 1)) return std::nullopt;
   const ResultShape& result = call.shape->results[0];
   if (!result.defined || result.arg >= 0 || !IsPlain(result.geometry, dtype, kImageRank)) return std::nullopt;

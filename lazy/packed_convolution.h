@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions whose weights stay, of images that lie channels-last: oneDNN's own order of the weight, and on a GPU cuDNN's
-// convolution with what follows it.
+// Convolutions whose weights stay, of images that lie channels-last: oneDNN's own order of the weight, and on a GPU
+// cuDNN's convolution with what follows it.
 //
-// They stand in graphs as calls of these names: (x, weight, bias?) or, where they add to what is there, (x, sum, weight, bias?);
-// with ReLU, relu(conv(x) + sum + bias): (x, weight, bias) or (x, sum, weight, bias); as a summand, whose bias such a one has taken:
-// (x, weight). x, sum and result are [n, h, w, c]. What lazy/freeze makes of such a graph has no weights and biases any more.
+// They stand in graphs as calls of these names: (x, weight, bias?) or, where they add to what is there, (x, sum,
+// weight, bias?); with ReLU, relu(conv(x) + sum + bias): (x, weight, bias) or (x, sum, weight, bias); as a summand,
+// whose bias such a one has taken: (x, weight). x, sum and result are [n, h, w, c]. What lazy/freeze makes of such a
+// graph has no weights and biases any more.
 #pragma once
 
 #include <optional>
@@ -21,10 +22,14 @@ class GraphWriter;
 inline constexpr char kPackedConvolution[] = "packed_convolution";
 inline constexpr char kPackedConvolutionRelu[] = "packed_convolution_relu";
 inline constexpr char kPackedSummand[] = "packed_summand";
-inline bool Calls(const ir::Node& node, absl::string_view callee) { return node.op == ir::Op::kCall && node.attrs.callee == callee; }
+inline bool Calls(const ir::Node& node, absl::string_view callee) {
+  return node.op == ir::Op::kCall && node.attrs.callee == callee;
+}
 inline bool HasRelu(const ir::Node& node) { return Calls(node, kPackedConvolutionRelu); }
 inline bool IsSummand(const ir::Node& node) { return Calls(node, kPackedSummand); }
-inline bool IsPacked(const ir::Node& node) { return Calls(node, kPackedConvolution) || HasRelu(node) || IsSummand(node); }
+inline bool IsPacked(const ir::Node& node) {
+  return Calls(node, kPackedConvolution) || HasRelu(node) || IsSummand(node);
+}
 
 // Its operands before the weight, while it has one: images, and what it adds to.
 inline size_t NumImages(const ir::Node& packed) {
@@ -42,7 +47,7 @@ struct PackedConvolution {
     friend bool operator==(const Form&, const Form&) = default;
   };
   Form form;
-  int64_t call;      // which one of the trace it is
+  int64_t call;  // which one of the trace it is
   bool has_relu;
   size_t same_as;  // the convolution that has the same weight and bias; itself if there is none before it
   at::Tensor packed_weight, bias;  // once they are known

@@ -23,7 +23,8 @@ size_t PeakBytes(const codegen::Plan& plan, const std::vector<size_t>& size_byte
   }
   for (const codegen::Step& step : plan.steps) {
     std::for_each(step.results.begin(), step.results.end(), put);
-    for (const codegen::Instance& instance : step.instances) std::for_each(instance.written.begin(), instance.written.end(), put);
+    for (const codegen::Instance& instance : step.instances)
+      std::for_each(instance.written.begin(), instance.written.end(), put);
     peak = std::max(peak, now);
     for (const int32_t buffer : step.frees) {
       if (is_there[buffer]) now -= size_bytes[buffer];
@@ -43,14 +44,19 @@ void PlanMemory::ForEachParam(const Do& run) {
 
 PlanMemory::PlanMemory(const codegen::Plan& plan, const LoweredTrace& lowered, const std::vector<size_t>& size_bytes,
                        const std::vector<int32_t>& read, Trace* trace)
-    : plan_(plan), lowered_(lowered), size_bytes_(size_bytes), trace_(*trace), contents_(plan.buffers.size()),
+    : plan_(plan),
+      lowered_(lowered),
+      size_bytes_(size_bytes),
+      trace_(*trace),
+      contents_(plan.buffers.size()),
       is_fixed_(plan.buffers.size()) {
   for (const int32_t b : read) {  // first: this may fail, and then the trace keeps what it has
     const int32_t at = lowered_.param_slots[plan_.buffers[b].index];
     if (at < 0) continue;
     const Trace::Slot& slot = trace_.slots[static_cast<size_t>(at)];
     // What is not filled is made when it is first needed: within a capture, in the graphs' own memory.
-    if (!slot.content && slot.unwritten != at::ScalarType::Undefined) contents_[b] = UnwrittenContent(size_bytes_[b], slot.unwritten);
+    if (!slot.content && slot.unwritten != at::ScalarType::Undefined)
+      contents_[b] = UnwrittenContent(size_bytes_[b], slot.unwritten);
   }
   ForEachParam([](c10::Storage* slot, c10::Storage* content) {
     if (*slot) *content = std::move(*slot);

@@ -15,13 +15,13 @@ namespace torch_lazy::lazy {
 // What lies there at a time in a run, at most, parameters included. `size_bytes`: of each buffer.
 size_t PeakBytes(const codegen::Plan& plan, const std::vector<size_t>& size_bytes);
 
-// The contents of the trace's slots move in, and what is no output moves back at the end, be it an exception, with the bytes
-// that were saved.
+// The contents of the trace's slots move in, and what is no output moves back at the end, be it an exception, with the
+// bytes that were saved.
 class PlanMemory {
  public:
   // `read`: buffers of parameters that are not overwritten unread.
-  PlanMemory(const codegen::Plan& plan, const LoweredTrace& lowered, const std::vector<size_t>& size_bytes, const std::vector<int32_t>& read,
-             Trace* trace);
+  PlanMemory(const codegen::Plan& plan, const LoweredTrace& lowered, const std::vector<size_t>& size_bytes,
+             const std::vector<int32_t>& read, Trace* trace);
   ~PlanMemory();
   PlanMemory(const PlanMemory&) = delete;
   PlanMemory& operator=(const PlanMemory&) = delete;
@@ -34,7 +34,7 @@ class PlanMemory {
   }
   // From now on the buffer stays here: what is set is copied, and it is not freed.
   void Fix(int32_t buffer, c10::Storage content);
-  void Save(int32_t buffer);  // unless a run is only captured, so that there is nothing to undo
+  void Save(int32_t buffer);       // unless a run is only captured, so that there is nothing to undo
   void Keep() { saved_.clear(); }  // what has been written is right
 
   std::vector<double> numbers;  // per scalar of the graph

@@ -25,12 +25,13 @@
 namespace torch_lazy::lazy {
 namespace {
 
-// In the background a graph is compiled when it comes a second time, since the first steps of a program are often like no
-// other; who waits for kernels wants them at once.
+// In the background a graph is compiled when it comes a second time, since the first steps of a program are often like
+// no other; who waits for kernels wants them at once.
 int CutsBeforeCompiling(base::CompileMode mode) { return mode == base::CompileMode::kSync ? 1 : 2; }
 
-// Kept beside the kernels once all of a plan's are there. The next process then plans the graph at the cut that wants it, and has
-// the kernels at once: they serve the same steps from run to run. In the background they would come when there is time.
+// Kept beside the kernels once all of a plan's are there. The next process then plans the graph at the cut that wants
+// it, and has the kernels at once: they serve the same steps from run to run. In the background they would come when
+// there is time.
 constexpr char kHasKernels[] = "compiled";
 std::string NoteOf(const ir::Graph& graph) { return absl::StrCat("plan ", ir::FingerprintOf(graph).ToString()); }
 
@@ -98,7 +99,8 @@ std::shared_ptr<PlannedGraph> PlannedGraph::BetterFor(const std::vector<int64_t>
     if (other->state_ == State::kPlanned ? other->IsMadeFor(numbers) : other->state_ != State::kFailed) return other;
   }
   if (others_.size() == kMostOthers) return nullptr;
-  const std::shared_ptr<PlannedGraph>& other = others_.emplace_back(std::make_shared<PlannedGraph>(graph_, deterministic_));
+  const std::shared_ptr<PlannedGraph>& other =
+      others_.emplace_back(std::make_shared<PlannedGraph>(graph_, deterministic_));
   other->is_noted_ = true;  // the note speaks of this one's kernels
   return other;
 }
@@ -113,7 +115,8 @@ bool PlannedGraph::IsReady(std::unique_lock<std::mutex>* lock, bool wait) {
   if (state_ != State::kPlanned) return false;
   if (!module_->ready()) return false;
   if (module_->status().ok()) {
-    if (!std::exchange(is_noted_, true)) InBackground([note = NoteOf(graph_)] { backends::Get().Keep(note, kHasKernels); });
+    if (!std::exchange(is_noted_, true))
+      InBackground([note = NoteOf(graph_)] { backends::Get().Keep(note, kHasKernels); });
     return true;
   }
   LAZY_LOG(1, "kernels failed: ", module_->status().ToString());
@@ -166,7 +169,8 @@ void PlannedGraph::Compile(const std::vector<int64_t>& numbers, bool wait) {
   codegen::Plan plan;
   std::shared_ptr<backends::Module> module;
   const absl::Status status = TryCompile(graph_, options, wait, &plan, &module);
-  if (!status.ok()) base::WarnOnce("plan", absl::StrCat("a trace could not be compiled, so it runs op by op: ", status.ToString()));
+  if (!status.ok())
+    base::WarnOnce("plan", absl::StrCat("a trace could not be compiled, so it runs op by op: ", status.ToString()));
   {
     std::lock_guard<std::mutex> lock(lock_);
     state_ = status.ok() ? State::kPlanned : State::kFailed;
@@ -196,7 +200,8 @@ std::shared_ptr<PlannedGraph> PlanOf(LoweredTrace* lowered, bool deterministic, 
     if (!same) continue;
     *known = true;
     std::vector<int64_t> numbers;
-    for (const int32_t symbol : *same) numbers.push_back(symbol < 0 ? 0 : lowered->symbols[static_cast<size_t>(symbol)]);
+    for (const int32_t symbol : *same)
+      numbers.push_back(symbol < 0 ? 0 : lowered->symbols[static_cast<size_t>(symbol)]);
     lowered->symbols = std::move(numbers);
     return planned;
   }

@@ -44,7 +44,8 @@ c10::DataPtr StorageAllocator::allocate(size_t size_bytes) {
   const c10::Device device = storage->device();
   if (!IsArmed(storage->_mutable_data_ptr_no_checks()) || size_bytes != storage->nbytes()) {
     const OnDevice on(device.index());
-    c10::DataPtr memory = c10::GetAllocator(EagerDevice().type())->allocate(size_bytes);  // a request for memory that has nothing to do with ours
+    c10::DataPtr memory = c10::GetAllocator(EagerDevice().type())
+                              ->allocate(size_bytes);  // a request for memory that has nothing to do with ours
     memory.unsafe_set_device(device);
     return memory;
   }

@@ -3,8 +3,8 @@
 //
 // A lazy storage shows a placeholder in the place of its address: one that no two living storages share, and that no
 // process can map, so that a reader who takes it for memory faults instead of reading garbage. PyTorch asks for an
-// address to write through (`data_ptr()`, DLPack, `untyped_storage()`) by way of "mutable" access, and to that we answer
-// with memory: pending work on the storage is run and the address of its content is given out.
+// address to write through (`data_ptr()`, DLPack, `untyped_storage()`) by way of "mutable" access, and to that we
+// answer with memory: pending work on the storage is run and the address of its content is given out.
 //
 // Note [Mutable access]
 // Nothing in a StorageImpl is virtual, but mutable access materialises a copy-on-write pointer: it lets the storage's

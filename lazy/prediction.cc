@@ -36,8 +36,10 @@ bool Prediction::Operand(const CallOperand& operand) {
   if (storage->writer != nullptr && storage->writer != trace_.get() && !storage->writer->RunsAhead()) return false;
   int32_t slot = -1;
   for (const LazyStorageImpl::Touch& touch : storage->touches) {
-    if (touch.trace.get() == trace_.get()) slot = touch.slot;
-    else if (operand.written && !touch.trace->RunsAhead()) return false;  // another thread's trace reads it
+    if (touch.trace.get() == trace_.get())
+      slot = touch.slot;
+    else if (operand.written && !touch.trace->RunsAhead())
+      return false;  // another thread's trace reads it
   }
   if (slot < 0) slot = new_slots_.Of(storage);
   operands_.push_back(operand);

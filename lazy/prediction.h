@@ -7,8 +7,8 @@
 //     prediction.End();
 //   }
 //
-// Nothing is written down, boxed or looked up. A prediction that does not hold leaves no trace, and the call is recorded
-// the long way (record.cc), which learns.
+// Nothing is written down, boxed or looked up. A prediction that does not hold leaves no trace, and the call is
+// recorded the long way (record.cc), which learns.
 #pragma once
 
 #include <tuple>
@@ -93,14 +93,14 @@ class Prediction {
   const Op& op_;
   std::unique_lock<std::recursive_mutex> lock_;
   const std::shared_ptr<Trace>& trace_;
-  Expected* call_ = nullptr;           // null: nothing is known to come next
+  Expected* call_ = nullptr;  // null: nothing is known to come next
   const int64_t* next_word_ = nullptr;
   const int32_t* next_slot_ = nullptr;
   NewSlots new_slots_;
   c10::SmallVector<CallOperand, 8> operands_;
-  bool are_modest_ = true;             // the call's numbers
+  bool are_modest_ = true;  // the call's numbers
   bool held_ = false;
-  const char* full_ = nullptr;         // the reason to cut after this call
+  const char* full_ = nullptr;  // the reason to cut after this call
 };
 
 template <typename R>

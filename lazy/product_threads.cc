@@ -10,8 +10,7 @@ namespace {
 using SetThreads = int (*)(int);
 
 SetThreads FindSetThreads() {
-  static const auto set =
-      reinterpret_cast<SetThreads>(dlsym(RTLD_DEFAULT, "MKL_Set_Num_Threads_Local"));
+  static const auto set = reinterpret_cast<SetThreads>(dlsym(RTLD_DEFAULT, "MKL_Set_Num_Threads_Local"));
   return set;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // libtorch_lazy_cuda.so: products by cuBLASLt, the library that PyTorch has loaded, with its workspace.
 //
-// cuBLASLt's matrices go down their columns, so it is asked for the transposed result: y' x', each of which lies in memory as it does.
+// cuBLASLt's matrices go down their columns, so it is asked for the transposed result: y' x', each of which lies in
+// memory as it does.
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/cuda/CUDAEvent.h>
 #include <ATen/cuda/Sleep.h>
@@ -52,8 +53,9 @@ std::optional<cudaDataType_t> TypeOf(at::ScalarType dtype) {
 }
 
 cublasComputeType_t ComputeTypeOf(at::ScalarType dtype) {
-  const bool is_tf32 = dtype == at::kFloat && at::globalContext().float32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL) ==
-                                                  at::Float32Precision::TF32;
+  const bool is_tf32 =
+      dtype == at::kFloat && at::globalContext().float32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL) ==
+                                 at::Float32Precision::TF32;
   return is_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
 }
 
@@ -67,7 +69,8 @@ std::optional<bool> IsTransposed(const at::Tensor& matrix) {
 Layout LayoutOf(const at::Tensor& matrix, bool is_transposed) {
   const int64_t together = matrix.size(is_transposed ? -2 : -1), others = matrix.size(is_transposed ? -1 : -2);
   cublasLtMatrixLayout_t made = nullptr;
-  if (cublasLtMatrixLayoutCreate(&made, *TypeOf(matrix.scalar_type()), static_cast<uint64_t>(together), static_cast<uint64_t>(others),
+  if (cublasLtMatrixLayoutCreate(&made, *TypeOf(matrix.scalar_type()), static_cast<uint64_t>(together),
+                                 static_cast<uint64_t>(others),
                                  matrix.stride(is_transposed ? -1 : -2)) != CUBLAS_STATUS_SUCCESS) {
     return nullptr;
   }
@@ -75,9 +78,10 @@ Layout LayoutOf(const at::Tensor& matrix, bool is_transposed) {
   if (matrix.dim() == 2) return layout;
   const int32_t count = static_cast<int32_t>(matrix.size(0));
   const int64_t stride = matrix.stride(0);
-  const bool is_set =
-      cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof(count)) == CUBLAS_STATUS_SUCCESS &&
-      cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof(stride)) == CUBLAS_STATUS_SUCCESS;
+  const bool is_set = cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
+                                                       sizeof(count)) == CUBLAS_STATUS_SUCCESS &&
+                      cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride,
+                                                       sizeof(stride)) == CUBLAS_STATUS_SUCCESS;
   return is_set ? std::move(layout) : nullptr;
 }
 
@@ -93,10 +97,13 @@ bool SetBias(const Operation& operation, const at::Tensor& bias) {
 
 Operation OperationOf(const ProductTensors& tensors, bool is_x_transposed, bool is_y_transposed) {
   cublasLtMatmulDesc_t made = nullptr;
-  if (cublasLtMatmulDescCreate(&made, ComputeTypeOf(tensors.x.scalar_type()), CUDA_R_32F) != CUBLAS_STATUS_SUCCESS) return nullptr;
+  if (cublasLtMatmulDescCreate(&made, ComputeTypeOf(tensors.x.scalar_type()), CUDA_R_32F) != CUBLAS_STATUS_SUCCESS)
+    return nullptr;
   Operation operation(made);
-  const cublasOperation_t of_x = is_x_transposed ? CUBLAS_OP_T : CUBLAS_OP_N, of_y = is_y_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-  if (!Set(operation, CUBLASLT_MATMUL_DESC_TRANSA, of_y) || !Set(operation, CUBLASLT_MATMUL_DESC_TRANSB, of_x)) return nullptr;
+  const cublasOperation_t of_x = is_x_transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
+                          of_y = is_y_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+  if (!Set(operation, CUBLASLT_MATMUL_DESC_TRANSA, of_y) || !Set(operation, CUBLASLT_MATMUL_DESC_TRANSB, of_x))
+    return nullptr;
   if (!tensors.bias.defined()) return operation;
   const cublasLtEpilogue_t epilogue = tensors.is_relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS;
   const bool is_set = Set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue) && SetBias(operation, tensors.bias);
@@ -106,13 +113,15 @@ Operation OperationOf(const ProductTensors& tensors, bool is_x_transposed, bool 
 void* Make(const ProductTensors& tensors) {
   const std::optional<bool> is_x_transposed = IsTransposed(tensors.x), is_y_transposed = IsTransposed(tensors.y),
                             is_result_transposed = IsTransposed(tensors.result);
-  if (!TypeOf(tensors.x.scalar_type()) || !is_x_transposed || !is_y_transposed || is_result_transposed != false) return nullptr;
+  if (!TypeOf(tensors.x.scalar_type()) || !is_x_transposed || !is_y_transposed || is_result_transposed != false)
+    return nullptr;
   auto product = std::make_unique<Product>();
   product->operation = OperationOf(tensors, *is_x_transposed, *is_y_transposed);
   product->x = LayoutOf(tensors.x, *is_x_transposed);
   product->y = LayoutOf(tensors.y, *is_y_transposed);
   product->result = LayoutOf(tensors.result, false);
-  const bool is_made = product->operation != nullptr && product->x != nullptr && product->y != nullptr && product->result != nullptr;
+  const bool is_made =
+      product->operation != nullptr && product->x != nullptr && product->y != nullptr && product->result != nullptr;
   return is_made ? product.release() : nullptr;
 }
 
@@ -121,11 +130,13 @@ Preference MakePreference() {
   if (cublasLtMatmulPreferenceCreate(&made) != CUBLAS_STATUS_SUCCESS) return nullptr;
   Preference preference(made);
   const uint64_t workspace = at::cuda::getCUDABlasLtWorkspaceSize();
-  bool is_set = cublasLtMatmulPreferenceSetAttribute(made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof(workspace)) ==
-                CUBLAS_STATUS_SUCCESS;
-  for (const auto attribute : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-                               CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
-    is_set = is_set && cublasLtMatmulPreferenceSetAttribute(made, attribute, &kAlignment, sizeof(kAlignment)) == CUBLAS_STATUS_SUCCESS;
+  bool is_set = cublasLtMatmulPreferenceSetAttribute(made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace,
+                                                     sizeof(workspace)) == CUBLAS_STATUS_SUCCESS;
+  for (const auto attribute :
+       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
+    is_set = is_set && cublasLtMatmulPreferenceSetAttribute(made, attribute, &kAlignment, sizeof(kAlignment)) ==
+                           CUBLAS_STATUS_SUCCESS;
   }
   return is_set ? std::move(preference) : nullptr;
 }
@@ -159,9 +170,9 @@ std::vector<std::string> Candidates(void* made) {
   std::array<cublasLtMatmulHeuristicResult_t, kMostCandidates> results = {};
   int count = 0;
   const cublasLtHandle_t handle = at::cuda::getCurrentCUDABlasLtHandle();
-  if (cublasLtMatmulAlgoGetHeuristic(handle, product->operation.get(), product->y.get(), product->x.get(), product->result.get(),
-                                     product->result.get(), preference.get(), kMostCandidates, results.data(),
-                                     &count) != CUBLAS_STATUS_SUCCESS) {
+  if (cublasLtMatmulAlgoGetHeuristic(handle, product->operation.get(), product->y.get(), product->x.get(),
+                                     product->result.get(), product->result.get(), preference.get(), kMostCandidates,
+                                     results.data(), &count) != CUBLAS_STATUS_SUCCESS) {
     return {};
   }
   std::vector<std::string> words;
@@ -177,8 +188,9 @@ bool Choose(void* made, const std::string& word) {
   cublasLtMatmulHeuristicResult_t result = {};
   if (!Read(word, &algorithm)) return false;
   const cublasLtHandle_t handle = at::cuda::getCurrentCUDABlasLtHandle();
-  if (cublasLtMatmulAlgoCheck(handle, product->operation.get(), product->y.get(), product->x.get(), product->result.get(),
-                              product->result.get(), &algorithm, &result) != CUBLAS_STATUS_SUCCESS ||
+  if (cublasLtMatmulAlgoCheck(handle, product->operation.get(), product->y.get(), product->x.get(),
+                              product->result.get(), product->result.get(), &algorithm,
+                              &result) != CUBLAS_STATUS_SUCCESS ||
       result.workspaceSize > at::cuda::getCUDABlasLtWorkspaceSize()) {
     return false;
   }
@@ -199,10 +211,11 @@ bool Run(void* made, const ProductTensors& tensors) {
   const c10::cuda::CUDAGuard on(tensors.result.device());
   const float one = 1, zero = 0;
   void* const result = tensors.result.mutable_data_ptr();
-  return cublasLtMatmul(at::cuda::getCurrentCUDABlasLtHandle(), product->operation.get(), &one, tensors.y.const_data_ptr(),
-                        product->y.get(), tensors.x.const_data_ptr(), product->x.get(), &zero, result, product->result.get(), result,
-                        product->result.get(), &product->algorithm, at::cuda::getCUDABlasLtWorkspace(),
-                        at::cuda::getCUDABlasLtWorkspaceSize(), at::cuda::getCurrentCUDAStream()) == CUBLAS_STATUS_SUCCESS;
+  return cublasLtMatmul(at::cuda::getCurrentCUDABlasLtHandle(), product->operation.get(), &one,
+                        tensors.y.const_data_ptr(), product->y.get(), tensors.x.const_data_ptr(), product->x.get(),
+                        &zero, result, product->result.get(), result, product->result.get(), &product->algorithm,
+                        at::cuda::getCUDABlasLtWorkspace(), at::cuda::getCUDABlasLtWorkspaceSize(),
+                        at::cuda::getCurrentCUDAStream()) == CUBLAS_STATUS_SUCCESS;
 }
 
 struct DestroyGraph {
@@ -257,9 +270,7 @@ std::string Machine() {
   return std::string(device->name) + " cublaslt " + std::to_string(cublasLtGetVersion());
 }
 
-bool IsCapturing() {
-  return c10::cuda::currentStreamCaptureStatusMayInitCtx() != c10::cuda::CaptureStatus::None;
-}
+bool IsCapturing() { return c10::cuda::currentStreamCaptureStatusMayInitCtx() != c10::cuda::CaptureStatus::None; }
 
 // What throws, out of PyTorch, has done nothing.
 template <auto Function, typename Result, typename... Arguments>
@@ -277,7 +288,8 @@ constexpr CudaProducts kProducts{
     .candidates = [](void* product) { return Or<Candidates>(std::vector<std::string>(), product); },
     .choose = [](void* product, const std::string& word) { return Or<Choose>(false, product, word); },
     .run = [](void* product, const ProductTensors& tensors) { return Or<Run>(false, product, tensors); },
-    .seconds = [](const std::function<void()>& run, bool in_graph) { return Or<Seconds>(std::numeric_limits<double>::infinity(), run, in_graph); },
+    .seconds = [](const std::function<void()>& run,
+                  bool in_graph) { return Or<Seconds>(std::numeric_limits<double>::infinity(), run, in_graph); },
     .is_capturing = [] { return Or<IsCapturing>(true); },
 };
 

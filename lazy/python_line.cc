@@ -34,7 +34,8 @@ struct Python {
 
   Python() {
 #define FIND(function) Find(&function, #function)
-    FIND(PyGILState_Ensure), FIND(PyGILState_Release), FIND(PyErr_Fetch), FIND(PyErr_Restore), FIND(Py_IncRef), FIND(Py_DecRef);
+    FIND(PyGILState_Ensure), FIND(PyGILState_Release), FIND(PyErr_Fetch), FIND(PyErr_Restore), FIND(Py_IncRef),
+        FIND(Py_DecRef);
     FIND(PyEval_GetFrame), FIND(PyFrame_GetBack), FIND(PyFrame_GetCode), FIND(PyObject_GetAttrString);
     FIND(PyFrame_GetLineNumber), FIND(PyUnicode_AsUTF8);
 #undef FIND
@@ -112,10 +113,11 @@ std::string PythonLine() {
   for (; frame != nullptr; frame.reset(python.PyFrame_GetBack(frame.get()))) {
     const Owned code(python.PyFrame_GetCode(frame.get()));
     const std::string file = TextOf(code.get(), "co_filename");
-    const bool is_other = absl::StartsWith(file, "<") || std::any_of(others->begin(), others->end(), [&](const std::string& prefix) {
-                            return absl::StartsWith(file, prefix);
-                          });
-    if (!is_other) return absl::StrCat(file, ":", python.PyFrame_GetLineNumber(frame.get()), " in ", TextOf(code.get(), "co_name"));
+    const bool is_other = absl::StartsWith(file, "<") ||
+                          std::any_of(others->begin(), others->end(),
+                                      [&](const std::string& prefix) { return absl::StartsWith(file, prefix); });
+    if (!is_other)
+      return absl::StrCat(file, ":", python.PyFrame_GetLineNumber(frame.get()), " in ", TextOf(code.get(), "co_name"));
   }
   return "";
 }

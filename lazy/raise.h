@@ -8,8 +8,8 @@
 
 namespace torch_lazy::lazy {
 
-// Exhausted memory is c10::OutOfMemoryError, what a device's driver says c10::AcceleratorError with the driver's number, and
-// anything else c10::Error: the types that eager raises.
+// Exhausted memory is c10::OutOfMemoryError, what a device's driver says c10::AcceleratorError with the driver's
+// number, and anything else c10::Error: the types that eager raises.
 void RaiseIfError(const absl::Status& status);
 
 // The way back, of what is being caught.

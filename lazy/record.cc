@@ -34,8 +34,8 @@ c10::IValue Structure(const c10::IValue& value, const Arg& arg) {
   return list;
 }
 
-TrieNode* GrowNode(const Op& op, const CallDescription& call, const torch::jit::Stack& stack, c10::ArrayRef<int32_t> slots,
-                   std::shared_ptr<const CallShape> shape, const Trace& trace) {
+TrieNode* GrowNode(const Op& op, const CallDescription& call, const torch::jit::Stack& stack,
+                   c10::ArrayRef<int32_t> slots, std::shared_ptr<const CallShape> shape, const Trace& trace) {
   TrieNode* node = trace.at->node->Grow(op, call.words, slots, std::move(shape), trace.numbers.size());
   const c10::IValue* args = stack.data() + stack.size() - op.args.size();
   node->args.reserve(op.args.size());
@@ -47,14 +47,15 @@ TrieNode* GrowNode(const Op& op, const CallDescription& call, const torch::jit::
   for (const int32_t slot : slots) node->first_result_slot = std::max(node->first_result_slot, slot + 1);
   for (size_t k = 0; k < call.operands.size(); ++k) {
     const CallOperand& operand = call.operands[k];
-    const at::TensorBase tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(operand.tensor));
+    const at::TensorBase tensor(
+        c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(operand.tensor));
     node->operands.push_back({slots[k], operand.item, operand.arg, operand.written, GeometryOf(tensor)});
   }
   return node;
 }
 
-// Replaces the arguments on the stack by the results. `made`: the new ones among them, in order. The device lock is not held:
-// arguments end here (gil.h).
+// Replaces the arguments on the stack by the results. `made`: the new ones among them, in order. The device lock is not
+// held: arguments end here (gil.h).
 void ReturnResults(const Op& op, const CallShape& shape, std::vector<at::Tensor> made, torch::jit::Stack* stack) {
   size_t next = 0;
   const size_t first = stack->size() - op.args.size();
@@ -107,12 +108,15 @@ void NoteLineOf(TrieNode* node) {
   node->line = std::move(line);
 }
 
-// One attempt under the lock. `shape` is needed only when the trie does not know the call; it is asked for outside the lock.
+// One attempt under the lock. `shape` is needed only when the trie does not know the call; it is asked for outside the
+// lock.
 Recorded TryRecord(const Op& op, CallDescription& call, const std::shared_ptr<const CallShape>& shape,
-                   const torch::jit::Stack& stack, Results* results, std::shared_ptr<Trace>* conflict, const char** reason) {
+                   const torch::jit::Stack& stack, Results* results, std::shared_ptr<Trace>* conflict,
+                   const char** reason) {
   Locked lock(DeviceLock());
   std::shared_ptr<Trace>& trace = ThreadTrace();
-  const char* const unlike = trace->num_calls() != 0 ? UnlikeSettings(trace->settings(), SettingsOf(call.words[0])) : nullptr;
+  const char* const unlike =
+      trace->num_calls() != 0 ? UnlikeSettings(trace->settings(), SettingsOf(call.words[0])) : nullptr;
   *reason = trace->ends_step ? "step" : unlike != nullptr ? unlike : "another thread";
   *conflict = trace->ends_step || unlike != nullptr ? trace : Conflict(call, trace.get());
   if (*conflict != nullptr) return Recorded::kConflict;

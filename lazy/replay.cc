@@ -67,12 +67,14 @@ Replay::~Replay() {
 
 void Replay::Watch(at::TensorList tensors) {
   for (const at::Tensor& tensor : tensors) {
-    watched_.push_back({c10::weak_intrusive_ptr<c10::TensorImpl>(tensor.getIntrusivePtr()), tensor.storage().unsafeGetStorageImpl()});
+    watched_.push_back(
+        {c10::weak_intrusive_ptr<c10::TensorImpl>(tensor.getIntrusivePtr()), tensor.storage().unsafeGetStorageImpl()});
   }
 }
 
 bool Replay::HasMoved() const {
-  return std::ranges::any_of(watched_, [](const Watched& watched) { return HasOtherStorage(watched.tensor, watched.storage); });
+  return std::ranges::any_of(watched_,
+                             [](const Watched& watched) { return HasOtherStorage(watched.tensor, watched.storage); });
 }
 
 std::vector<int64_t> Replay::KeyOf(at::TensorList inputs) const {
@@ -89,15 +91,17 @@ std::vector<int64_t> Replay::KeyOf(at::TensorList inputs) const {
     key.push_back(storage == nullptr ? -1 : static_cast<int64_t>(storage->nbytes()));
     if (storage == nullptr) continue;
     const Geometry geometry = GeometryOf(inputs[i]);
-    key.push_back(static_cast<int64_t>(geometry.dtype) | geometry.conj << 8 | geometry.neg << 9 | (pass_ != Pass::kBackward && inputs[i].requires_grad()) << 10 |
-                  inputs[i].dim() << 16 | static_cast<int64_t>(inputs[i].device().index()) << 32);
+    key.push_back(static_cast<int64_t>(geometry.dtype) | geometry.conj << 8 | geometry.neg << 9 |
+                  (pass_ != Pass::kBackward && inputs[i].requires_grad()) << 10 | inputs[i].dim() << 16 |
+                  static_cast<int64_t>(inputs[i].device().index()) << 32);
     key.insert(key.end(), geometry.sizes.begin(), geometry.sizes.end());
     key.insert(key.end(), geometry.strides.begin(), geometry.strides.end());
     key.push_back(geometry.offset);
   }
   Locked lock(DeviceLock());
   NewSlots numbers(0);
-  for (LazyStorageImpl* const storage : storages) key.push_back(storage == nullptr ? -1 : numbers.Of(storage));  // which lie on one
+  for (LazyStorageImpl* const storage : storages)
+    key.push_back(storage == nullptr ? -1 : numbers.Of(storage));  // which lie on one
   return key;
 }
 
@@ -149,7 +153,8 @@ void Replay::Begin(at::TensorList inputs) {
     noting_->versions.push_back(storage == nullptr ? 0 : VersionOf(input.unsafeGetTensorImpl()));
   }
   CurrentNoting() = noting_.get();
-  if (const std::shared_ptr<Trace> trace = NewestTrace(); trace != nullptr && trace->ends_step) CutAndGoOn(trace, "step");
+  if (const std::shared_ptr<Trace> trace = NewestTrace(); trace != nullptr && trace->ends_step)
+    CutAndGoOn(trace, "step");
   Locked lock(DeviceLock());
   noting_->trace = ThreadTrace();
   noting_->first_call = noting_->trace->num_calls();
@@ -166,11 +171,11 @@ void Replay::Abandon() {
   noting_ = nullptr;
 }
 
-std::vector<at::Tensor> Replay::End(at::TensorList inputs, at::ArrayRef<double> numbers, at::ArrayRef<PhiloxDraw> given_draws,
-                                    at::TensorList outputs, bool saves) {
+std::vector<at::Tensor> Replay::End(at::TensorList inputs, at::ArrayRef<double> numbers,
+                                    at::ArrayRef<PhiloxDraw> given_draws, at::TensorList outputs, bool saves) {
   TORCH_CHECK(noting_ != nullptr, "lazy: the end of a function that has not begun");
-  TORCH_CHECK_VALUE(inputs.size() == noting_->inputs.size(), "lazy: a function that began with ", noting_->inputs.size(),
-                    " tensors ends with ", inputs.size());
+  TORCH_CHECK_VALUE(inputs.size() == noting_->inputs.size(), "lazy: a function that began with ",
+                    noting_->inputs.size(), " tensors ends with ", inputs.size());
   last_draws_.clear();
   for (const Draw& draw : noting_->draws) {
     if (draw.op == nullptr) last_draws_.push_back(draw.philox);
@@ -188,7 +193,8 @@ std::vector<at::Tensor> Replay::End(at::TensorList inputs, at::ArrayRef<double> 
     state.ready = false;
     state.argument_of.clear();
     state.changes.clear();
-    if (++state.num_tries >= kMaxTries) state.refusal = !broken.empty() ? broken : "it does not make the same calls twice";
+    if (++state.num_tries >= kMaxTries)
+      state.refusal = !broken.empty() ? broken : "it does not make the same calls twice";
   }
   state.differentiable.clear();  // until the backward pass has been noted as well
   state.note = note ? std::make_shared<ReplayNote>(*std::move(note)) : nullptr;
@@ -224,9 +230,11 @@ void Replay::Match(const ReplayNote& before, const ReplayNote& now, State* state
     }
     if (argument >= 0) continue;
     size_t call = 0;
-    while (call + 1 < now.calls.size() && now.calls[call + 1]->expected->first_number - now.calls[0]->expected->first_number <= n) ++call;
-    state->refusal = absl::StrCat("a number of call ", call + 1, ", ", now.calls[call]->op->name, ", was ", *was, " and then ", *is,
-                                  ", and is no argument");
+    while (call + 1 < now.calls.size() &&
+           now.calls[call + 1]->expected->first_number - now.calls[0]->expected->first_number <= n)
+      ++call;
+    state->refusal = absl::StrCat("a number of call ", call + 1, ", ", now.calls[call]->op->name, ", was ", *was,
+                                  " and then ", *is, ", and is no argument");
     return;
   }
   state->ready = true;
@@ -237,7 +245,8 @@ bool Replay::MayRun(const State& state, at::ArrayRef<double> arguments, size_t n
   if (!state.ready || !state.refusal.empty() || arguments.size() != state.note->arguments.size()) return false;
   if (num_given_draws != state.note->given_draws.size()) return false;
   for (size_t a = 0; a < arguments.size(); ++a) {
-    if (!state.changes[a] && arguments[a] != state.note->arguments[a]) return false;  // nobody knows yet what it changes
+    if (!state.changes[a] && arguments[a] != state.note->arguments[a])
+      return false;  // nobody knows yet what it changes
   }
   return true;
 }
@@ -247,12 +256,14 @@ std::optional<std::vector<at::Tensor>> Replay::Run(at::TensorList inputs, at::Ar
   if (HasMoved()) return std::nullopt;
   last_key_ = KeyOf(inputs);
   const auto found = states_.find(last_key_);
-  if (found == states_.end() || !MayRun(found->second, arguments, given_draws.size()) || CurrentNoting() != nullptr) return std::nullopt;
+  if (found == states_.end() || !MayRun(found->second, arguments, given_draws.size()) || CurrentNoting() != nullptr)
+    return std::nullopt;
   const State& state = found->second;
   const std::shared_ptr<ReplayNote> note = state.note;
   std::vector<c10::IValue> numbers = note->numbers;
   for (size_t n = 0; n < numbers.size(); ++n) {
-    if (state.argument_of[n] >= 0) numbers[n] = NumberLike(numbers[n], arguments[static_cast<size_t>(state.argument_of[n])]);
+    if (state.argument_of[n] >= 0)
+      numbers[n] = NumberLike(numbers[n], arguments[static_cast<size_t>(state.argument_of[n])]);
   }
   for (size_t d = 0; d < given_draws.size(); ++d) {
     for (const size_t number : note->given_draws[d]) {
@@ -278,7 +289,8 @@ std::string TextOfRefusals() {
   std::lock_guard<std::mutex> lock(registry.lock);
   std::string text;
   for (Replay* replay : registry.all) {
-    if (const std::string refusal = replay->refusal(); !refusal.empty()) absl::StrAppend(&text, "not replayed: ", refusal, "\n");
+    if (const std::string refusal = replay->refusal(); !refusal.empty())
+      absl::StrAppend(&text, "not replayed: ", refusal, "\n");
   }
   return text;
 }

@@ -65,8 +65,8 @@ class Taker {
       Storage& storage = note_.storages[static_cast<size_t>(number_of_[static_cast<size_t>(touched.slot)])];
       storage.version = touched.version;
       const auto input = std::find(noting_.inputs.begin(), noting_.inputs.end(), touched.serial);
-      const auto draw =
-          std::find_if(note_.draws.begin(), note_.draws.end(), [&](const Draw& d) { return d.op != nullptr && d.serial == touched.serial; });
+      const auto draw = std::find_if(note_.draws.begin(), note_.draws.end(),
+                                     [&](const Draw& d) { return d.op != nullptr && d.serial == touched.serial; });
       if (input != noting_.inputs.end()) {
         storage.kind = Storage::Kind::kInput;
         storage.index = static_cast<size_t>(input - noting_.inputs.begin());
@@ -89,8 +89,10 @@ class Taker {
     for (size_t s = 0; s < slots_.size(); ++s) {
       LazyStorageImpl* owner = trace_.slots[static_cast<size_t>(slots_[s])].owner;
       Storage& storage = note_.storages[s];
-      if (owner == nullptr || storage.kind == Storage::Kind::kInput || storage.kind == Storage::Kind::kCaptured) continue;
-      const auto output = std::find_if(outputs_.begin(), outputs_.end(), [&](const at::Tensor& t) { return DenseStorageOf(t) == owner; });
+      if (owner == nullptr || storage.kind == Storage::Kind::kInput || storage.kind == Storage::Kind::kCaptured)
+        continue;
+      const auto output = std::find_if(outputs_.begin(), outputs_.end(),
+                                       [&](const at::Tensor& t) { return DenseStorageOf(t) == owner; });
       if (output != outputs_.end()) {
         storage.output = static_cast<int32_t>(output - outputs_.begin());
       } else {
@@ -119,7 +121,8 @@ class Taker {
         output.is_input = true;
       }
       for (size_t s = 0; s < slots_.size(); ++s) {
-        if (trace_.slots[static_cast<size_t>(slots_[s])].owner == storage && note_.storages[s].output >= 0) output.storage = static_cast<int32_t>(s);
+        if (trace_.slots[static_cast<size_t>(slots_[s])].owner == storage && note_.storages[s].output >= 0)
+          output.storage = static_cast<int32_t>(s);
       }
       if (output.storage < 0 && output.input < 0) Break("it returns a tensor that it was not given and has not made");
     }
@@ -134,7 +137,8 @@ class Taker {
       if (place < 0) continue;
       const size_t number = static_cast<size_t>(place) - noting_.first_number;
       const c10::IValue &seed = note_.numbers[number], &offset = note_.numbers[number + 1];
-      if (seed.isInt() && offset.isInt() && seed.toInt() == draw.seed && offset.toInt() == draw.offset) numbers.push_back(number);
+      if (seed.isInt() && offset.isInt() && seed.toInt() == draw.seed && offset.toInt() == draw.offset)
+        numbers.push_back(number);
     }
     return numbers;
   }
@@ -171,16 +175,20 @@ class Taker {
 }  // namespace
 
 bool ReplayNote::SameCalls(const ReplayNote& other) const {
-  const auto same_call = [](const TrieNode* a, const TrieNode* b) { return a == b || (a->op == b->op && a->words() == b->words()); };
+  const auto same_call = [](const TrieNode* a, const TrieNode* b) {
+    return a == b || (a->op == b->op && a->words() == b->words());
+  };
   const auto alike = [](const auto& a, const auto& b) { return a.IsLike(b); };
   const auto same_storage = [](const Captured& a, const Captured& b) { return a.storage == b.storage; };
-  return uses == other.uses && outputs == other.outputs && saves == other.saves && std::ranges::equal(calls, other.calls, same_call) &&
-         std::ranges::equal(storages, other.storages, alike) && std::ranges::equal(captured, other.captured, same_storage) &&
-         std::ranges::equal(draws, other.draws, alike) && given_draws == other.given_draws;
+  return uses == other.uses && outputs == other.outputs && saves == other.saves &&
+         std::ranges::equal(calls, other.calls, same_call) && std::ranges::equal(storages, other.storages, alike) &&
+         std::ranges::equal(captured, other.captured, same_storage) && std::ranges::equal(draws, other.draws, alike) &&
+         given_draws == other.given_draws;
 }
 
 std::optional<ReplayNote> TakeNote(Noting* noting, at::TensorList inputs, at::ArrayRef<double> arguments,
-                                   at::ArrayRef<PhiloxDraw> given_draws, at::TensorList outputs, bool saves, std::vector<at::Tensor>* left) {
+                                   at::ArrayRef<PhiloxDraw> given_draws, at::TensorList outputs, bool saves,
+                                   std::vector<at::Tensor>* left) {
   ReplayNote note;
   note.saves = saves;
   note.arguments = arguments.vec();
@@ -215,8 +223,8 @@ std::optional<ReplayNote> TakeNote(Noting* noting, at::TensorList inputs, at::Ar
   return note;
 }
 
-// To own the tensor for a moment would take Python's lock, for each that Python knows. Its memory stays while there are weak
-// references, and a tensor that dies now has no storage.
+// To own the tensor for a moment would take Python's lock, for each that Python knows. Its memory stays while there are
+// weak references, and a tensor that dies now has no storage.
 bool HasOtherStorage(const c10::weak_intrusive_ptr<c10::TensorImpl>& tensor, const c10::StorageImpl* storage) {
   return tensor.use_count() > 0 && tensor._unsafe_get_target()->unsafe_storage().unsafeGetStorageImpl() != storage;
 }

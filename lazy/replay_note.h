@@ -34,7 +34,8 @@ struct ReplayNote {
 
     // From the same place, for the same use.
     bool IsLike(const Storage& other) const {
-      return kind == other.kind && index == other.index && output == other.output && left == other.left && is_result == other.is_result;
+      return kind == other.kind && index == other.index && output == other.output && left == other.left &&
+             is_result == other.is_result;
     }
   };
   struct Captured {
@@ -44,7 +45,7 @@ struct ReplayNote {
   };
   struct Output {
     int32_t storage = -1;
-    int32_t input = -1;      // it is this input, or lies on its storage
+    int32_t input = -1;  // it is this input, or lies on its storage
     bool is_input = false;
     Geometry geometry;
     friend bool operator==(const Output&, const Output&) = default;
@@ -59,30 +60,32 @@ struct ReplayNote {
     uint64_t num_marks = 0;      // the trie's, when no trace was to be cut within these calls
   };
 
-  std::shared_ptr<Trie> trie;        // of the calls
-  std::vector<TrieNode*> calls;      // like these, on other slots
-  std::vector<int32_t> uses;         // per call: the storages of its operands, then of its results
+  std::shared_ptr<Trie> trie;    // of the calls
+  std::vector<TrieNode*> calls;  // like these, on other slots
+  std::vector<int32_t> uses;     // per call: the storages of its operands, then of its results
   std::vector<Storage> storages;
   std::vector<Captured> captured;
   std::vector<Draw> draws;
-  std::vector<std::vector<size_t>> given_draws;  // draws of the pass before: calls have each as these numbers, and the next ones
+  std::vector<std::vector<size_t>>
+      given_draws;  // draws of the pass before: calls have each as these numbers, and the next ones
   std::vector<Output> outputs;
   std::vector<c10::weak_intrusive_ptr<c10::StorageImpl>> left;
   bool saves = false;
   std::vector<c10::IValue> numbers;  // of the calls
   std::vector<double> arguments;     // the numbers that the function was given
   int64_t new_bytes = 0;
-  std::vector<Place> places;         // in the trie; guarded by the device lock
-  std::weak_ptr<Trace> holder;       // the trace that the last replay has ended in; likewise
+  std::vector<Place> places;    // in the trie; guarded by the device lock
+  std::weak_ptr<Trace> holder;  // the trace that the last replay has ended in; likewise
 
   // The same calls on the same captured storages, whatever the numbers.
   bool SameCalls(const ReplayNote& other) const;
 };
 
-// Of the call that `noting` has followed, from `inputs` to `outputs`; `given_draws`, `saves` and `left` as in Replay::End. If it cannot
-// be replayed, nullopt, and `noting->broken` says why.
+// Of the call that `noting` has followed, from `inputs` to `outputs`; `given_draws`, `saves` and `left` as in
+// Replay::End. If it cannot be replayed, nullopt, and `noting->broken` says why.
 std::optional<ReplayNote> TakeNote(Noting* noting, at::TensorList inputs, at::ArrayRef<double> arguments,
-                                   at::ArrayRef<PhiloxDraw> given_draws, at::TensorList outputs, bool saves, std::vector<at::Tensor>* left);
+                                   at::ArrayRef<PhiloxDraw> given_draws, at::TensorList outputs, bool saves,
+                                   std::vector<at::Tensor>* left);
 
 // The storage, if the tensor is a dense one of the device; else null.
 LazyStorageImpl* DenseStorageOf(const at::Tensor& tensor);

@@ -59,7 +59,11 @@ struct Before {
 class Run {
  public:
   Run(ReplayNote* note, at::TensorList inputs, std::vector<c10::IValue> numbers)
-      : note_(*note), inputs_(inputs), numbers_(std::move(numbers)), storages_(note_.storages.size()), is_made_(storages_.size()) {}
+      : note_(*note),
+        inputs_(inputs),
+        numbers_(std::move(numbers)),
+        storages_(note_.storages.size()),
+        is_made_(storages_.size()) {}
 
   // False if something is gone.
   bool FindCaptured() {
@@ -72,15 +76,20 @@ class Run {
     return true;
   }
 
-  // What the function leaves behind is new with each call if it saves it, else that of the recording if anyone still has it.
-  // False if one has another size than when it was noted.
+  // What the function leaves behind is new with each call if it saves it, else that of the recording if anyone still
+  // has it. False if one has another size than when it was noted.
   bool FindStorages() {
     for (size_t s = 0; s < storages_.size(); ++s) {
       const Storage& noted = note_.storages[s];
       switch (noted.kind) {
-        case Storage::Kind::kInput: storages_[s] = inputs_[noted.index].storage(); break;
-        case Storage::Kind::kCaptured: storages_[s] = std::move(captured_[noted.index]); break;
-        case Storage::Kind::kDrawn: break;  // see DrawNumbers
+        case Storage::Kind::kInput:
+          storages_[s] = inputs_[noted.index].storage();
+          break;
+        case Storage::Kind::kCaptured:
+          storages_[s] = std::move(captured_[noted.index]);
+          break;
+        case Storage::Kind::kDrawn:
+          break;  // see DrawNumbers
         case Storage::Kind::kNew:
           if (noted.output >= 0 || (noted.left >= 0 && note_.saves)) {
             storages_[s] = MakeStorage(noted.size_bytes, noted.unwritten);
@@ -145,9 +154,12 @@ class Run {
   std::vector<at::Tensor> Results() const {
     std::vector<at::Tensor> results;
     for (const ReplayNote::Output& output : note_.outputs) {
-      if (output.is_input) results.push_back(inputs_[static_cast<size_t>(output.input)]);
-      else if (output.storage >= 0) results.push_back(TensorOn(storages_[static_cast<size_t>(output.storage)], output.geometry));
-      else results.push_back(TensorOn(inputs_[static_cast<size_t>(output.input)].storage(), output.geometry));
+      if (output.is_input)
+        results.push_back(inputs_[static_cast<size_t>(output.input)]);
+      else if (output.storage >= 0)
+        results.push_back(TensorOn(storages_[static_cast<size_t>(output.storage)], output.geometry));
+      else
+        results.push_back(TensorOn(inputs_[static_cast<size_t>(output.input)].storage(), output.geometry));
     }
     if (!note_.saves) return results;
     std::vector<at::Tensor> saved(note_.left.size());
@@ -175,15 +187,19 @@ class Run {
   Before CutBefore(const Storages& storages) const {
     const std::shared_ptr<Trace>& trace = ThreadTrace();
     if (trace->ends_step) return {trace, "step"};
-    const char* const unlike = trace->num_calls() != 0 ? UnlikeSettings(trace->settings(), SettingsOf(note_.calls.front()->words()[0])) : nullptr;
+    const char* const unlike = trace->num_calls() != 0
+                                   ? UnlikeSettings(trace->settings(), SettingsOf(note_.calls.front()->words()[0]))
+                                   : nullptr;
     if (unlike != nullptr) return {trace, unlike};
     for (const auto s : storages) {
-      if (std::shared_ptr<Trace> conflict = ConflictWith(static_cast<size_t>(s), trace)) return {conflict, conflict == trace ? "replay" : "another thread"};
+      if (std::shared_ptr<Trace> conflict = ConflictWith(static_cast<size_t>(s), trace))
+        return {conflict, conflict == trace ? "replay" : "another thread"};
     }
     return {};
   }
 
-  // A trace that already holds these calls, and has no room for as much again as it has, is a step: it would be cut within the next.
+  // A trace that already holds these calls, and has no room for as much again as it has, is a step: it would be cut
+  // within the next.
   void EndFullStep() const {
     std::shared_ptr<Trace> trace;
     {
@@ -194,7 +210,8 @@ class Run {
     CutAndGoOn(trace, "step");
   }
 
-  // Puts all calls where they have been put before: behind the same calls, with the same storages known. False if there is no such place.
+  // Puts all calls where they have been put before: behind the same calls, with the same storages known. False if there
+  // is no such place.
   bool PutAll() {
     std::vector<size_t> all(storages_.size());
     for (size_t s = 0; s < all.size(); ++s) all[s] = s;
@@ -246,10 +263,12 @@ class Run {
   // The device lock is held.
   void Put(const Place& place) {
     const std::shared_ptr<Trace>& trace = ThreadTrace();
-    const uint32_t first_call = static_cast<uint32_t>(trace->path.size()), num_calls = static_cast<uint32_t>(note_.calls.size());
+    const uint32_t first_call = static_cast<uint32_t>(trace->path.size()),
+                   num_calls = static_cast<uint32_t>(note_.calls.size());
     trace->path.insert(trace->path.end(), place.path.begin(), place.path.end());
     trace->at = place.path.back()->expected;
-    trace->numbers.insert(trace->numbers.end(), std::make_move_iterator(numbers_.begin()), std::make_move_iterator(numbers_.end()));
+    trace->numbers.insert(trace->numbers.end(), std::make_move_iterator(numbers_.begin()),
+                          std::make_move_iterator(numbers_.end()));
     trace->new_bytes += note_.new_bytes;
     trace->slots.resize(place.first_slot + place.num_slots);
     for (size_t s = 0; s < storages_.size(); ++s) {
@@ -287,7 +306,8 @@ class Run {
       const size_t num_uses = NumUses(*note_.calls[k]);
       RecordOne(k, {uses, num_uses}, &place);
       uses += num_uses;
-      for (; next_death != dying.end() && note_.storages[*next_death].calls_at_death == k + 1; ++next_death) storages_[*next_death] = {};
+      for (; next_death != dying.end() && note_.storages[*next_death].calls_at_death == k + 1; ++next_death)
+        storages_[*next_death] = {};
     }
     if (place.path.size() == note_.calls.size()) Remember(std::move(place));
     storages_ = given;
@@ -304,7 +324,8 @@ class Run {
     const TrieNode& call = *note_.calls[k];
     for (const int32_t s : uses.slice(0, call.operands.size())) {
       const ReplayNote::Storage& noted = note_.storages[static_cast<size_t>(s)];
-      if (!storages_[static_cast<size_t>(s)]) storages_[static_cast<size_t>(s)] = MakeStorage(noted.size_bytes, noted.unwritten);
+      if (!storages_[static_cast<size_t>(s)])
+        storages_[static_cast<size_t>(s)] = MakeStorage(noted.size_bytes, noted.unwritten);
     }
     const char* full = nullptr;  // the reason to cut after the call
     while (true) {
@@ -334,7 +355,8 @@ class Run {
     c10::SmallVector<CallOperand, 8> operands;
     for (size_t i = 0; i < call.operands.size(); ++i) {
       const NodeOperand& operand = call.operands[i];
-      operands.push_back({Of(static_cast<size_t>(uses[i])), /*tensor=*/nullptr, operand.item, operand.arg, operand.written});
+      operands.push_back(
+          {Of(static_cast<size_t>(uses[i])), /*tensor=*/nullptr, operand.item, operand.arg, operand.written});
     }
     c10::SmallVector<int32_t, 8> slots;
     AssignSlots(operands, *trace, &slots);
@@ -384,8 +406,8 @@ class Run {
 
 }  // namespace
 
-std::optional<std::vector<at::Tensor>> RunNote(ReplayNote* note, at::TensorList inputs, std::vector<c10::IValue> numbers,
-                                               std::vector<PhiloxDraw>* draws) {
+std::optional<std::vector<at::Tensor>> RunNote(ReplayNote* note, at::TensorList inputs,
+                                               std::vector<c10::IValue> numbers, std::vector<PhiloxDraw>* draws) {
   const OnDevice on(note->calls.empty() ? -1 : DeviceOfSettings(SettingsOf(note->calls.front()->words()[0])));
   Run run(note, inputs, std::move(numbers));
   if (!run.FindCaptured() || !run.FindStorages()) return std::nullopt;

@@ -10,7 +10,8 @@ namespace {
 bool KeepsType(const TrieNode& call, const Trace& trace) {
   if (call.op->row->flags & kBoolean) return false;
   for (const NodeOperand& operand : call.operands) {
-    if (!at::isFloatingType(operand.geometry.dtype) || operand.geometry.dtype != call.operands[0].geometry.dtype) return false;
+    if (!at::isFloatingType(operand.geometry.dtype) || operand.geometry.dtype != call.operands[0].geometry.dtype)
+      return false;
   }
   for (const int16_t arg : call.number_args) {
     const c10::IValue& number = trace.Argument(call, static_cast<size_t>(arg));

@@ -10,8 +10,8 @@
 
 namespace torch_lazy::lazy {
 
-// What the functional form (the row's) would return for a call of the trace: `bf16.add_(f32)` adds in f32 and rounds once
-// when it writes. Empty where the written tensor's own dtype is the answer, or nothing is known.
+// What the functional form (the row's) would return for a call of the trace: `bf16.add_(f32)` adds in f32 and rounds
+// once when it writes. Empty where the written tensor's own dtype is the answer, or nothing is known.
 std::vector<std::optional<at::ScalarType>> FunctionalDTypes(const TrieNode& call, const Trace& trace);
 
 }  // namespace torch_lazy::lazy

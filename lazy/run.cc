@@ -42,13 +42,14 @@ std::vector<bool> LiveSlots(const Trace& trace) {
   return live;
 }
 
-// The storage takes what the run has left in its slot, and is no longer part of the trace. Not so one that the trace should
-// have made, or inherited, and did not: it has no value.
+// The storage takes what the run has left in its slot, and is no longer part of the trace. Not so one that the trace
+// should have made, or inherited, and did not: it has no value.
 void GiveBack(const std::shared_ptr<Trace>& trace, Trace::Slot* slot) {
   LazyStorageImpl* owner = slot->owner;
   if (!trace->failure.empty() && !slot->content && (!slot->external || slot->inherits)) return;
   auto& touches = owner->touches;
-  touches.erase(std::remove_if(touches.begin(), touches.end(), [&](const auto& t) { return t.trace == trace; }), touches.end());
+  touches.erase(std::remove_if(touches.begin(), touches.end(), [&](const auto& t) { return t.trace == trace; }),
+                touches.end());
   if (!slot->written) return;
   owner->content = std::move(slot->content);
   slot->next_stamp != 0 ? owner->WasWritten(slot->next_stamp) : owner->WasWritten();
@@ -69,7 +70,8 @@ void Finish(const std::shared_ptr<Trace>& trace, std::string failure = "") {
     for (Trace::Slot& slot : trace->slots) {
       if (slot.owner != nullptr) GiveBack(trace, &slot);
     }
-    for (const Trace::Heir& heir : trace->heirs) {  // the same, be the storage first used before this run's end or after it
+    for (const Trace::Heir& heir :
+         trace->heirs) {  // the same, be the storage first used before this run's end or after it
       const LazyStorageImpl* const owner = trace->slots[heir.slot].owner;
       heir.trace->slots[heir.its_slot].stamp = owner != nullptr ? owner->stamp() : 0;
     }
@@ -82,8 +84,8 @@ void Finish(const std::shared_ptr<Trace>& trace, std::string failure = "") {
   }
 }
 
-// True if no such cut is expected again: fragments of a thread's first steps, which one thread learns shapes in, and eight that
-// start together learn in each its own way. Where sizes are new at every step, fragments come again.
+// True if no such cut is expected again: fragments of a thread's first steps, which one thread learns shapes in, and
+// eight that start together learn in each its own way. Where sizes are new at every step, fragments come again.
 bool IsOnce(const Trace& trace, const char* reason) {
   constexpr int kFirstSteps = 8;
   if (reason == kUnknownShape) return true;
@@ -101,7 +103,8 @@ void Run(Trace* trace, Entry* entry, const std::vector<size_t>& cuts, bool once)
   }
 }
 
-// What the run of a trace on a thread of ours must not be the last to own: memory that somebody else frees, and numbers.
+// What the run of a trace on a thread of ours must not be the last to own: memory that somebody else frees, and
+// numbers.
 struct Kept {
   std::shared_ptr<Trace> trace;
   std::vector<c10::Storage> contents;
@@ -122,7 +125,9 @@ std::shared_ptr<Kept> PrepareToRunAhead(const std::shared_ptr<Trace>& trace) {
 
 // True if the trace will run on a thread of ours: Note [Runs ahead].
 bool RunAhead(const std::shared_ptr<Trace>& trace, Entry* entry) {
-  if (trace->num_calls() == 0 || base::Number(base::Option::kOverlap) == 0 || !entry->RunsAhead() || trace->settings() != CurrentSettings()) return false;
+  if (trace->num_calls() == 0 || base::Number(base::Option::kOverlap) == 0 || !entry->RunsAhead() ||
+      trace->settings() != CurrentSettings())
+    return false;
   RunThread& thread = RunThread::Get();
   if (!thread.Acquire()) return false;
   std::shared_ptr<Kept> kept;
@@ -169,7 +174,8 @@ void Cut(const std::shared_ptr<Trace>& trace, const char* reason, Then then) {
     trace->age += reason != kUnknownShape;
     cuts = reason == kUnknownShape ? std::vector<size_t>{0, trace->path.size()} : PartsOf(*trace);
     if (cuts.size() == 2) entry = EntryFor(*trace, LiveSlots(*trace));
-    if (then == Then::kGoOn && entry != nullptr) trace->pure_steps_next = PureStepsAfter(*trace, entry->shares_launches());
+    if (then == Then::kGoOn && entry != nullptr)
+      trace->pure_steps_next = PureStepsAfter(*trace, entry->shares_launches());
   }
   base::Count(base::Tally::kCuts, reason);
   trace->cut = NoteCut(trace->num_calls() != 0 ? trace->path.back() : nullptr, reason);
@@ -189,7 +195,8 @@ void Cut(const std::shared_ptr<Trace>& trace, const char* reason, Then then) {
   }
   if (!ahead) {
     Finish(trace);
-  } else if (then == Then::kWait) {  // this thread's own team would keep a processor busy for milliseconds after its work
+  } else if (then ==
+             Then::kWait) {  // this thread's own team would keep a processor busy for milliseconds after its work
     RunThread::Get().Wait();
   }
 }
@@ -201,11 +208,13 @@ void CutAndRun(const std::shared_ptr<Trace>& trace, const char* reason) { Cut(tr
 void CutAndGoOn(const std::shared_ptr<Trace>& trace, const char* reason) { Cut(trace, reason, Then::kGoOn); }
 
 void CutThreadTrace(const char* reason) {
-  if (const std::shared_ptr<Trace> trace = NewestTrace(); trace != nullptr && trace->num_calls() != 0) CutAndRun(trace, reason);
+  if (const std::shared_ptr<Trace> trace = NewestTrace(); trace != nullptr && trace->num_calls() != 0)
+    CutAndRun(trace, reason);
 }
 
 void CutThreadTraceAndGoOn(const char* reason) {
-  if (const std::shared_ptr<Trace> trace = NewestTrace(); trace != nullptr && trace->num_calls() != 0) CutAndGoOn(trace, reason);
+  if (const std::shared_ptr<Trace> trace = NewestTrace(); trace != nullptr && trace->num_calls() != 0)
+    CutAndGoOn(trace, reason);
 }
 
 }  // namespace torch_lazy::lazy

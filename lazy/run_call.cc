@@ -23,7 +23,8 @@
 namespace torch_lazy::lazy {
 namespace {
 
-// Operators whose index tensors may be on the host, as on every eager device, or whose numbers come as a tensor that must be.
+// Operators whose index tensors may be on the host, as on every eager device, or whose numbers come as a tensor that
+// must be.
 bool TakesHostTensors(const Op& op) {
   if (op.name.starts_with("aten::_foreach_addc")) return op.name.ends_with(".Tensor");
   return op.name.rfind("aten::index", 0) == 0 || op.name.rfind("aten::_index_put", 0) == 0 ||
@@ -35,8 +36,8 @@ bool TakesNumberOfAnyDevice(const Op& op) {
   return op.name == "aten::fill_.Tensor" || op.name == "aten::index_fill_.int_Tensor";
 }
 
-// The arguments of one call replaced by eager tensors on the same memory, one alias per tensor and one alias storage per
-// lazy storage, so that identity and aliasing among arguments survive; and the way back.
+// The arguments of one call replaced by eager tensors on the same memory, one alias per tensor and one alias storage
+// per lazy storage, so that identity and aliasing among arguments survive; and the way back.
 class AliasCall {
  public:
   AliasCall(const Op& op, torch::jit::Stack* stack, const char* reason) : op_(op), stack_(*stack), reason_(reason) {
@@ -89,10 +90,12 @@ class AliasCall {
       *fresh = false;
       return result;
     }
-    TORCH_CHECK_NOT_IMPLEMENTED(!result.is_quantized(), op_.name, ": quantized tensors are not supported on device lazy");
+    TORCH_CHECK_NOT_IMPLEMENTED(!result.is_quantized(), op_.name,
+                                ": quantized tensors are not supported on device lazy");
     if (!IsDense(result)) {
       *fresh = false;
-      return MakeOfMembers(result, at::Device(at::kPrivateUse1, static_cast<c10::DeviceIndex>(CurrentDevice())), [this](const at::Tensor& member) { return Wrap(member); });
+      return MakeOfMembers(result, at::Device(at::kPrivateUse1, static_cast<c10::DeviceIndex>(CurrentDevice())),
+                           [this](const at::Tensor& member) { return Wrap(member); });
     }
     c10::Storage& storage = storages_[result.storage().unsafeGetStorageImpl()];
     if (storage) {
@@ -137,11 +140,12 @@ class AliasCall {
   at::Tensor Alias(const at::Tensor& tensor, bool written) {
     if (!tensor.defined()) return tensor;
     const bool is_host = !tensor.is_privateuseone();
-    const bool may_be_elsewhere = is_host && ((!written && (tensor.dim() == 0 || TakesHostTensors(op_))) || !op_.takes_tensors || AllOnHost());
+    const bool may_be_elsewhere =
+        is_host && ((!written && (tensor.dim() == 0 || TakesHostTensors(op_))) || !op_.takes_tensors || AllOnHost());
     const bool is_here = !is_host && tensor.device().index() == CurrentDevice();
     TORCH_CHECK(is_here || may_be_elsewhere || TakesNumberOfAnyDevice(op_),
-                "Expected all tensors to be on the same device, but found at least two devices, lazy:", CurrentDevice(), " and ",
-                tensor.device(), "!");
+                "Expected all tensors to be on the same device, but found at least two devices, lazy:", CurrentDevice(),
+                " and ", tensor.device(), "!");
     if (is_host) return tensor;
     at::Tensor& alias = aliases_[tensor.unsafeGetTensorImpl()];
     if (alias.defined()) return alias;
@@ -184,7 +188,7 @@ class AliasCall {
   torch::jit::Stack& stack_;
   const char* reason_;
   std::vector<c10::IValue> originals_;
-  absl::flat_hash_map<c10::TensorImpl*, at::Tensor> aliases_;  // of the arguments
+  absl::flat_hash_map<c10::TensorImpl*, at::Tensor> aliases_;      // of the arguments
   absl::flat_hash_map<c10::StorageImpl*, c10::Storage> storages_;  // of each content, of arguments and results
   std::vector<std::pair<at::Tensor, at::Tensor>> written_;
 };

@@ -82,8 +82,7 @@ void RunThread::KeepAway() {
   const pid_t thread = thread_.load();
   if (thread == 0 || here < 0 || here == away_from_.exchange(here)) return;
   cpu_set_t processors;
-  if (sched_getaffinity(0, sizeof processors, &processors) != 0 || CPU_COUNT(&processors) < 2)
-    return;
+  if (sched_getaffinity(0, sizeof processors, &processors) != 0 || CPU_COUNT(&processors) < 2) return;
   CPU_CLR(here, &processors);
   sched_setaffinity(thread, sizeof processors, &processors);
 }

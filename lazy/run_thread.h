@@ -32,7 +32,8 @@ class RunThread {
   // program wants one thread only, or can have no more. From then on Wait and Drain wait for the post, too.
   bool Acquire();
 
-  // To be called after Acquire, whatever happens. `keep` is dropped by one of the program's threads, later: what it owns may belong to Python.
+  // To be called after Acquire, whatever happens. `keep` is dropped by one of the program's threads, later: what it
+  // owns may belong to Python.
   void Post(std::function<void()> run, std::shared_ptr<void> keep);
 
   // Until nothing that was posted before is left to do; helps. Raises what a run has raised, once.

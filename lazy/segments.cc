@@ -85,9 +85,9 @@ class Segment {
 };
 
 // A program that waits inside its step is cut there, so that its traces begin in one step and end in the next. Where it
-// waits now and then at the step's end as well, the same calls would be cut at two places. So a trace is run in two parts
-// where its last write to a storage older than itself leaves only such storages to what follows: parameters, after the
-// optimizer. The number of calls up to there; 0 or all of them if there is no such place.
+// waits now and then at the step's end as well, the same calls would be cut at two places. So a trace is run in two
+// parts where its last write to a storage older than itself leaves only such storages to what follows: parameters,
+// after the optimizer. The number of calls up to there; 0 or all of them if there is no such place.
 size_t EndOfUpdates(const Trace& trace) {
   size_t end = trace.path.size();
   while (end > 0 && !trace.Updates(*trace.path[end - 1])) --end;
@@ -106,11 +106,13 @@ size_t EndOfUpdates(const Trace& trace) {
 Entry* EntryFor(const Trace& trace, std::vector<bool> live) {
   TrieNode* const end = trace.at->node;
   std::vector<std::unique_ptr<Entry>>& entries = end->entries;
-  const auto serves = std::ranges::find_if(entries, [&](const std::unique_ptr<Entry>& entry) { return entry->Serves(live); });
+  const auto serves =
+      std::ranges::find_if(entries, [&](const std::unique_ptr<Entry>& entry) { return entry->Serves(live); });
   if (serves != entries.end()) {
     Need& need = (*serves)->need();
     if (!need.IsMuchLess(trace, live, (*serves)->live())) return serves->get();
-    LAZY_LOG(1, "the same calls with ", std::ranges::count(need.slots(), true), " results of ", std::ranges::count((*serves)->live(), true));
+    LAZY_LOG(1, "the same calls with ", std::ranges::count(need.slots(), true), " results of ",
+             std::ranges::count((*serves)->live(), true));
     return entries.insert(serves, std::make_unique<Entry>(end, need.slots(), serves->get()))->get();
   }
   for (const std::unique_ptr<Entry>& entry : entries) {

@@ -41,7 +41,8 @@ void SetGpuSettings(uint32_t settings, uint32_t changed) {
   if ((changed & kTf32Products) != 0) context.setAllowTF32CuBLAS((settings & kTf32Products) != 0);
   if ((changed & kTf32Convolutions) != 0) {  // not setAllowTF32CuDNN, which sets that of recurrent nets, too
     const bool is_tf32 = (settings & kTf32Convolutions) != 0;
-    context.setFloat32Precision(at::Float32Backend::CUDA, at::Float32Op::CONV, is_tf32 ? at::Float32Precision::TF32 : at::Float32Precision::NONE);
+    context.setFloat32Precision(at::Float32Backend::CUDA, at::Float32Op::CONV,
+                                is_tf32 ? at::Float32Precision::TF32 : at::Float32Precision::NONE);
   }
   if ((changed & kCudnn) != 0) context.setUserEnabledCuDNN((settings & kCudnn) != 0);
   if ((changed & kCudnnBenchmark) != 0) context.setBenchmarkCuDNN((settings & kCudnnBenchmark) != 0);
@@ -50,7 +51,8 @@ void SetGpuSettings(uint32_t settings, uint32_t changed) {
 
 void Set(uint32_t settings) {
   const uint32_t changed = settings ^ CurrentSettings();
-  if ((changed & 0xff) != 0) c10::set_default_dtype(c10::scalarTypeToTypeMeta(static_cast<c10::ScalarType>(settings & 0xff)));
+  if ((changed & 0xff) != 0)
+    c10::set_default_dtype(c10::scalarTypeToTypeMeta(static_cast<c10::ScalarType>(settings & 0xff)));
   if ((changed & (kDeterministic | kWarnOnly)) != 0) {
     at::globalContext().setDeterministicAlgorithms((settings & kDeterministic) != 0, (settings & kWarnOnly) != 0);
   }
@@ -63,7 +65,8 @@ void Set(uint32_t settings) {
 uint32_t HostSettings(const at::Context& context) {
   return static_cast<uint32_t>(c10::get_default_dtype_as_scalartype()) |
          (context.deterministicAlgorithms() ? kDeterministic : 0) |
-         (context.deterministicAlgorithmsWarnOnly() ? kWarnOnly : 0) | static_cast<uint32_t>(CurrentDevice()) << kDeviceShift;
+         (context.deterministicAlgorithmsWarnOnly() ? kWarnOnly : 0) |
+         static_cast<uint32_t>(CurrentDevice()) << kDeviceShift;
 }
 
 }  // namespace

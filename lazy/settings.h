@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Settings of PyTorch that decide what a call does.
 //
-// The default dtype decides that of 1 / 2, determinism what a kernel does or refuses, TF32 and cuDNN's flags what a GPU does. They belong to the operator in a
-// call's first word, so that other settings walk another path. A trace is recorded and run under the same: a change cuts it.
-// So does the device, which is one of them: a trace is one device's, and so are its plan, its graph and what they hold.
+// The default dtype decides that of 1 / 2, determinism what a kernel does or refuses, TF32 and cuDNN's flags what a GPU
+// does. They belong to the operator in a call's first word, so that other settings walk another path. A trace is
+// recorded and run under the same: a change cuts it. So does the device, which is one of them: a trace is one device's,
+// and so are its plan, its graph and what they hold.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,8 @@ uint32_t CurrentSettings();
 // The same, but a GPU's are those that this thread has seen last, since PyTorch keeps TF32's in a table: 25 ns a call.
 uint32_t LatestSettings();
 
-// The first word of a call that is made now. What a GPU does in a pointwise call does not depend on its settings, so it joins any trace.
+// The first word of a call that is made now. What a GPU does in a pointwise call does not depend on its settings, so it
+// joins any trace.
 inline int64_t FirstWord(const Op& op) {
   return static_cast<int64_t>(op.id) | static_cast<int64_t>(op.pointwise ? LatestSettings() : CurrentSettings()) << 32;
 }

@@ -26,15 +26,17 @@ bool IsRowMajor(const at::Tensor& tensor) {
   return true;
 }
 
-// The order of the strides, and whether they leave neither gaps nor overlaps; 0 if row-major. The stride of a dimension of one
-// element says nothing of where elements lie, but results may take it over.
+// The order of the strides, and whether they leave neither gaps nor overlaps; 0 if row-major. The stride of a dimension
+// of one element says nothing of where elements lie, but results may take it over.
 int64_t LayoutOf(const at::Tensor& tensor) {
   if (IsRowMajor(tensor)) return 0;
   c10::SmallVector<int64_t, 6> order(static_cast<size_t>(tensor.dim()));
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return tensor.stride(a) > tensor.stride(b); });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t a, int64_t b) { return tensor.stride(a) > tensor.stride(b); });
   int64_t layout = 1;
-  for (const int64_t dim : order) layout = (layout << 4 | dim << 1 | (tensor.stride(dim) == 0)) & INT64_C(0xffffffffffff);
+  for (const int64_t dim : order)
+    layout = (layout << 4 | dim << 1 | (tensor.stride(dim) == 0)) & INT64_C(0xffffffffffff);
   return layout << 1 | tensor.is_non_overlapping_and_dense();
 }
 
@@ -54,7 +56,8 @@ bool IsDType(const Op& op, size_t arg) {
   return type->kind() == c10::TypeKind::ScalarTypeType;
 }
 
-// How many follow one another that are alike does not matter: an LSTM puts as many outputs together as there are time steps.
+// How many follow one another that are alike does not matter: an LSTM puts as many outputs together as there are time
+// steps.
 void PushTensors(c10::ArrayRef<c10::IValue> list, std::vector<int64_t>* kind) {
   std::vector<int64_t> last;
   for (const c10::IValue& item : list) {
@@ -65,7 +68,8 @@ void PushTensors(c10::ArrayRef<c10::IValue> list, std::vector<int64_t>* kind) {
   }
 }
 
-// Sums, products and quotients; other operators may refuse some numbers (softshrink's, for one), which their Meta kernels know.
+// Sums, products and quotients; other operators may refuse some numbers (softshrink's, for one), which their Meta
+// kernels know.
 bool TakesAllNumbers(const Op& op) {
   constexpr std::string_view kArithmetic[] = {"aten::add", "aten::sub", "aten::mul", "aten::div"};
   std::string_view name = op.handle.operator_name().name;
@@ -94,7 +98,11 @@ bool Pointwise(const Op& op, const CallDescription& call, ShapeCall* question) {
 }  // namespace
 
 ShapeCall::ShapeCall(const Op& op, const CallDescription& call, const torch::jit::Stack& stack)
-    : op_(op), call_(call), args_(FirstArgument(op, stack)), num_args_(op.args.size()), shape_(std::make_shared<CallShape>()) {}
+    : op_(op),
+      call_(call),
+      args_(FirstArgument(op, stack)),
+      num_args_(op.args.size()),
+      shape_(std::make_shared<CallShape>()) {}
 
 bool ShapeCall::Has(size_t arg) const {
   const c10::IValue& value = args_[arg];
@@ -103,7 +111,8 @@ bool ShapeCall::Has(size_t arg) const {
 
 std::vector<at::Tensor> ShapeCall::Tensors(size_t arg) const {
   std::vector<at::Tensor> tensors;
-  for (const c10::IValue& item : args_[arg].toListRef()) tensors.push_back(item.isTensor() ? item.toTensor() : at::Tensor());
+  for (const c10::IValue& item : args_[arg].toListRef())
+    tensors.push_back(item.isTensor() ? item.toTensor() : at::Tensor());
   return tensors;
 }
 
@@ -206,7 +215,8 @@ std::vector<int64_t> KindOf(const Op& op, const CallDescription& call, const tor
     } else if (value.isScalar()) {
       kind.push_back(static_cast<int64_t>(value.toScalar().type()));
       if (value.isBool()) kind.push_back(value.toBool());
-      if (refuses_numbers && !value.isComplexDouble()) kind.push_back(std::bit_cast<int64_t>(value.toScalar().toDouble()));
+      if (refuses_numbers && !value.isComplexDouble())
+        kind.push_back(std::bit_cast<int64_t>(value.toScalar().toDouble()));
     } else if (value.isList()) {
       kind.push_back(static_cast<int64_t>(value.toListRef().size()));
     }

@@ -7,10 +7,10 @@
 //     return call.Return(sizes, call.Tensor(0).scalar_type());
 //   }
 //
-// A rule is believed of a call once it has given what a call like it gave when it ran: equal in operator, dtypes, ranks and
-// orders of strides, extents of none and of one, truth values, numbers that eager may refuse, and in which arguments are there.
-// So it says nothing of dtypes that eager refuses. It must tell what eager refuses because of extents and integers: it returns
-// false then, and ATen is asked.
+// A rule is believed of a call once it has given what a call like it gave when it ran: equal in operator, dtypes, ranks
+// and orders of strides, extents of none and of one, truth values, numbers that eager may refuse, and in which
+// arguments are there. So it says nothing of dtypes that eager refuses. It must tell what eager refuses because of
+// extents and integers: it returns false then, and ATen is asked.
 #pragma once
 
 #include <memory>
@@ -50,7 +50,7 @@ class ShapeCall {
   bool Return(c10::IntArrayRef sizes, at::MemoryFormat format, at::ScalarType dtype);
   bool ReturnLike(const at::Tensor& tensor);  // contiguous
   bool ReturnUndefined();
-  bool ReturnWritten(size_t arg);             // the argument itself, written in place
+  bool ReturnWritten(size_t arg);                // the argument itself, written in place
   bool ReturnElementwise(at::ScalarType dtype);  // of all operands, as a pointwise kernel would
 
   // Null unless the rule has given every result, and no tensor besides.
@@ -66,8 +66,8 @@ class ShapeCall {
   std::shared_ptr<CallShape> shape_;
 };
 
-// Null if the operator has no rule, or it does not say. Pointwise operators have one: of the operands' one dtype, and of the sizes
-// and strides that their iterator gives.
+// Null if the operator has no rule, or it does not say. Pointwise operators have one: of the operands' one dtype, and
+// of the sizes and strides that their iterator gives.
 std::shared_ptr<const CallShape> RuledShape(const Op& op, const CallDescription& call, const torch::jit::Stack& stack);
 
 // Equal for calls of which a rule's answer to one proves its answer to the other.

@@ -31,7 +31,8 @@ LearnedShapes& Learned() {
   return *learned;
 }
 
-// Which operands share a storage that is written, and whether in the same place: an operator may refuse to read what it writes.
+// Which operands share a storage that is written, and whether in the same place: an operator may refuse to read what it
+// writes.
 void PushSharing(const CallDescription& call, Words* words) {
   for (size_t i = 0; i < call.operands.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
@@ -62,7 +63,8 @@ Words KeyOf(const CallDescription& call) {
   return key;
 }
 
-// Writes to some of what it reads: the user's error, which ATen raises when it sees the memory, and only of dense tensors.
+// Writes to some of what it reads: the user's error, which ATen raises when it sees the memory, and only of dense
+// tensors.
 bool OverlapsPartly(const CallDescription& call) {
   for (const CallOperand& written : call.operands) {
     if (!written.written || !written.tensor->is_non_overlapping_and_dense()) continue;
@@ -91,8 +93,9 @@ bool ResizesPointwise(const Op& op, const CallDescription& call) {
     if (operand.written || operand.item >= 0) continue;
     sizes = at::infer_size_dimvector(sizes, operand.tensor->sizes());
   }
-  return std::any_of(call.operands.begin(), call.operands.end(),
-                     [&](const CallOperand& operand) { return operand.written && operand.tensor->sizes() != at::IntArrayRef(sizes); });
+  return std::any_of(call.operands.begin(), call.operands.end(), [&](const CallOperand& operand) {
+    return operand.written && operand.tensor->sizes() != at::IntArrayRef(sizes);
+  });
 }
 
 // Bool, integer, floating, complex.
@@ -108,7 +111,8 @@ int CategoryOf(const c10::IValue& number) {
   return highest;
 }
 
-// A floating number among integers, say. Kernels of eager's may refuse it (`x.mul_(0.5)`); Meta kernels from Python do not.
+// A floating number among integers, say. Kernels of eager's may refuse it (`x.mul_(0.5)`); Meta kernels from Python do
+// not.
 bool HasNumberAboveTensors(const CallDescription& call) {
   int tensors = 0;
   for (const CallOperand& operand : call.operands) {
@@ -179,7 +183,8 @@ bool HasNoShape(const CallDescription& call) {
   return found != learned.by_call.end() && found->second == nullptr;
 }
 
-std::shared_ptr<const CallShape> ShapeOfCall(const Op& op, const CallDescription& call, const torch::jit::Stack& stack) {
+std::shared_ptr<const CallShape> ShapeOfCall(const Op& op, const CallDescription& call,
+                                             const torch::jit::Stack& stack) {
   LearnedShapes& learned = Learned();
   if (OverlapsPartly(call) || WritesOverItself(call)) return nullptr;
   const Words key = KeyOf(call);
@@ -191,7 +196,8 @@ std::shared_ptr<const CallShape> ShapeOfCall(const Op& op, const CallDescription
   const bool may_ask_meta = MayAskMeta(op, call);
   std::shared_ptr<const CallShape> shape;
   if (may_ask_meta) shape = ElementwiseShape(op, call, stack);
-  if (shape == nullptr && MayAskRule(op) && Holds(learned.ruled, RuledKindOf(op, call, stack))) shape = RuledShape(op, call, stack);
+  if (shape == nullptr && MayAskRule(op) && Holds(learned.ruled, RuledKindOf(op, call, stack)))
+    shape = RuledShape(op, call, stack);
   if (shape == nullptr && may_ask_meta && (IsPlainArithmetic(op, call) || Holds(learned.proofs, ProofOf(call)))) {
     shape = MetaShape(op, call, stack);
     if (shape != nullptr && MayAskRule(op)) LearnRule(op, call, stack, *shape);  // it takes a tenth of the time

@@ -6,7 +6,8 @@
 
 namespace torch_lazy::lazy {
 
-std::shared_ptr<const ConstantContents> FindOrMakeConstants(ConstantsKey key, absl::FunctionRef<ConstantContents()> make) {
+std::shared_ptr<const ConstantContents> FindOrMakeConstants(ConstantsKey key,
+                                                            absl::FunctionRef<ConstantContents()> make) {
   using Made = std::pair<ConstantsKey, std::weak_ptr<const ConstantContents>>;
   static std::mutex* const mutex = new std::mutex;
   static auto* const all = new std::vector<Made>;

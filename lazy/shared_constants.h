@@ -24,6 +24,7 @@ struct ConstantsKey {
 };
 
 // Those that somebody has, else what `make` gives. One at a time is made.
-std::shared_ptr<const ConstantContents> FindOrMakeConstants(ConstantsKey key, absl::FunctionRef<ConstantContents()> make);
+std::shared_ptr<const ConstantContents> FindOrMakeConstants(ConstantsKey key,
+                                                            absl::FunctionRef<ConstantContents()> make);
 
 }  // namespace torch_lazy::lazy

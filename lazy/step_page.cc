@@ -14,8 +14,8 @@
 namespace torch_lazy::lazy {
 namespace {
 
-constexpr int kRowHeight = 18;     // pixels between two steps of the flow
-constexpr int kFlowWidth = 360;    // of its arcs
+constexpr int kRowHeight = 18;      // pixels between two steps of the flow
+constexpr int kFlowWidth = 360;     // of its arcs
 constexpr size_t kMostSteps = 400;  // in the flow
 constexpr int64_t kWarmUp = 2;      // first runs, which count only until there are more
 
@@ -49,7 +49,8 @@ std::vector<int32_t> ReadBy(const codegen::Instance& instance) {
 
 }  // namespace
 
-StepPage::StepPage(std::string folder, const ir::Graph& graph, const codegen::Plan& plan, const std::vector<size_t>& size_bytes)
+StepPage::StepPage(std::string folder, const ir::Graph& graph, const codegen::Plan& plan,
+                   const std::vector<size_t>& size_bytes)
     : folder_(std::move(folder)), graph_(graph), plan_(plan), size_bytes_(size_bytes) {
   for (const codegen::Step& step : plan.steps) rows_.push_back({CallOf(step), DetailsOf(step), BytesOf(step)});
 }
@@ -66,8 +67,8 @@ std::string StepPage::DetailsOf(const codegen::Step& step) const {
   if (step.kind == codegen::Step::Kind::kCall) return Folded("call", ir::PrintNode(graph_, step.call));
   if (step.kind == codegen::Step::Kind::kMatmul) {
     return Folded("sizes", absl::StrJoin(step.sizes, ", ", [](std::string* out, const codegen::Monomial& size) {
-                            absl::StrAppend(out, codegen::Polynomial(size).ToString());
-                          }));
+                    absl::StrAppend(out, codegen::Polynomial(size).ToString());
+                  }));
   }
   std::string text;
   std::vector<int32_t> shown;
@@ -77,7 +78,8 @@ std::string StepPage::DetailsOf(const codegen::Step& step) const {
     shown.push_back(instance.kernel);
     const auto alike = std::count_if(step.instances.begin(), step.instances.end(),
                                      [&](const codegen::Instance& other) { return other.kernel == instance.kernel; });
-    absl::StrAppend(&text, Folded(absl::StrCat(kernel.name, " (", alike, ")"), absl::StrCat(instance.nodes, "\n", kernel.source)));
+    absl::StrAppend(
+        &text, Folded(absl::StrCat(kernel.name, " (", alike, ")"), absl::StrCat(instance.nodes, "\n", kernel.source)));
   }
   return text;
 }
@@ -89,7 +91,8 @@ double StepPage::BytesOf(const codegen::Step& step) const {
   };
   std::for_each(step.operands.begin(), step.operands.end(), add);
   std::for_each(step.results.begin(), step.results.end(), add);
-  for (const codegen::Instance& instance : step.instances) std::for_each(instance.buffers.begin(), instance.buffers.end(), add);
+  for (const codegen::Instance& instance : step.instances)
+    std::for_each(instance.buffers.begin(), instance.buffers.end(), add);
   return bytes;
 }
 
@@ -110,19 +113,24 @@ std::string StepPage::Table() const {
   for (const Row& row : rows_) mean += row.mean, fastest += row.fastest, bytes += row.bytes;
   const double copy_speed = backends::Get().CopySpeed();
   std::string text = absl::StrFormat(
-      "<p>%d steps, %d runs: %.3f ms on average, %.3f ms with each step at its fastest; %.1f MB read and written (buffers "
+      "<p>%d steps, %d runs: %.3f ms on average, %.3f ms with each step at its fastest; %.1f MB read and written "
+      "(buffers "
       "whole). A copy on this machine: %.1f GB/s.</p>\n",
       rows_.size(), num_runs_, mean * 1e3, fastest * 1e3, bytes * 1e-6, copy_speed * 1e-9);
-  text += "<table><tr><th></th><th>step</th><th>µs, average</th><th></th><th>fastest</th><th>MB</th><th>GB/s</th><th>of a copy</th></tr>\n";
+  text +=
+      "<table><tr><th></th><th>step</th><th>µs, average</th><th></th><th>fastest</th><th>MB</th><th>GB/s</th><th>of a "
+      "copy</th></tr>\n";
   for (size_t s = 0; s < rows_.size(); ++s) {
     const Row& row = rows_[s];
     const double speed = row.bytes / row.mean;
-    absl::StrAppend(&text, absl::StrFormat("<tr id=\"s%d\"><td>%d</td><td class=\"what\">%s%s</td><td>%.1f</td>", s, s,
-                                           Escaped(row.what), row.details, row.mean * 1e6),
-                    absl::StrFormat("<td class=\"bar\"><div style=\"width:%.1f%%\"></div></td><td>%.1f</td><td>%.2f</td>",
-                                    100 * row.mean / mean, row.fastest * 1e6, row.bytes * 1e-6),
-                    absl::StrFormat("<td>%.1f</td><td>%.0f%%</td></tr>\n", speed * 1e-9,
-                                    copy_speed > 0 ? 100 * speed / copy_speed : 0));
+    absl::StrAppend(
+        &text,
+        absl::StrFormat("<tr id=\"s%d\"><td>%d</td><td class=\"what\">%s%s</td><td>%.1f</td>", s, s, Escaped(row.what),
+                        row.details, row.mean * 1e6),
+        absl::StrFormat("<td class=\"bar\"><div style=\"width:%.1f%%\"></div></td><td>%.1f</td><td>%.2f</td>",
+                        100 * row.mean / mean, row.fastest * 1e6, row.bytes * 1e-6),
+        absl::StrFormat("<td>%.1f</td><td>%.0f%%</td></tr>\n", speed * 1e-9,
+                        copy_speed > 0 ? 100 * speed / copy_speed : 0));
   }
   return absl::StrCat(text, "</table>\n");
 }
@@ -139,8 +147,9 @@ std::string StepPage::Flow() const {
       if (from < 0 || from == static_cast<int>(s)) return;
       const int y0 = (from + 1) * kRowHeight, y1 = static_cast<int>(s + 1) * kRowHeight;
       const int x = kFlowWidth - std::min(kFlowWidth, 10 + (y1 - y0) / 2);
-      absl::StrAppend(&arcs, "<path d=\"M", kFlowWidth, " ", y0, " C", x, " ", y0, " ", x, " ", y1, " ", kFlowWidth, " ", y1, "\"><title>",
-                      Escaped(plan_.buffers[static_cast<size_t>(buffer)].type.ToString()), "</title></path>\n");
+      absl::StrAppend(&arcs, "<path d=\"M", kFlowWidth, " ", y0, " C", x, " ", y0, " ", x, " ", y1, " ", kFlowWidth,
+                      " ", y1, "\"><title>", Escaped(plan_.buffers[static_cast<size_t>(buffer)].type.ToString()),
+                      "</title></path>\n");
     };
     const auto write = [&](int32_t buffer) {
       if (buffer >= 0) writer[static_cast<size_t>(buffer)] = static_cast<int>(s);
@@ -150,18 +159,20 @@ std::string StepPage::Flow() const {
       for (const int32_t buffer : ReadBy(instance)) read(buffer);
     }
     std::for_each(step.results.begin(), step.results.end(), write);
-    for (const codegen::Instance& instance : step.instances) std::for_each(instance.written.begin(), instance.written.end(), write);
-    absl::StrAppend(&arcs, "<text x=\"", kFlowWidth + 6, "\" y=\"", (s + 1) * kRowHeight + 4, "\"><a href=\"#s", s, "\">", s, " ",
-                    Escaped(rows_[s].what), "</a></text>\n");
+    for (const codegen::Instance& instance : step.instances)
+      std::for_each(instance.written.begin(), instance.written.end(), write);
+    absl::StrAppend(&arcs, "<text x=\"", kFlowWidth + 6, "\" y=\"", (s + 1) * kRowHeight + 4, "\"><a href=\"#s", s,
+                    "\">", s, " ", Escaped(rows_[s].what), "</a></text>\n");
   }
-  return absl::StrCat("<svg width=\"900\" height=\"", (shown + 2) * kRowHeight, "\" font-size=\"12\">\n", arcs, "</svg>\n");
+  return absl::StrCat("<svg width=\"900\" height=\"", (shown + 2) * kRowHeight, "\" font-size=\"12\">\n", arcs,
+                      "</svg>\n");
 }
 
 void StepPage::Write() const {
   base::WriteDump(folder_, "step.html",
                   absl::StrCat(kHead, "<h1>One step</h1>\n", Table(), "<h2>What flows between the steps</h2>\n", Flow(),
-                               "<h2>Graph</h2>\n", Folded("before the passes", ir::Print(graph_)), Folded("plan", plan_.ToString()),
-                               "</body></html>\n"));
+                               "<h2>Graph</h2>\n", Folded("before the passes", ir::Print(graph_)),
+                               Folded("plan", plan_.ToString()), "</body></html>\n"));
 }
 
 }  // namespace torch_lazy::lazy

@@ -13,7 +13,7 @@
 namespace torch_lazy::lazy {
 namespace {
 
-std::atomic<uint64_t> num_storages{1};  // 0 is none
+std::atomic<uint64_t> num_storages{1};              // 0 is none
 constexpr uint64_t kRewritten = uint64_t{1} << 63;  // in stamps, which begin as the storage's number
 
 }  // namespace

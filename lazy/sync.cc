@@ -14,7 +14,8 @@
 namespace torch_lazy::lazy {
 
 void CheckNotFailed(const Trace& trace) {
-  TORCH_CHECK(trace.failure.empty(), "lazy: the tensor has no value, since a call before the one that makes it failed: ", trace.failure);
+  TORCH_CHECK(trace.failure.empty(),
+              "lazy: the tensor has no value, since a call before the one that makes it failed: ", trace.failure);
 }
 
 c10::Storage Sync(LazyStorageImpl* storage, const char* reason, bool writes) {

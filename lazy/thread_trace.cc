@@ -39,8 +39,8 @@ std::shared_ptr<Trace>& CurrentTrace() {
   return base::OfThread<Newest>().trace;
 }
 
-// Backward runs on the caller's thread: handing each autograd node to another thread costs more than recording it, and a
-// trace belongs to one thread. A user may switch it on again.
+// Backward runs on the caller's thread: handing each autograd node to another thread costs more than recording it, and
+// a trace belongs to one thread. A user may switch it on again.
 void PrepareThread() {
   thread_local const bool prepared = [] {
     c10::AutogradState::get_tls_state().set_multithreading_enabled(false);

@@ -15,7 +15,8 @@ const c10::IValue& Trace::Argument(const TrieNode& call, size_t arg) const {
   return place >= 0 ? numbers[place] : call.args[arg];
 }
 
-AliveAfter::AliveAfter(const Trace& trace, size_t end) : trace_(trace), end_(end), uses_(trace.slots.size(), Use::kNone) {
+AliveAfter::AliveAfter(const Trace& trace, size_t end)
+    : trace_(trace), end_(end), uses_(trace.slots.size(), Use::kNone) {
   if (end == 0) return;
   for (size_t k = end - 1; k-- > 0 && updates_end_ == 0;) {
     if (trace.Updates(*trace.path[k])) updates_end_ = k + 1;

@@ -23,7 +23,8 @@ bool Matches(const TrieNode& node, c10::ArrayRef<int64_t> words, c10::ArrayRef<i
 uint64_t hash_bits = ~uint64_t{0};
 
 uint64_t HashOf(c10::ArrayRef<int64_t> words, c10::ArrayRef<int32_t> slots) {
-  return hash_bits & absl::HashOf(absl::MakeConstSpan(words.data(), words.size()), absl::MakeConstSpan(slots.data(), slots.size()));
+  return hash_bits &
+         absl::HashOf(absl::MakeConstSpan(words.data(), words.size()), absl::MakeConstSpan(slots.data(), slots.size()));
 }
 
 }  // namespace
@@ -67,7 +68,8 @@ const TrieNode* TrieNode::Nearest(const Op& call_op, c10::ArrayRef<int64_t> call
   const auto in_common = [&](const TrieNode* node) {
     if (node == nullptr || node->op != &call_op) return size_t{0};
     size_t same = 1;
-    for (size_t i = 0; i < std::min(call_words.size(), node->words().size()); ++i) same += call_words[i] == node->words()[i];
+    for (size_t i = 0; i < std::min(call_words.size(), node->words().size()); ++i)
+      same += call_words[i] == node->words()[i];
     return same;
   };
   size_t most = in_common(nearest), seen = 0;
@@ -117,8 +119,8 @@ void* Trie::FromStream(size_t size_bytes) {
 TrieNode* Trie::NewNode(c10::ArrayRef<int64_t> words, c10::ArrayRef<int32_t> slots) {
   static_assert(std::is_trivially_destructible_v<Expected>);
   static_assert(kMostOperands <= std::numeric_limits<uint16_t>::max());
-  char* memory =
-      static_cast<char*>(FromStream(sizeof(Expected) + words.size() * sizeof(int64_t) + slots.size() * sizeof(int32_t)));
+  char* memory = static_cast<char*>(
+      FromStream(sizeof(Expected) + words.size() * sizeof(int64_t) + slots.size() * sizeof(int32_t)));
   Expected* expected = new (memory) Expected;
   expected->num_words = static_cast<uint32_t>(words.size());
   expected->num_slots = static_cast<uint16_t>(slots.size());

@@ -36,7 +36,9 @@ const CudaProducts* Open() {
   return products == nullptr ? nullptr : products();
 }
 
-std::string WordOf(c10::IntArrayRef numbers) { return AlikeWord({numbers.data(), numbers.size()}, kParts, /*aligned=*/true); }
+std::string WordOf(c10::IntArrayRef numbers) {
+  return AlikeWord({numbers.data(), numbers.size()}, kParts, /*aligned=*/true);
+}
 
 std::string WordOf(const Geometry& matrix) { return WordOf(matrix.sizes) + WordOf(matrix.strides); }
 
@@ -53,9 +55,11 @@ bool AreSettingsUsual(const at::Context& context) {
 }
 
 bool IsLarge(const Geometry& x, const Geometry& y) {
-  const double operations = 2.0 * static_cast<double>(c10::multiply_integers(x.sizes)) * static_cast<double>(y.sizes.back());
+  const double operations =
+      2.0 * static_cast<double>(c10::multiply_integers(x.sizes)) * static_cast<double>(y.sizes.back());
   const size_t rank = x.sizes.size();
-  return operations >= kFewestOperations && std::min({x.sizes[rank - 2], x.sizes[rank - 1], y.sizes[rank - 1]}) >= kFewestOfEach;
+  return operations >= kFewestOperations &&
+         std::min({x.sizes[rank - 2], x.sizes[rank - 1], y.sizes[rank - 1]}) >= kFewestOfEach;
 }
 
 }  // namespace
@@ -65,17 +69,19 @@ const CudaProducts* FindCudaProducts() {
   return products;
 }
 
-TunedCudaProduct* TunedCudaProduct::For(const Geometry& x, const Geometry& y, const Geometry& bias, const Geometry& result,
-                                        bool is_relu) {
+TunedCudaProduct* TunedCudaProduct::For(const Geometry& x, const Geometry& y, const Geometry& bias,
+                                        const Geometry& result, bool is_relu) {
   const at::Context& context = at::globalContext();
-  if (x.dtype == at::kDouble || !IsLarge(x, y) || base::IsDisabled("autotune") || !AreSettingsUsual(context)) return nullptr;
+  if (x.dtype == at::kDouble || !IsLarge(x, y) || base::IsDisabled("autotune") || !AreSettingsUsual(context))
+    return nullptr;
   const CudaProducts* const products = FindCudaProducts();
   if (products == nullptr) return nullptr;
-  const bool is_tf32 = context.float32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL) == at::Float32Precision::TF32;
+  const bool is_tf32 =
+      context.float32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL) == at::Float32Precision::TF32;
   const char* const precision = x.dtype == at::kFloat && is_tf32 ? " tf32 " : " ";
   const char* const ends = bias.sizes.empty() ? " " : is_relu ? " bias relu " : " bias ";
-  std::string key = absl::StrCat("products ", c10::toString(x.dtype), precision, WordOf(x), " ", WordOf(y), ends, WordOf(result), " ",
-                                 products->machine());
+  std::string key = absl::StrCat("products ", c10::toString(x.dtype), precision, WordOf(x), " ", WordOf(y), ends,
+                                 WordOf(result), " ", products->machine());
   static std::mutex* const lock = new std::mutex;
   static auto* const choices = new absl::flat_hash_map<std::string, std::unique_ptr<CudaProductChoice>>;
   static auto* const known = new absl::flat_hash_map<std::string, std::unique_ptr<TunedCudaProduct>>;
@@ -132,7 +138,8 @@ void TunedCudaProduct::Tune(const ProductTensors& tensors, const std::function<v
   choice_.word = wins ? words[static_cast<size_t>(best - fastest.begin())] : kAtensWord;
   choice_.saves = wins ? by_aten - *best : 0;
   AccountOf(Venture::kCudaProducts).Spend(SecondsNow() - start);
-  LAZY_LOG(1, choice_.key, ": aten ", 1e6 * by_aten, ", best of ", words.size(), " ", best == fastest.end() ? 0 : 1e6 * *best, " us");
+  LAZY_LOG(1, choice_.key, ": aten ", 1e6 * by_aten, ", best of ", words.size(), " ",
+           best == fastest.end() ? 0 : 1e6 * *best, " us");
   if (!std::isfinite(by_aten)) return;
   InBackground([key = choice_.key, word = choice_.word] { backends::Get().Keep(key, word); });
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of matrices by the algorithm of cuBLASLt that is fastest here.
 //
-// ATen takes the one that the library's heuristics name first, which for some sizes is 10 % slower than another. So the second
-// run of large products of alike sizes (alike_sizes.h) tries the first eight, and ATen's own way, on the program's own data, as a
-// graph replays them (some begin with another node); the fastest is taken if it needs less than 97 % of ATen's time, by all of these
-// sizes that it can do, and is kept on disk for other processes. All are right, but may round differently: where deterministic
-// algorithms are asked for nothing is tried, as with LAZY_DISABLE=autotune. What is tried is paid from an account (ledger.h).
+// ATen takes the one that the library's heuristics name first, which for some sizes is 10 % slower than another. So the
+// second run of large products of alike sizes (alike_sizes.h) tries the first eight, and ATen's own way, on the
+// program's own data, as a graph replays them (some begin with another node); the fastest is taken if it needs less
+// than 97 % of ATen's time, by all of these sizes that it can do, and is kept on disk for other processes. All are
+// right, but may round differently: where deterministic algorithms are asked for nothing is tried, as with
+// LAZY_DISABLE=autotune. What is tried is paid from an account (ledger.h).
 #pragma once
 
 #include <mutex>
@@ -33,7 +34,8 @@ struct CudaProductChoice {
 class TunedCudaProduct {
  public:
   // The one for all products like this; null if there is nothing to choose. `bias` without dims: none.
-  static TunedCudaProduct* For(const Geometry& x, const Geometry& y, const Geometry& bias, const Geometry& result, bool is_relu);
+  static TunedCudaProduct* For(const Geometry& x, const Geometry& y, const Geometry& bias, const Geometry& result,
+                               bool is_relu);
 
   // By this library; the choice may be other products', too.
   TunedCudaProduct(const CudaProducts& products, CudaProductChoice* choice) : products_(products), choice_(*choice) {}

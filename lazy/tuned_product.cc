@@ -37,9 +37,9 @@ constexpr int kMostPlaces = 512;           // sizes that oneDNN has code for at 
 constexpr int kTries = 8;                  // of each library, beside oneDNN's first
 constexpr int kFewTries = 3;               // after which who is behind has lost
 constexpr int kLatestRun = 1 << 12;
-constexpr double kHeldUp = 4;              // times MKL's: what takes longer waited for a processor
-constexpr double kLongestMaking = 5e-3;    // seconds, of oneDNN's code: likewise
-constexpr int kParts = 2;                  // of an octave: sizes that far from each other are not alike
+constexpr double kHeldUp = 4;            // times MKL's: what takes longer waited for a processor
+constexpr double kLongestMaking = 5e-3;  // seconds, of oneDNN's code: likewise
+constexpr int kParts = 2;                // of an octave: sizes that far from each other are not alike
 
 constexpr const char* kNames[] = {"mkl", "onednn"};
 
@@ -67,14 +67,16 @@ Order OrderOf(const Geometry& matrix) {
 // Of sizes that are alike.
 std::string KeyOf(const Geometry& x, const Geometry& y) {
   const auto word = [](const Geometry& matrix) {
-    return absl::StrCat(AlikeWord(matrix.sizes, kParts, /*aligned=*/false), OrderOf(matrix) == Order::kRows ? " " : "t ");
+    return absl::StrCat(AlikeWord(matrix.sizes, kParts, /*aligned=*/false),
+                        OrderOf(matrix) == Order::kRows ? " " : "t ");
   };
   return absl::StrCat("products f32 ", word(x), word(y), "threads ", at::get_num_threads(), " torch ", TORCH_VERSION);
 }
 
 // The size itself.
 std::string SizeOf(const Geometry& x, const Geometry& y) {
-  return absl::StrCat(absl::StrJoin(x.sizes, ","), "x", y.sizes.back(), OrderOf(x) == Order::kRows ? "n" : "t", OrderOf(y) == Order::kRows ? "n" : "t");
+  return absl::StrCat(absl::StrJoin(x.sizes, ","), "x", y.sizes.back(), OrderOf(x) == Order::kRows ? "n" : "t",
+                      OrderOf(y) == Order::kRows ? "n" : "t");
 }
 
 }  // namespace
@@ -101,9 +103,11 @@ void ProductChoice::Decide(double mkl, double onednn, double making, double oper
   int unknown = kUnknown;
   if (!first_run_.compare_exchange_strong(unknown, run)) return;
   saves_ = saves;
-  LAZY_LOG(1, key_, ": ", run == kNever ? "mkl" : "onednn", ", ", 1e6 * mkl * operations, " and ", 1e6 * onednn * operations, " us, code ",
-           1e6 * making, " us");
-  InBackground([key = key_, word = run == kNever ? kNames[0] : absl::StrCat(kNames[1], " ", run)] { backends::Get().Keep(key, word); });
+  LAZY_LOG(1, key_, ": ", run == kNever ? "mkl" : "onednn", ", ", 1e6 * mkl * operations, " and ",
+           1e6 * onednn * operations, " us, code ", 1e6 * making, " us");
+  InBackground([key = key_, word = run == kNever ? kNames[0] : absl::StrCat(kNames[1], " ", run)] {
+    backends::Get().Keep(key, word);
+  });
 }
 
 TunedProduct* TunedProduct::For(const Geometry& x, const Geometry& y, const Geometry& result, bool deterministic) {
@@ -149,11 +153,13 @@ void TunedProduct::Multiply(Library library, const at::Tensor& x, const at::Tens
 
 bool TunedProduct::HasPlace() {
   static std::atomic<int> taken{0};
-  if (place_.load(std::memory_order_relaxed) < 0) place_.store(taken.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
+  if (place_.load(std::memory_order_relaxed) < 0)
+    place_.store(taken.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
   return place_.load(std::memory_order_relaxed) < kMostPlaces;
 }
 
-// The second run of a size is the first that may begin one: then it has come again. Where nothing could be spent, it is asked later.
+// The second run of a size is the first that may begin one: then it has come again. Where nothing could be spent, it is
+// asked later.
 bool TunedProduct::IsTrial(int64_t run) {
   if (run == 0 || !AccountOf(Venture::kProducts).MayTry()) return false;
   if (!is_trial_ && std::has_single_bit(static_cast<uint64_t>(run))) is_trial_ = choice_.TakeTrial() && HasPlace();
@@ -179,16 +185,19 @@ bool TunedProduct::TryDecide() {
   const int tries = std::min(tries_[kMkl], tries_[kOneDnn] - 1);
   const bool is_behind = tries >= kFewTries && fastest_[kOneDnn] >= kWorthIt * fastest_[kMkl];
   if (tries < kTries && !is_behind) return false;
-  choice_.Decide(fastest_[kMkl] / operations_, fastest_[kOneDnn] / operations_, first_ - fastest_[kOneDnn], operations_);
+  choice_.Decide(fastest_[kMkl] / operations_, fastest_[kOneDnn] / operations_, first_ - fastest_[kOneDnn],
+                 operations_);
   return true;
 }
 
-// A run takes turns with those before and after it. While that takes no longer than oneDNN's code did, both libraries run again at once.
+// A run takes turns with those before and after it. While that takes no longer than oneDNN's code did, both libraries
+// run again at once.
 void TunedProduct::Try(Library library, const at::Tensor& x, const at::Tensor& y, at::Tensor* result) {
   const double begun = SecondsNow();
   Time(library, x, y, result);
   if (library == kMkl) return;
-  for (double again = 0; !TryDecide() && again + 2 * fastest_[kMkl] < first_;) again += Time(kMkl, x, y, result) + Time(kOneDnn, x, y, result);
+  for (double again = 0; !TryDecide() && again + 2 * fastest_[kMkl] < first_;)
+    again += Time(kMkl, x, y, result) + Time(kOneDnn, x, y, result);
   const double spent = SecondsNow() - begun - fastest_[kMkl];
   AccountOf(Venture::kProducts).Spend(spent);
 }

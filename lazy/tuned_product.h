@@ -2,15 +2,19 @@
 // Products of matrices by the library that is faster here.
 //
 // Note [Tuned products]
-// at::mm calls MKL. oneDNN, which PyTorch brings along too, needs 10 us more for a call, and for large products 5 to 20 % less
-// time on some processors, and half of it where a few rows meet a large matrix. Which one is faster is tried on the program's own
-// data, and kept on disk for other processes. Both are right, but round differently: where deterministic algorithms are asked for
-// nothing is timed, and those of 30 million operations or more are oneDNN's. With LAZY_DISABLE=autotune there is only MKL.
+// at::mm calls MKL. oneDNN, which PyTorch brings along too, needs 10 us more for a call, and for large products 5 to 20
+// % less time on some processors, and half of it where a few rows meet a large matrix. Which one is faster is tried on
+// the program's own data, and kept on disk for other processes. Both are right, but round differently: where
+// deterministic algorithms are asked for nothing is timed, and those of 30 million operations or more are oneDNN's.
+// With LAZY_DISABLE=autotune there is only MKL.
 // - Sizes that are alike (alike_sizes.h) share what was found: one of them that comes again takes turns between the
-//   libraries, eight of each or until oneDNN is seen to be behind, and decides for all by the fastest. Small products do so in one run.
-// - oneDNN makes code for each size, which takes as long as hundreds of small products. So a size takes it from the run on by which
-//   it would have paid for that: a number that is kept with the choice, so that it does not depend on times any more. A size that
-//   does not come again takes MKL. So do those after the first 512 sizes, since oneDNN keeps code for 1024 and then makes it anew.
+//   libraries, eight of each or until oneDNN is seen to be behind, and decides for all by the fastest. Small products
+//   do so in one run.
+// - oneDNN makes code for each size, which takes as long as hundreds of small products. So a size takes it from the run
+// on by which
+//   it would have paid for that: a number that is kept with the choice, so that it does not depend on times any more. A
+//   size that does not come again takes MKL. So do those after the first 512 sizes, since oneDNN keeps code for 1024
+//   and then makes it anew.
 // - All that is tried is paid from an account (ledger.h).
 #pragma once
 
@@ -33,7 +37,8 @@ class ProductChoice {
   // oneDNN, for all and from the first run on.
   ProductChoice() : first_run_(kAlways) {}
 
-  // From which run of a size on it takes oneDNN; kNever: MKL, kUnknown: not decided, kAlways: oneDNN, whatever it costs.
+  // From which run of a size on it takes oneDNN; kNever: MKL, kUnknown: not decided, kAlways: oneDNN, whatever it
+  // costs.
   int first_run() const { return first_run_.load(std::memory_order_relaxed); }
   // True if the size that asks is to be tried. Few are, since the rest can wait for them.
   bool TakeTrial() { return trials_.fetch_add(1, std::memory_order_relaxed) < kMostTrials; }

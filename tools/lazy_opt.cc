@@ -29,8 +29,7 @@ struct Arguments {
 };
 
 std::string PassNames() {
-  return absl::StrJoin(Passes(), ", ",
-                       [](std::string* out, const Pass& pass) { absl::StrAppend(out, pass.name); });
+  return absl::StrJoin(Passes(), ", ", [](std::string* out, const Pass& pass) { absl::StrAppend(out, pass.name); });
 }
 
 absl::StatusOr<Arguments> ReadArguments(int argc, char** argv) {
@@ -45,8 +44,7 @@ absl::StatusOr<Arguments> ReadArguments(int argc, char** argv) {
     }
   }
   if (!arguments.file.empty()) return arguments;
-  return absl::InvalidArgumentError(
-      absl::StrCat("usage: lazy_opt [--run=PASS,...] FILE, with passes ", PassNames()));
+  return absl::InvalidArgumentError(absl::StrCat("usage: lazy_opt [--run=PASS,...] FILE, with passes ", PassNames()));
 }
 
 absl::StatusOr<std::string> ReadText(const std::string& path) {
@@ -68,8 +66,7 @@ absl::Status Run(int argc, char** argv) {
   for (Graph& graph : graphs) {
     for (const std::string& name : arguments.passes) {
       const Pass* pass = FindPass(name);
-      if (pass == nullptr)
-        return absl::NotFoundError(absl::StrCat("there is no pass ", name, ", only ", PassNames()));
+      if (pass == nullptr) return absl::NotFoundError(absl::StrCat("there is no pass ", name, ", only ", PassNames()));
       graph = pass->run(graph);
     }
     std::cout << Print(graph);

@@ -11,7 +11,7 @@ namespace torch_lazy::backends {
 namespace {
 
 constexpr int64_t kIdleBlocks = 1024;  // may begin for nothing
-constexpr size_t kWord = 8;  // all of struct Arguments' members have this size
+constexpr size_t kWord = 8;            // all of struct Arguments' members have this size
 
 size_t ArgumentsBytes(const BoundInstance& instance) {
   return kWord * (2 + instance.buffers.size() + instance.extents.size());
@@ -57,9 +57,7 @@ void WriteFirstBlocks(const BlockLaunch& launch, char* to) {
 bool FitsExactly(const BoundInstance& instance, const BlockKernel& kernel) {
   constexpr int64_t kFewestBlocks = 64;
   const codegen::Kernel::Exact& exact = kernel.exact_rows;
-  const auto is_aligned = [](const void* buffer) {
-    return reinterpret_cast<uintptr_t>(buffer) % 16 == 0;
-  };
+  const auto is_aligned = [](const void* buffer) { return reinterpret_cast<uintptr_t>(buffer) % 16 == 0; };
   return exact.extent >= 0 && instance.extents[exact.extent] == exact.length &&
          BlocksOf(instance, kernel) >= kFewestBlocks &&
          std::all_of(instance.buffers.begin(), instance.buffers.end(), is_aligned);
@@ -88,8 +86,8 @@ BlockLaunches::BlockLaunches(absl::Span<const BoundInstance> instances) {
     BlockLaunch& launch = LaunchOf(kernel, blocks, FitsExactly(instance, *kernel));
     launch.blocks = launch.is_exact() ? blocks : launch.blocks + blocks;
     launch.instances.push_back(&instance);
-    LAZY_CHECK(launch.blocks <= std::numeric_limits<int32_t>::max(), launch.kernel->name, ": ",
-               launch.blocks, " blocks in one launch");
+    LAZY_CHECK(launch.blocks <= std::numeric_limits<int32_t>::max(), launch.kernel->name, ": ", launch.blocks,
+               " blocks in one launch");
   }
   ChooseEntries();
   PlaceParts();
@@ -99,8 +97,7 @@ void BlockLaunches::ChooseEntries() {
   for (BlockLaunch& launch : launches_) {
     if (launch.is_exact() || launch.instances.size() == 1) continue;
     int64_t most = 0;
-    for (const BoundInstance* instance : launch.instances)
-      most = std::max(most, BlocksOf(*instance, *launch.kernel));
+    for (const BoundInstance* instance : launch.instances) most = std::max(most, BlocksOf(*instance, *launch.kernel));
     const int64_t idle = most * static_cast<int64_t>(launch.instances.size()) - launch.blocks;
     const bool is_few = launch.kernel->takes_few && launch.instances.size() <= codegen::Kernel::kFew &&
                         idle <= std::max(kIdleBlocks, launch.blocks / 8);
@@ -113,8 +110,7 @@ void BlockLaunches::ChooseEntries() {
 // less than a table.
 BlockLaunch& BlockLaunches::LaunchOf(const BlockKernel* kernel, int64_t blocks, bool is_exact) {
   const auto has_room = [&](const BlockLaunch& launch) {
-    return !is_exact ||
-           (launch.blocks == blocks && launch.instances.size() < codegen::Kernel::Exact::kMost);
+    return !is_exact || (launch.blocks == blocks && launch.instances.size() < codegen::Kernel::Exact::kMost);
   };
   for (BlockLaunch& launch : launches_) {
     if (launch.kernel == kernel && launch.is_exact() == is_exact && has_room(launch)) return launch;
@@ -127,8 +123,7 @@ BlockLaunch& BlockLaunches::LaunchOf(const BlockKernel* kernel, int64_t blocks, 
 
 void BlockLaunches::PlaceParts() {
   for (BlockLaunch& launch : launches_) {
-    for (const BoundInstance* instance : launch.instances)
-      device_bytes_ += instance->scalars.size() * kWord;
+    for (const BoundInstance* instance : launch.instances) device_bytes_ += instance->scalars.size() * kWord;
     if (!launch.is_many()) continue;
     launch.arguments_at = device_bytes_;
     device_bytes_ += launch.instances.size() * ArgumentsBytes(*launch.instances[0]);
@@ -145,8 +140,7 @@ void BlockLaunches::PlaceParts() {
 }
 
 bool BlockLaunches::has_tables() const {
-  return std::any_of(launches_.begin(), launches_.end(),
-                     [](const BlockLaunch& launch) { return launch.is_many(); });
+  return std::any_of(launches_.begin(), launches_.end(), [](const BlockLaunch& launch) { return launch.is_many(); });
 }
 
 std::vector<size_t> BlockLaunches::ScalarPlaces(absl::Span<const BoundInstance> instances) const {
@@ -168,8 +162,8 @@ void BlockLaunches::Write(char* image, uint64_t address) const {
     Writer arguments(image + launch.arguments_at);
     Writer scalars(image + scalars_at);
     for (const BoundInstance* instance : launch.instances) {
-      LAZY_DCHECK(ArgumentsBytes(*instance) == ArgumentsBytes(*launch.instances[0]),
-                  launch.kernel->name, ": instances differ in their numbers of arguments");
+      LAZY_DCHECK(ArgumentsBytes(*instance) == ArgumentsBytes(*launch.instances[0]), launch.kernel->name,
+                  ": instances differ in their numbers of arguments");
       WriteArguments(*instance, address + scalars_at, &arguments);
       scalars.Put(instance->scalars.data(), instance->scalars.size() * kWord);
       scalars_at += instance->scalars.size() * kWord;

@@ -34,10 +34,14 @@ struct BlockLaunch {
 // That entry, as the backend knows it.
 inline void* EntryOf(const BlockLaunch& launch) {
   switch (launch.entry) {
-    case BlockLaunch::Entry::kOne: return launch.kernel->one;
-    case BlockLaunch::Entry::kFew: return launch.kernel->few;
-    case BlockLaunch::Entry::kMany: return launch.kernel->many;
-    case BlockLaunch::Entry::kExact: return launch.kernel->exact;
+    case BlockLaunch::Entry::kOne:
+      return launch.kernel->one;
+    case BlockLaunch::Entry::kFew:
+      return launch.kernel->few;
+    case BlockLaunch::Entry::kMany:
+      return launch.kernel->many;
+    case BlockLaunch::Entry::kExact:
+      return launch.kernel->exact;
   }
   return nullptr;
 }

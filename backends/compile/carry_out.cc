@@ -43,8 +43,8 @@ absl::StatusOr<std::string> CompileCpp(const Order& order, const CarryOutOptions
   const absl::Status ended = Await(child, options);
   if (absl::IsDeadlineExceeded(ended)) return ended;
   if (!ended.ok()) {
-    const std::string output = absl::StrReplaceAll(ReadFile(compiler.output_file),
-                                                   {{absl::StrCat(folder.path(), "/"), ""}});
+    const std::string output =
+        absl::StrReplaceAll(ReadFile(compiler.output_file), {{absl::StrCat(folder.path(), "/"), ""}});
     return absl::InvalidArgumentError(
         absl::StrCat("the C++ compiler failed: ", ended.message(), "\n", FirstErrors(output)));
   }

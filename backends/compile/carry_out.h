@@ -9,7 +9,7 @@
 namespace torch_lazy::backends {
 
 struct CarryOutOptions {
-  bool own_group = true;  // the C++ compiler gets a group of processes for itself
+  bool own_group = true;                                   // the C++ compiler gets a group of processes for itself
   std::function<bool()> must_stop = [] { return false; };  // asked every 0.1 s: it is ended if so
 };
 

@@ -37,8 +37,7 @@ std::vector<std::string> KeptEnvironment() {
 std::vector<std::string> ChildEnvironment(const std::string& temporary_folder) {
   static const auto& kept = *new std::vector<std::string>(KeptEnvironment());
   std::vector<std::string> environment = kept;
-  const std::string temporary =
-      temporary_folder.empty() ? base::Environment("TMPDIR") : temporary_folder;
+  const std::string temporary = temporary_folder.empty() ? base::Environment("TMPDIR") : temporary_folder;
   if (!temporary.empty()) environment.push_back(absl::StrCat("TMPDIR=", temporary));
   return environment;
 }
@@ -56,16 +55,15 @@ class SpawnSettings {
   explicit SpawnSettings(const ChildOptions& options) {
     posix_spawnattr_init(&attributes);
     posix_spawn_file_actions_init(&actions);
-    const short flags = (options.own_group ? POSIX_SPAWN_SETPGROUP : 0) | POSIX_SPAWN_SETSIGDEF |
-                        POSIX_SPAWN_SETSIGMASK;
+    const short flags =
+        (options.own_group ? POSIX_SPAWN_SETPGROUP : 0) | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK;
     sigset_t signals;
     sigemptyset(&signals);
     posix_spawnattr_setsigmask(&attributes, &signals);
     sigfillset(&signals);
     posix_spawnattr_setsigdefault(&attributes, &signals);
     posix_spawnattr_setflags(&attributes, flags);
-    [[maybe_unused]] const int files =
-        options.files.empty() ? OpenOutput(options.output_file) : Pass(options.files);
+    [[maybe_unused]] const int files = options.files.empty() ? OpenOutput(options.output_file) : Pass(options.files);
 #if __GLIBC_PREREQ(2, 34)
     posix_spawn_file_actions_addclosefrom_np(&actions, files);
 #endif
@@ -151,11 +149,10 @@ absl::StatusOr<pid_t> StartChild(const ChildOptions& options) {
   const std::vector<char*> variables = Pointers(environment);
   const SpawnSettings settings(options);
   if (settings.error != 0)
-    return absl::UnavailableError(
-        absl::StrCat(options.arguments[0], ": ", strerror(settings.error)));
+    return absl::UnavailableError(absl::StrCat(options.arguments[0], ": ", strerror(settings.error)));
   pid_t child = 0;
-  const int error = posix_spawnp(&child, arguments[0], &settings.actions, &settings.attributes,
-                                 arguments.data(), variables.data());
+  const int error =
+      posix_spawnp(&child, arguments[0], &settings.actions, &settings.attributes, arguments.data(), variables.data());
   // glibc's spawn attributes refuse SCHED_IDLE. The child inherits it to what it starts later.
   if (error == 0 && options.priority != Priority::kNormal) SetPriority(child, options.priority);
   if (error == 0) return child;
@@ -174,8 +171,7 @@ absl::Status EndChild(pid_t child, bool own_group) {
   if (!ended) return absl::DeadlineExceededError("killed, since it took too long");
   if (waited < 0) return absl::OkStatus();  // a program that ignores SIGCHLD: its result will tell
   if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return absl::OkStatus();
-  if (WIFSIGNALED(state))
-    return absl::InternalError(absl::StrCat("ended by signal ", WTERMSIG(state)));
+  if (WIFSIGNALED(state)) return absl::InternalError(absl::StrCat("ended by signal ", WTERMSIG(state)));
   return absl::InternalError(absl::StrCat("exit status ", WEXITSTATUS(state)));
 }
 

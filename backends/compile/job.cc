@@ -35,8 +35,7 @@ bool IsProgram(const std::string& path) {
 std::string FindProcess() {
   Dl_info info = {};
   char file[PATH_MAX];
-  if (dladdr(reinterpret_cast<void*>(&FindProcess), &info) == 0 || info.dli_fname == nullptr)
-    return "";
+  if (dladdr(reinterpret_cast<void*>(&FindProcess), &info) == 0 || info.dli_fname == nullptr) return "";
   // A name that is not absolute depends on the current folder, or was looked up in PATH.
   const char* const name = info.dli_fname[0] == '/' ? info.dli_fname : "/proc/self/exe";
   if (realpath(name, file) == nullptr) return "";
@@ -46,8 +45,8 @@ std::string FindProcess() {
     std::string found = absl::StrCat(folder, place, "/torch_lazy_compile");
     if (IsProgram(found)) return found;
   }
-  base::WarnOnce("torch_lazy_compile", absl::StrCat("torch_lazy_compile is not in ", folder,
-                                                    ", so threads of the program compile"));
+  base::WarnOnce("torch_lazy_compile",
+                 absl::StrCat("torch_lazy_compile is not in ", folder, ", so threads of the program compile"));
   return "";
 }
 
@@ -68,8 +67,7 @@ void CompileJob::Start(absl::StatusOr<Order> order, bool idle, int lock) {
   lock_ = lock;
   here_ = Process().empty();
   start_status_ = Prepare(std::move(order));
-  if (start_status_.ok() && !here_)
-    start_status_ = StartProcess(idle ? Priority::kIdle : Priority::kNormal);
+  if (start_status_.ok() && !here_) start_status_ = StartProcess(idle ? Priority::kIdle : Priority::kNormal);
 }
 
 absl::Status CompileJob::Prepare(absl::StatusOr<Order> order) {
@@ -156,8 +154,7 @@ absl::StatusOr<std::string> CompileJob::Finish() {
   base::Count(base::Counter::kCompileSeconds, absl::ToInt64Nanoseconds(took));
   LAZY_LOG(2, "compiled ", kernels_.size(), " kernels in ", absl::FormatDuration(took));
   if (code.ok() && !compiled->kept.ok()) {
-    base::WarnOnce("disk cache", absl::StrCat("compiled kernels are not kept on disk: ",
-                                              compiled->kept.message()));
+    base::WarnOnce("disk cache", absl::StrCat("compiled kernels are not kept on disk: ", compiled->kept.message()));
   }
   if (base::MustFail()) return absl::InternalError("a fault that was asked for");
   if (!code.ok() && start_status_.ok() && !kernels_.empty()) {

@@ -12,9 +12,7 @@
 namespace torch_lazy::backends {
 namespace {
 
-absl::Status Error() {
-  return absl::UnavailableError(absl::StrCat("a file in memory: ", strerror(errno)));
-}
+absl::Status Error() { return absl::UnavailableError(absl::StrCat("a file in memory: ", strerror(errno))); }
 
 }  // namespace
 
@@ -45,8 +43,7 @@ absl::StatusOr<std::string> MemoryFile::Read() {
   if (fstat(file_, &info) != 0) return Error();
   std::string bytes(static_cast<size_t>(info.st_size), '\0');
   for (size_t done = 0; done < bytes.size();) {
-    const ssize_t size =
-        pread(file_, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
+    const ssize_t size = pread(file_, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
     if (size < 0 && errno == EINTR) continue;
     if (size <= 0) return Error();
     done += static_cast<size_t>(size);

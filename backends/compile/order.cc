@@ -21,8 +21,7 @@ class Reader {
   std::string Word() {
     const size_t space = rest_.find(' ');
     size_t size = 0;
-    ok_ = ok_ && space != std::string_view::npos &&
-          absl::SimpleAtoi(absl::string_view(rest_.data(), space), &size) &&
+    ok_ = ok_ && space != std::string_view::npos && absl::SimpleAtoi(absl::string_view(rest_.data(), space), &size) &&
           size <= rest_.size() - space - 1;
     if (!ok_) return "";
     std::string word(rest_.substr(space + 1, size));
@@ -61,8 +60,7 @@ std::string TextOf(const Order& order) {
   Append(&text, absl::StrCat(static_cast<int>(order.language)));
   Append(&text, absl::StrCat(order.command.size()));
   for (const std::string& word : order.command) Append(&text, word);
-  for (const std::string& word : {order.cache_root, order.cache_key, order.lock_path})
-    Append(&text, word);
+  for (const std::string& word : {order.cache_root, order.cache_key, order.lock_path}) Append(&text, word);
   Append(&text, absl::StrCat(order.process));
   for (const codegen::Kernel& kernel : order.kernels) {
     Append(&text, kernel.name);
@@ -75,18 +73,15 @@ absl::StatusOr<Order> OrderFrom(std::string_view text) {
   Reader reader(text);
   Order order;
   order.language = reader.Number() == 0 ? Order::Language::kCpp : Order::Language::kCuda;
-  for (int64_t words = reader.Number(); words > 0 && reader.ok(); --words)
-    order.command.push_back(reader.Word());
-  for (std::string* word : {&order.cache_root, &order.cache_key, &order.lock_path})
-    *word = reader.Word();
+  for (int64_t words = reader.Number(); words > 0 && reader.ok(); --words) order.command.push_back(reader.Word());
+  for (std::string* word : {&order.cache_root, &order.cache_key, &order.lock_path}) *word = reader.Word();
   order.process = static_cast<pid_t>(reader.Number());
   while (reader.ok() && !reader.done()) {
     codegen::Kernel& kernel = order.kernels.emplace_back();
     kernel.name = reader.Word();
     kernel.source = reader.Word();
   }
-  if (!reader.ok() || order.command.empty())
-    return absl::InvalidArgumentError("no order to compile");
+  if (!reader.ok() || order.command.empty()) return absl::InvalidArgumentError("no order to compile");
   return order;
 }
 

@@ -18,9 +18,8 @@ namespace torch_lazy::backends {
 struct Order {
   enum class Language { kCpp, kCuda };
   Language language = Language::kCpp;
-  std::vector<std::string>
-      command;  // C++: the compiler and its flags. CUDA: NVRTC's file, and the architecture.
-  std::string cache_root;  // the code is kept in this DiskCache; empty: in none
+  std::vector<std::string> command;  // C++: the compiler and its flags. CUDA: NVRTC's file, and the architecture.
+  std::string cache_root;            // the code is kept in this DiskCache; empty: in none
   std::string cache_key;
   std::string lock_path;                 // of the lock that is held meanwhile; empty: none
   pid_t process = 0;                     // whose order it is

@@ -17,8 +17,7 @@
 namespace torch_lazy::backends {
 namespace {
 
-constexpr char kVersion[] =
-    "torch_lazy cpu 1";  // raise it when the meaning of a kernel's arguments changes
+constexpr char kVersion[] = "torch_lazy cpu 1";  // raise it when the meaning of a kernel's arguments changes
 
 // Exact IEEE arithmetic: nothing here reorders, contracts, or assumes that NaN, infinities or -0.0
 // do not occur. -fno-trapping-math and -fno-math-errno only say that nobody looks at the exception
@@ -29,9 +28,8 @@ const std::vector<std::string>& Flags() {
 #if defined(__x86_64__)
     "-mprefer-vector-width=512",  // where there is AVX-512; g++ would use half of it
 #endif
-        "-O3", "-march=native", "-std=c++17", "-fPIC", "-shared", "-pipe", "-w",
-        "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fno-exceptions",
-        "-fno-rtti", "-fwrapv", "-fno-strict-aliasing"
+        "-O3", "-march=native", "-std=c++17", "-fPIC", "-shared", "-pipe", "-w", "-ffp-contract=off", "-fno-math-errno",
+        "-fno-trapping-math", "-fno-exceptions", "-fno-rtti", "-fwrapv", "-fno-strict-aliasing"
   };
   return flags;
 }
@@ -44,8 +42,7 @@ bool IsProgram(const std::string& path) {
 // The file of a program: of an absolute path, or the first of its name in the folders of PATH as it
 // was at first. What depends on the current folder is none. Empty if there is none.
 std::string FindProgram(const std::string& program) {
-  if (absl::StrContains(program, '/'))
-    return program[0] == '/' && IsProgram(program) ? program : "";
+  if (absl::StrContains(program, '/')) return program[0] == '/' && IsProgram(program) ? program : "";
   static const std::string& folders = *new std::string(base::Environment("PATH"));
   for (absl::string_view folder : absl::StrSplit(folders, ':', absl::SkipEmpty())) {
     const std::string path = absl::StrCat(folder, "/", program);
@@ -67,17 +64,14 @@ std::string Processor() {
   std::ifstream file("/proc/cpuinfo");
   std::vector<std::string> lines;
   for (std::string line; std::getline(file, line) && !line.empty();) {
-    for (const char* name :
-         {"vendor_id", "cpu family", "model", "stepping", "flags", "CPU ", "Features"}) {
+    for (const char* name : {"vendor_id", "cpu family", "model", "stepping", "flags", "CPU ", "Features"}) {
       if (absl::StartsWith(line, name)) lines.push_back(line);
     }
   }
   return absl::StrJoin(lines, "; ");
 }
 
-std::vector<std::string> Words(const std::string& text) {
-  return absl::StrSplit(text, ' ', absl::SkipEmpty());
-}
+std::vector<std::string> Words(const std::string& text) { return absl::StrSplit(text, ' ', absl::SkipEmpty()); }
 
 }  // namespace
 
@@ -85,9 +79,9 @@ absl::StatusOr<Compiler> FindCompiler() {
   std::vector<std::string> wanted = Words(base::FixedText(base::Option::kCompiler));
   static const std::string& cxx = *new std::string(base::Environment("CXX"));
   if (wanted.empty()) wanted = Words(cxx);
-  const std::vector<std::vector<std::string>> candidates =
-      wanted.empty() ? std::vector<std::vector<std::string>>{{"g++"}, {"c++"}}
-                     : std::vector<std::vector<std::string>>{wanted};
+  const std::vector<std::vector<std::string>> candidates = wanted.empty()
+                                                               ? std::vector<std::vector<std::string>>{{"g++"}, {"c++"}}
+                                                               : std::vector<std::vector<std::string>>{wanted};
   for (const std::vector<std::string>& candidate : candidates) {
     const std::string path = FindProgram(candidate[0]);
     if (path.empty()) continue;
@@ -96,12 +90,11 @@ absl::StatusOr<Compiler> FindCompiler() {
     compiler.command[0] = path;
     compiler.command.insert(compiler.command.end(), Flags().begin(), Flags().end());
     static const std::string& processor = *new std::string(Processor());
-    compiler.key = absl::StrCat(kVersion, " | ", IdentityOf(path), " | ",
-                                absl::StrJoin(compiler.command, " "), " | ", processor);
+    compiler.key =
+        absl::StrCat(kVersion, " | ", IdentityOf(path), " | ", absl::StrJoin(compiler.command, " "), " | ", processor);
     return compiler;
   }
-  return absl::NotFoundError(
-      absl::StrCat("no C++ compiler: tried ", wanted.empty() ? "g++, c++" : wanted[0]));
+  return absl::NotFoundError(absl::StrCat("no C++ compiler: tried ", wanted.empty() ? "g++, c++" : wanted[0]));
 }
 
 std::vector<std::string> CompileCommand(const Compiler& compiler, const std::string& source,

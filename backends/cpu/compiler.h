@@ -10,9 +10,8 @@
 namespace torch_lazy::backends {
 
 struct Compiler {
-  std::vector<std::string>
-      command;      // program and flags; the source's and the library's names are added
-  std::string key;  // one line: all that changes the code made from a source
+  std::vector<std::string> command;  // program and flags; the source's and the library's names are added
+  std::string key;                   // one line: all that changes the code made from a source
 };
 
 // Option `compiler`, else $CXX, else g++ or c++ of the PATH: the names and the variables are those of

@@ -15,9 +15,7 @@ class CpuBackend final : public Backend {
   std::shared_ptr<Module> Compile(absl::Span<const codegen::Kernel> kernels, bool wait) override {
     return kernels_.Compile(kernels, wait);
   }
-  absl::Status Launch(absl::Span<const BoundInstance> instances) override {
-    return LaunchOnCpu(instances);
-  }
+  absl::Status Launch(absl::Span<const BoundInstance> instances) override { return LaunchOnCpu(instances); }
   void OfferLaunches(std::atomic<uint32_t>* offers) override { OfferLaunchesOnCpu(offers); }
   bool Help() override { return HelpOnCpu(); }
   void* Allocate(size_t size_bytes) override { return pool_.Allocate(size_bytes); }

@@ -83,13 +83,11 @@ std::shared_ptr<Module> KernelTable::Compile(absl::Span<const codegen::Kernel> k
     LoadFromDisk(kernels);
     jobs = NewJobs(kernels, wait);
     for (const codegen::Kernel& kernel : kernels) wanted.push_back(entries_[kernel.name].get());
-    if (!wait && !jobs.empty() && !has_thread_)
-      has_thread_ = base::StartThread([this] { ServeQueue(); });
+    if (!wait && !jobs.empty() && !has_thread_) has_thread_ = base::StartThread([this] { ServeQueue(); });
     if (!wait && !jobs.empty() && has_thread_) queue_.push_back(std::exchange(jobs, {}));
   }
   auto module = std::make_shared<KernelModule>(this, std::move(wanted));
-  const bool beside =
-      wait && !jobs.empty() && base::StartThread([this, jobs] { Run(jobs, /*idle=*/false); });
+  const bool beside = wait && !jobs.empty() && base::StartThread([this, jobs] { Run(jobs, /*idle=*/false); });
   if (!beside && !jobs.empty() && !base::IsExiting()) Run(jobs, /*idle=*/!wait);
   if (wait) module->Wait();
   return module;
@@ -152,8 +150,7 @@ KernelTable::Jobs KernelTable::NewJobs(absl::Span<const codegen::Kernel> kernels
     const auto [it, is_new] = entries_.try_emplace(kernel.name);
     if (is_new) it->second = std::make_unique<Entry>();
     Entry& entry = *it->second;
-    const bool failed_before =
-        entry.job == nullptr && entry.function == nullptr && !entry.status.ok();
+    const bool failed_before = entry.job == nullptr && entry.function == nullptr && !entry.status.ok();
     if (!is_new && !(failed_before && absl::IsNotFound(entry.status))) continue;
     missing.push_back(kernel);
     if (base::MustSpoilKernel()) missing.back().source += base::kSpoiltText;
@@ -165,8 +162,7 @@ KernelTable::Jobs KernelTable::NewJobs(absl::Span<const codegen::Kernel> kernels
   return jobs;
 }
 
-KernelTable::Jobs KernelTable::InBatches(absl::Span<const codegen::Kernel> kernels,
-                                         size_t batches) {
+KernelTable::Jobs KernelTable::InBatches(absl::Span<const codegen::Kernel> kernels, size_t batches) {
   Jobs jobs;
   for (size_t b = 0; b < batches; ++b) {
     std::vector<codegen::Kernel> batch(kernels.begin() + kernels.size() * b / batches,
@@ -264,8 +260,7 @@ absl::StatusOr<Order> KernelTable::NewOrder(std::string lock_path) {
   return order;
 }
 
-absl::StatusOr<std::vector<void*>> KernelTable::Load(const CompileJob& job,
-                                                     const std::string& code) {
+absl::StatusOr<std::vector<void*>> KernelTable::Load(const CompileJob& job, const std::string& code) {
   const base::AtWork work;
   absl::StatusOr<std::vector<void*>> functions = FindOnDisk(job);
   if (!functions.ok()) functions = LoadCode(code, job.kernels());
@@ -274,8 +269,7 @@ absl::StatusOr<std::vector<void*>> KernelTable::Load(const CompileJob& job,
   return functions;
 }
 
-void KernelTable::Enter(const CompileJob& job,
-                        const absl::StatusOr<std::vector<void*>>& functions) {
+void KernelTable::Enter(const CompileJob& job, const absl::StatusOr<std::vector<void*>>& functions) {
   const base::AtWork work;
   int64_t entered = 0;
   absl::MutexLock lock(&mutex_);

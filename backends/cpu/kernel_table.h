@@ -41,15 +41,11 @@ class KernelTable {
   };
   using Jobs = std::vector<std::shared_ptr<CompileJob>>;
 
-  absl::StatusOr<void*> FindOnDisk(const codegen::Kernel& kernel)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void LoadFromDisk(absl::Span<const codegen::Kernel> kernels)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Jobs NewJobs(absl::Span<const codegen::Kernel> kernels, bool wait)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<void*> FindOnDisk(const codegen::Kernel& kernel) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LoadFromDisk(absl::Span<const codegen::Kernel> kernels) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Jobs NewJobs(absl::Span<const codegen::Kernel> kernels, bool wait) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // So many jobs for these kernels, whose entries wait for them.
-  Jobs InBatches(absl::Span<const codegen::Kernel> kernels, size_t batches)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Jobs InBatches(absl::Span<const codegen::Kernel> kernels, size_t batches) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Jobs Halves(const CompileJob& job) ABSL_LOCKS_EXCLUDED(mutex_);
   // All are entered at its end, whatever happens.
   void Run(const Jobs& jobs, bool idle) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -60,20 +56,17 @@ class KernelTable {
   FileLock AwaitClaim(const CompileJob& job) ABSL_LOCKS_EXCLUDED(mutex_);
   // An error unless all are there.
   absl::StatusOr<std::vector<void*>> FindOnDisk(const CompileJob& job) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Enter(const CompileJob& job, const absl::StatusOr<std::vector<void*>>& functions)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  void Enter(const CompileJob& job, const absl::StatusOr<std::vector<void*>>& functions) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<Order> NewOrder(std::string lock_path) ABSL_LOCKS_EXCLUDED(mutex_);
   // False if it cannot compile an empty text either: no kernel is to blame then.
   bool CompilerWorks(bool idle) ABSL_LOCKS_EXCLUDED(mutex_);
   // What the job has made.
-  absl::StatusOr<std::vector<void*>> Load(const CompileJob& job, const std::string& code)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<std::vector<void*>> Load(const CompileJob& job, const std::string& code) ABSL_LOCKS_EXCLUDED(mutex_);
   DiskCache* Cache() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ServeQueue();
 
   absl::Mutex mutex_;
-  absl::flat_hash_map<std::string, std::unique_ptr<Entry>> entries_
-      ABSL_GUARDED_BY(mutex_);  // by name; never removed
+  absl::flat_hash_map<std::string, std::unique_ptr<Entry>> entries_ ABSL_GUARDED_BY(mutex_);  // by name; never removed
   std::optional<DiskCache> cache_ ABSL_GUARDED_BY(mutex_);
   std::deque<Jobs> queue_ ABSL_GUARDED_BY(mutex_);
   bool has_thread_ ABSL_GUARDED_BY(mutex_) = false;

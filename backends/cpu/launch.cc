@@ -21,8 +21,8 @@ namespace {
 // thread has a team too.
 constexpr double kSerialNanoseconds = 12000;
 
-using Function = void (*)(void* const* buffers, const int64_t* extents, const double* scalars,
-                          int64_t begin, int64_t end, void* scratch);
+using Function = void (*)(void* const* buffers, const int64_t* extents, const double* scalars, int64_t begin,
+                          int64_t end, void* scratch);
 
 // A thread's scratch memory grows to what its kernels asked for and stays.
 class Scratch {
@@ -70,8 +70,7 @@ int64_t CutAt(const BoundInstance& instance, double cost) {
   if (cost <= 0) return 0;
   if (cost >= Cost(instance)) return instance.iterations;
   if (instance.grain <= 0) return 2 * cost < Cost(instance) ? 0 : instance.iterations;
-  const int64_t grains =
-      static_cast<int64_t>(cost / instance.cost_per_iteration / instance.grain + 0.5);
+  const int64_t grains = static_cast<int64_t>(cost / instance.cost_per_iteration / instance.grain + 0.5);
   return std::min(grains * instance.grain, instance.iterations);
 }
 
@@ -89,8 +88,7 @@ void RunShare(absl::Span<const BoundInstance> instances, double from, double to)
 // that help: the one without a team.
 class Offer {
  public:
-  void Make(absl::Span<const BoundInstance> instances, double total,
-            std::atomic<uint32_t>* offers) {
+  void Make(absl::Span<const BoundInstance> instances, double total, std::atomic<uint32_t>* offers) {
     instances_ = instances;
     scratch_bytes_ = ScratchBytes(instances);
     total_ = total;
@@ -106,8 +104,7 @@ class Offer {
 
   bool Help() {
     helpers_.fetch_add(1);
-    const bool open =
-        open_.load() && ScratchOfThread().Reserve(scratch_bytes_) && TakeShares();
+    const bool open = open_.load() && ScratchOfThread().Reserve(scratch_bytes_) && TakeShares();
     helpers_.fetch_sub(1);
     return open;
   }
@@ -157,8 +154,7 @@ absl::Status LaunchOnCpu(absl::Span<const BoundInstance> instances) {
   base::Count(base::Counter::kKernelLaunches);
   const int64_t scratch_bytes = ScratchBytes(instances);
   if (!ScratchOfThread().Reserve(scratch_bytes))
-    return absl::ResourceExhaustedError(
-        absl::StrCat("out of memory. Tried to allocate ", scratch_bytes, " bytes"));
+    return absl::ResourceExhaustedError(absl::StrCat("out of memory. Tried to allocate ", scratch_bytes, " bytes"));
   double total = 0;
   for (const BoundInstance& instance : instances) total += Cost(instance);
   if (offers_of_thread != nullptr && total >= kSerialNanoseconds) {

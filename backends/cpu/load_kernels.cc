@@ -10,8 +10,7 @@
 
 namespace torch_lazy::backends {
 
-absl::StatusOr<std::vector<void*>> LoadKernels(const std::string& library,
-                                               absl::Span<const codegen::Kernel> kernels) {
+absl::StatusOr<std::vector<void*>> LoadKernels(const std::string& library, absl::Span<const codegen::Kernel> kernels) {
   void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const std::string error = dlerror();
@@ -30,8 +29,7 @@ absl::StatusOr<std::vector<void*>> LoadKernels(const std::string& library,
 
 // dlopen takes a library that has the same path for the same library, so the file's number must
 // stay taken.
-absl::StatusOr<std::vector<void*>> LoadCode(const std::string& code,
-                                            absl::Span<const codegen::Kernel> kernels) {
+absl::StatusOr<std::vector<void*>> LoadCode(const std::string& code, absl::Span<const codegen::Kernel> kernels) {
   LAZY_ASSIGN_OR_RETURN(MemoryFile made, MemoryFile::Make());
   LAZY_RETURN_IF_ERROR(made.Write(code));
   const std::string path = absl::StrCat("/proc/self/fd/", made.file());

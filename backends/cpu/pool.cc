@@ -12,7 +12,7 @@ namespace torch_lazy::backends {
 namespace {
 
 constexpr size_t kAlignment = 64;
-constexpr size_t kMapped = kHugePage;  // from here on blocks are mappings of their own
+constexpr size_t kMapped = kHugePage;              // from here on blocks are mappings of their own
 constexpr size_t kAlwaysKept = size_t{256} << 20;  // idle bytes the system never gets back
 
 // Classes are multiples of 64 up to 256, then four to each power of two: at most a fifth is wasted.
@@ -27,8 +27,7 @@ SizeClass ClassOf(size_t size_bytes) {
   const int log = std::bit_width(units - 1) - 1;  // 2^log < units <= 2^(log + 1)
   const size_t step = size_t{1} << (log - 2);
   const size_t quarter = (units - (size_t{1} << log) + step - 1) / step;  // 1..4
-  return {4 * (log - 1) + static_cast<int>(quarter) - 1,
-          ((size_t{1} << log) + quarter * step) * kAlignment};
+  return {4 * (log - 1) + static_cast<int>(quarter) - 1, ((size_t{1} << log) + quarter * step) * kAlignment};
 }
 
 // The inverse of ClassOf.

@@ -17,8 +17,7 @@ size_t WholePages(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
 void* Map(size_t bytes, bool huge) {
   const size_t wanted = WholePages(bytes);
-  void* mapped =
-      mmap(nullptr, wanted + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* mapped = mmap(nullptr, wanted + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) return nullptr;
   char* const start = static_cast<char*>(mapped);
   const size_t before = (kHugePage - reinterpret_cast<uintptr_t>(start) % kHugePage) % kHugePage;
@@ -30,9 +29,7 @@ void* Map(size_t bytes, bool huge) {
 
 void Unmap(void* memory, size_t bytes) { munmap(memory, WholePages(bytes)); }
 
-void WantHugePages(void* memory, size_t bytes) {
-  madvise(memory, WholePages(bytes), MADV_HUGEPAGE);
-}
+void WantHugePages(void* memory, size_t bytes) { madvise(memory, WholePages(bytes), MADV_HUGEPAGE); }
 
 Slabs::~Slabs() {
   for (char* slab : slabs_) Unmap(slab, kSlab);

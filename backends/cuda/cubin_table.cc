@@ -21,9 +21,8 @@
 namespace torch_lazy::backends {
 namespace {
 
-constexpr char kVersion[] =
-    "torch_lazy cuda 1";             // raise it when the meaning of a kernel's arguments changes
-constexpr size_t kMostTogether = 8;  // kernels of a program: more save nothing
+constexpr char kVersion[] = "torch_lazy cuda 1";  // raise it when the meaning of a kernel's arguments changes
+constexpr size_t kMostTogether = 8;               // kernels of a program: more save nothing
 // A process has 80 MB, three quarters of them NVRTC's file.
 size_t MostProcesses() { return std::clamp<size_t>(std::thread::hardware_concurrency(), 1, 16); }
 
@@ -95,9 +94,9 @@ DiskCache* CubinTable::Cache() {
   if (!nvrtc.ok()) return nullptr;  // then nothing can be said about what the disk holds either
   const std::string root = CacheRoot();
   if (!cache_.has_value() || cache_->root() != root) {
-    cache_.emplace(root, kCubins,
-                   absl::StrCat(kVersion, " | NVRTC ", (*nvrtc)->version(), " | ", arch_, " | ",
-                                cuda::Nvrtc::Options()));
+    cache_.emplace(
+        root, kCubins,
+        absl::StrCat(kVersion, " | NVRTC ", (*nvrtc)->version(), " | ", arch_, " | ", cuda::Nvrtc::Options()));
   }
   return &*cache_;
 }
@@ -159,19 +158,19 @@ CubinTable::Programs CubinTable::NewPrograms(absl::Span<const codegen::Kernel> k
   const size_t number = missing.size();
   base::Count(base::Counter::kKernelsCompiled, static_cast<int64_t>(number));
   base::Count(base::Counter::kCompilesPending, static_cast<int64_t>(number));
-  return InParts(missing, theirs, std::max(std::min(number, MostProcesses()),
-                                           (number + kMostTogether - 1) / kMostTogether));
+  return InParts(missing, theirs,
+                 std::max(std::min(number, MostProcesses()), (number + kMostTogether - 1) / kMostTogether));
 }
 
-CubinTable::Programs CubinTable::InParts(absl::Span<const codegen::Kernel> kernels,
-                                         absl::Span<Entry* const> entries, size_t parts) {
+CubinTable::Programs CubinTable::InParts(absl::Span<const codegen::Kernel> kernels, absl::Span<Entry* const> entries,
+                                         size_t parts) {
   const size_t number = kernels.size();
   Programs programs;
   for (size_t k = 0; k < parts; ++k) {
     const size_t begin = number * k / parts, end = number * (k + 1) / parts;
     Program& program = programs.emplace_back();
-    program.job = std::make_shared<CompileJob>(
-        std::vector<codegen::Kernel>(kernels.begin() + begin, kernels.begin() + end));
+    program.job =
+        std::make_shared<CompileJob>(std::vector<codegen::Kernel>(kernels.begin() + begin, kernels.begin() + end));
     program.entries.assign(entries.begin() + begin, entries.begin() + end);
     for (Entry* const entry : program.entries) {
       entry->job = program.job;
@@ -204,8 +203,7 @@ absl::Status CubinTable::LoadProgram(const Program& program, const std::string& 
   const base::MustEnd driver;
   const absl::Status status = load_(cubin, kernels);
   absl::MutexLock lock(&mutex_);
-  if (DiskCache* const cache = status.ok() ? nullptr : Cache())
-    cache->Forget(program.job->kernels());
+  if (DiskCache* const cache = status.ok() ? nullptr : Cache()) cache->Forget(program.job->kernels());
   return status;
 }
 
@@ -225,8 +223,7 @@ void CubinTable::TryRun(const Program& program) {
   const absl::StatusOr<std::string> cubin = program.job->Finish();
   const base::AtWork work;
   const absl::Status status = cubin.ok() ? LoadProgram(program, *cubin) : cubin.status();
-  if (!absl::IsInvalidArgument(status) || program.entries.size() == 1)
-    return Enter(program, status);
+  if (!absl::IsInvalidArgument(status) || program.entries.size() == 1) return Enter(program, status);
   absl::MutexLock lock(&mutex_);  // a kernel is at fault: until it is alone
   const Programs halves = InParts(program.job->kernels(), program.entries, 2);
   queue_.insert(queue_.begin(), halves.begin(), halves.end());
@@ -254,8 +251,8 @@ void CubinTable::Hurry(absl::Span<Entry* const> entries) {
     if (entry->job != nullptr) entry->job->Hurry();
   }
   std::stable_partition(queue_.begin(), queue_.end(), [&](const Program& program) {
-    return std::find_first_of(entries.begin(), entries.end(), program.entries.begin(),
-                              program.entries.end()) != entries.end();
+    return std::find_first_of(entries.begin(), entries.end(), program.entries.begin(), program.entries.end()) !=
+           entries.end();
   });
 }
 

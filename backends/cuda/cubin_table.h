@@ -29,8 +29,7 @@ class CubinTable {
  public:
   // Loads a program's code and sets its kernels' entries. kInvalidArgument: a kernel is at fault.
   // From any thread.
-  using Load =
-      std::function<absl::Status(const std::string& cubin, absl::Span<BlockKernel* const> kernels)>;
+  using Load = std::function<absl::Status(const std::string& cubin, absl::Span<BlockKernel* const> kernels)>;
 
   // `arch`: such as "sm_90". Lives as long as the process, since it may have threads.
   CubinTable(std::string arch, Load load) : arch_(std::move(arch)), load_(std::move(load)) {}
@@ -56,21 +55,17 @@ class CubinTable {
   using Programs = std::deque<Program>;
 
   DiskCache* Cache() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void LoadFromDisk(absl::Span<const codegen::Kernel> kernels)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Programs NewPrograms(absl::Span<const codegen::Kernel> kernels)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LoadFromDisk(absl::Span<const codegen::Kernel> kernels) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Programs NewPrograms(absl::Span<const codegen::Kernel> kernels) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // So many programs for these kernels, whose entries wait for them.
-  static Programs InParts(absl::Span<const codegen::Kernel> kernels,
-                          absl::Span<Entry* const> entries, size_t parts);
+  static Programs InParts(absl::Span<const codegen::Kernel> kernels, absl::Span<Entry* const> entries, size_t parts);
   void StartThreads() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Its kernels are entered at its end, whatever happens, or become those of two others.
   void Run(const Program& program) ABSL_LOCKS_EXCLUDED(mutex_);
   void TryRun(const Program& program) ABSL_LOCKS_EXCLUDED(mutex_);
   void Enter(const Program& program, const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   bool RunNext() ABSL_LOCKS_EXCLUDED(mutex_);  // false if nothing is queued
-  absl::Status LoadProgram(const Program& program, const std::string& cubin)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status LoadProgram(const Program& program, const std::string& cubin) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<Order> NewOrder() ABSL_LOCKS_EXCLUDED(mutex_);
   // Somebody waits for these.
   void Hurry(absl::Span<Entry* const> entries) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -79,8 +74,7 @@ class CubinTable {
   const std::string arch_;
   const Load load_;
   absl::Mutex mutex_;
-  absl::flat_hash_map<std::string, std::unique_ptr<Entry>> entries_
-      ABSL_GUARDED_BY(mutex_);  // by name; never removed
+  absl::flat_hash_map<std::string, std::unique_ptr<Entry>> entries_ ABSL_GUARDED_BY(mutex_);  // by name; never removed
   std::optional<DiskCache> cache_ ABSL_GUARDED_BY(mutex_);
   Programs queue_ ABSL_GUARDED_BY(mutex_);
   size_t num_threads_ ABSL_GUARDED_BY(mutex_) = 0;

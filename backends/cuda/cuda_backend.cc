@@ -21,13 +21,10 @@ class CudaRecord final : public LaunchRecord {
  public:
   // `device`: memory for the image, which becomes the record's.
   CudaRecord(CudaBackend* backend, size_t size_bytes, void* device)
-      : backend_(*backend),
-        image_(size_bytes / sizeof(double)),
-        device_(static_cast<char*>(device)) {}
+      : backend_(*backend), image_(size_bytes / sizeof(double)), device_(static_cast<char*>(device)) {}
   ~CudaRecord() override { backend_.host_.free(device_, image_.size() * sizeof(double)); }
 
-  UploadRing::Place Place(const BlockLaunches& launches,
-                          absl::Span<const BoundInstance> instances) {
+  UploadRing::Place Place(const BlockLaunches& launches, absl::Span<const BoundInstance> instances) {
     char* const host = reinterpret_cast<char*>(image_.data()) + used_bytes_;
     LAZY_CHECK(used_bytes_ + launches.size_bytes() <= image_.size() * sizeof(double),
                "more arguments are captured than were announced");
@@ -58,10 +55,9 @@ class CudaRecord final : public LaunchRecord {
     absl::MutexLock lock(&device.mutex);
     LAZY_ASSIGN_OR_RETURN(const UploadRing::Place place, device.ring.Take(used_bytes_, stream));
     std::memcpy(place.host, image_.data(), used_bytes_);
-    LAZY_RETURN_IF_CUDA_ERROR(
-        backend_.driver_,
-        MemcpyHtoDAsync(reinterpret_cast<uint64_t>(device_), place.host, used_bytes_, stream),
-        "cuMemcpyHtoDAsync of ", used_bytes_, " bytes of a graph's arguments");
+    LAZY_RETURN_IF_CUDA_ERROR(backend_.driver_,
+                              MemcpyHtoDAsync(reinterpret_cast<uint64_t>(device_), place.host, used_bytes_, stream),
+                              "cuMemcpyHtoDAsync of ", used_bytes_, " bytes of a graph's arguments");
     uploaded_ = true;
     return absl::OkStatus();
   }
@@ -89,18 +85,16 @@ struct Description {
 
 absl::StatusOr<Description> DescriptionOf(const cuda::Driver& driver, int index) {
   Description found;
-  LAZY_RETURN_IF_ERROR(StatusOf(driver, driver.DeviceGet(&found.device, index),
-                                absl::StrCat("cuDeviceGet of ", index)));
+  LAZY_RETURN_IF_ERROR(
+      StatusOf(driver, driver.DeviceGet(&found.device, index), absl::StrCat("cuDeviceGet of ", index)));
   int major = 0, minor = 0;
-  const std::pair<int, int*> attributes[] = {
-      {cuda::kCapabilityMajor, &major},
-      {cuda::kCapabilityMinor, &minor},
-      {cuda::kMultiprocessors, &found.multiprocessors.count},
-      {cuda::kThreadsOfMultiprocessor, &found.multiprocessors.threads_of_each}};
+  const std::pair<int, int*> attributes[] = {{cuda::kCapabilityMajor, &major},
+                                             {cuda::kCapabilityMinor, &minor},
+                                             {cuda::kMultiprocessors, &found.multiprocessors.count},
+                                             {cuda::kThreadsOfMultiprocessor, &found.multiprocessors.threads_of_each}};
   for (const auto& [attribute, value] : attributes) {
-    LAZY_RETURN_IF_ERROR(StatusOf(driver,
-                                  driver.DeviceGetAttribute(value, attribute, found.device),
-                                  "cuDeviceGetAttribute"));
+    LAZY_RETURN_IF_ERROR(
+        StatusOf(driver, driver.DeviceGetAttribute(value, attribute, found.device), "cuDeviceGetAttribute"));
   }
   found.arch = absl::StrCat("sm_", major, minor);
   return found;
@@ -131,8 +125,7 @@ absl::StatusOr<CudaBackend*> CudaBackend::Make(const CudaHost& host) {
 
 absl::StatusOr<CudaBackend*> CudaBackend::Make(const cuda::Driver& driver, const CudaHost& host) {
   LAZY_ASSIGN_OR_RETURN(const Description first, DescriptionOf(driver, 0));
-  auto backend = absl::WrapUnique(
-      new CudaBackend(driver, host, first.arch, first.multiprocessors));
+  auto backend = absl::WrapUnique(new CudaBackend(driver, host, first.arch, first.multiprocessors));
   LAZY_RETURN_IF_ERROR(backend->Open(0));
   return backend.release();
 }
@@ -156,22 +149,19 @@ absl::Status CudaBackend::Open(int device) {
   if (open.load(std::memory_order_relaxed) != nullptr) return absl::OkStatus();
   LAZY_ASSIGN_OR_RETURN(const Description found, DescriptionOf(driver_, device));
   if (found.arch != arch_) {
-    return absl::UnavailableError(absl::StrCat(
-        "CUDA device ", device, " is ", found.arch, ", and the first ", arch_,
-        ": kernels are compiled for one kind; CUDA_VISIBLE_DEVICES chooses"));
+    return absl::UnavailableError(absl::StrCat("CUDA device ", device, " is ", found.arch, ", and the first ", arch_,
+                                               ": kernels are compiled for one kind; CUDA_VISIBLE_DEVICES chooses"));
   }
   cuda::Context context = nullptr;
-  LAZY_RETURN_IF_ERROR(StatusOf(driver_,
-                                driver_.DevicePrimaryCtxRetain(&context, found.device),
-                                "cuDevicePrimaryCtxRetain"));
+  LAZY_RETURN_IF_ERROR(
+      StatusOf(driver_, driver_.DevicePrimaryCtxRetain(&context, found.device), "cuDevicePrimaryCtxRetain"));
   open.store(new OfDevice(driver_, host_, context), std::memory_order_release);
   return absl::OkStatus();
 }
 
 // A library's kernels are all devices'. One that is damaged shows when a device loads it, and so
 // does one whose blocks need more registers than there are, which would be refused at its launch.
-absl::Status CudaBackend::Load(const std::string& cubin,
-                               absl::Span<BlockKernel* const> kernels) const {
+absl::Status CudaBackend::Load(const std::string& cubin, absl::Span<BlockKernel* const> kernels) const {
   const cuda::CurrentContext current(driver_, devices_[0].load()->context);
   LAZY_RETURN_IF_ERROR(current.status());
   cuda::Library library = nullptr;  // stays: its kernels may be launched at any time
@@ -180,32 +170,27 @@ absl::Status CudaBackend::Load(const std::string& cubin,
     return IsOfImage(result) ? absl::InvalidArgumentError(status.message()) : status;
   };
   const std::string& first = kernels[0]->name;
-  LAZY_RETURN_IF_ERROR(check(
-      driver_.LibraryLoadData(&library, cubin.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
-      "cuLibraryLoadData", first));
+  LAZY_RETURN_IF_ERROR(check(driver_.LibraryLoadData(&library, cubin.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
+                             "cuLibraryLoadData", first));
   const auto find = [&](const BlockKernel& kernel, absl::string_view ending, void** entry) {
     const std::string name = absl::StrCat(kernel.name, ending);
     cuda::Kernel found = nullptr;
-    LAZY_RETURN_IF_ERROR(
-        check(driver_.LibraryGetKernel(&found, library, name.c_str()), "cuLibraryGetKernel", name));
+    LAZY_RETURN_IF_ERROR(check(driver_.LibraryGetKernel(&found, library, name.c_str()), "cuLibraryGetKernel", name));
     *entry = found;
     cuda::Function function = nullptr;
-    LAZY_RETURN_IF_ERROR(
-        check(driver_.KernelGetFunction(&function, found), "cuKernelGetFunction", name));
+    LAZY_RETURN_IF_ERROR(check(driver_.KernelGetFunction(&function, found), "cuKernelGetFunction", name));
     int threads = 0;
     LAZY_RETURN_IF_ERROR(
-        check(driver_.FuncGetAttribute(&threads, cuda::kMostThreadsOfBlock, function),
-              "cuFuncGetAttribute", name));
+        check(driver_.FuncGetAttribute(&threads, cuda::kMostThreadsOfBlock, function), "cuFuncGetAttribute", name));
     if (kernel.threads <= threads) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat(
-        name, ": blocks of ", kernel.threads, " threads, and its registers suffice for ", threads));
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": blocks of ", kernel.threads, " threads, and its registers suffice for ", threads));
   };
   for (BlockKernel* const kernel : kernels) {
     LAZY_RETURN_IF_ERROR(find(*kernel, "", &kernel->one));
     LAZY_RETURN_IF_ERROR(find(*kernel, "_many", &kernel->many));
     if (kernel->takes_few) LAZY_RETURN_IF_ERROR(find(*kernel, "_few", &kernel->few));
-    if (kernel->exact_rows.extent >= 0)
-      LAZY_RETURN_IF_ERROR(find(*kernel, "_exact", &kernel->exact));
+    if (kernel->exact_rows.extent >= 0) LAZY_RETURN_IF_ERROR(find(*kernel, "_exact", &kernel->exact));
   }
   return absl::OkStatus();
 }
@@ -230,55 +215,46 @@ absl::Status CudaBackend::Launch(absl::Span<const BoundInstance> instances) {
   const cuda::CurrentContext current(driver_, device.context);
   LAZY_RETURN_IF_ERROR(current.status());
   const auto stream = static_cast<cuda::Stream>(host_.stream());
-  if (CudaRecord::current != nullptr)
-    return SendAll(launches, CudaRecord::current->Place(launches, instances), stream);
+  if (CudaRecord::current != nullptr) return SendAll(launches, CudaRecord::current->Place(launches, instances), stream);
   absl::MutexLock lock(&device.mutex);
   LAZY_ASSIGN_OR_RETURN(const UploadRing::Place image, Write(launches, &device, stream));
   return SendAll(launches, image, stream);
 }
 
-absl::StatusOr<UploadRing::Place> CudaBackend::Write(const BlockLaunches& launches,
-                                                     OfDevice* device,
+absl::StatusOr<UploadRing::Place> CudaBackend::Write(const BlockLaunches& launches, OfDevice* device,
                                                      cuda::Stream stream) const {
   const size_t device_bytes = launches.device_bytes();
   const BlockKernel* const first = launches.launches()[0].kernel;
   if (!launches.has_tables()) {  // what the device reads are numbers, at the image's start
-    device->arguments.resize(
-        std::max(device->arguments.size(), launches.size_bytes() / sizeof(int64_t)));
+    device->arguments.resize(std::max(device->arguments.size(), launches.size_bytes() / sizeof(int64_t)));
     char* const host = reinterpret_cast<char*>(device->arguments.data());
     launches.Write(host, 0);
     if (device_bytes == 0) return UploadRing::Place{host, 0};
-    const absl::Span<const double> scalars(reinterpret_cast<double*>(host),
-                                           device_bytes / sizeof(double));
+    const absl::Span<const double> scalars(reinterpret_cast<double*>(host), device_bytes / sizeof(double));
     LAZY_ASSIGN_OR_RETURN(const uint64_t kept, device->kept.Find(first, scalars));
     if (kept != 0) {
       launches.Write(host, kept);
       return UploadRing::Place{host, kept};
     }
   }
-  LAZY_ASSIGN_OR_RETURN(const UploadRing::Place image,
-                        device->ring.Take(launches.size_bytes(), stream));
+  LAZY_ASSIGN_OR_RETURN(const UploadRing::Place image, device->ring.Take(launches.size_bytes(), stream));
   launches.Write(image.host, image.device);
-  LAZY_RETURN_IF_CUDA_ERROR(driver_,
-                            MemcpyHtoDAsync(image.device, image.host, device_bytes, stream),
-                            "cuMemcpyHtoDAsync of ", device_bytes, " bytes of arguments of ",
-                            first->name);
+  LAZY_RETURN_IF_CUDA_ERROR(driver_, MemcpyHtoDAsync(image.device, image.host, device_bytes, stream),
+                            "cuMemcpyHtoDAsync of ", device_bytes, " bytes of arguments of ", first->name);
   if (!launches.has_tables())
-    LAZY_RETURN_IF_ERROR(device->kept.Note(
-        first, {reinterpret_cast<double*>(image.host), device_bytes / sizeof(double)}, stream));
+    LAZY_RETURN_IF_ERROR(
+        device->kept.Note(first, {reinterpret_cast<double*>(image.host), device_bytes / sizeof(double)}, stream));
   return image;
 }
 
 absl::Status CudaBackend::SendAll(const BlockLaunches& launches, const UploadRing::Place& image,
                                   cuda::Stream stream) const {
-  for (const BlockLaunch& launch : launches.launches())
-    LAZY_RETURN_IF_ERROR(Send(launch, image, stream));
+  for (const BlockLaunch& launch : launches.launches()) LAZY_RETURN_IF_ERROR(Send(launch, image, stream));
   return absl::OkStatus();
 }
 
 // The driver copies what parameters point to before it returns.
-absl::Status CudaBackend::Send(const BlockLaunch& launch, const UploadRing::Place& image,
-                               cuda::Stream stream) const {
+absl::Status CudaBackend::Send(const BlockLaunch& launch, const UploadRing::Place& image, cuda::Stream stream) const {
   base::Count(base::Counter::kKernelLaunches);
   const BlockKernel& kernel = *launch.kernel;
   cuda::DevicePointer table = image.device + launch.arguments_at;
@@ -289,12 +265,10 @@ absl::Status CudaBackend::Send(const BlockLaunch& launch, const UploadRing::Plac
   const auto function = static_cast<cuda::Function>(EntryOf(launch));
   LAZY_RETURN_IF_CUDA_ERROR(
       driver_,
-      LaunchKernel(function, static_cast<unsigned>(launch.blocks),
-                   static_cast<unsigned>(launch.grid_y()), 1,
+      LaunchKernel(function, static_cast<unsigned>(launch.blocks), static_cast<unsigned>(launch.grid_y()), 1,
                    static_cast<unsigned>(kernel.threads), 1, 1, /*shared_bytes=*/0, stream,
                    launch.is_many() ? many : by_value, /*extra=*/nullptr),
-      "cuLaunchKernel of ", kernel.name, ", ", launch.blocks, " blocks of ", kernel.threads,
-      " threads");
+      "cuLaunchKernel of ", kernel.name, ", ", launch.blocks, " blocks of ", kernel.threads, " threads");
   return absl::OkStatus();
 }
 

@@ -60,18 +60,14 @@ class CudaBackend final : public Backend {
   };
   static constexpr size_t kMostDevices = 64;
 
-  CudaBackend(const cuda::Driver& driver, const CudaHost& host, std::string arch,
-              Multiprocessors multiprocessors);
+  CudaBackend(const cuda::Driver& driver, const CudaHost& host, std::string arch, Multiprocessors multiprocessors);
   OfDevice& ThisDevice() { return *devices_[host_.device()].load(std::memory_order_acquire); }
   absl::Status Load(const std::string& cubin, absl::Span<BlockKernel* const> kernels) const;
   // The launches' image, written, and on the device what that reads of it. The device's mutex is
   // held.
-  absl::StatusOr<UploadRing::Place> Write(const BlockLaunches& launches, OfDevice* device,
-                                          cuda::Stream stream) const;
-  absl::Status SendAll(const BlockLaunches& launches, const UploadRing::Place& image,
-                       cuda::Stream stream) const;
-  absl::Status Send(const BlockLaunch& launch, const UploadRing::Place& image,
-                    cuda::Stream stream) const;
+  absl::StatusOr<UploadRing::Place> Write(const BlockLaunches& launches, OfDevice* device, cuda::Stream stream) const;
+  absl::Status SendAll(const BlockLaunches& launches, const UploadRing::Place& image, cuda::Stream stream) const;
+  absl::Status Send(const BlockLaunch& launch, const UploadRing::Place& image, cuda::Stream stream) const;
 
   const cuda::Driver& driver_;
   const CudaHost& host_;

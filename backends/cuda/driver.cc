@@ -32,18 +32,14 @@ absl::Status StatusOf(const Driver& driver, Result result, const std::string& wh
   const char* text = nullptr;
   driver.GetErrorName(result, &name);
   driver.GetErrorString(result, &text);
-  const std::string where =
-      absl::StrCat(what, ": ", name == nullptr ? absl::StrCat("error ", result) : name);
+  const std::string where = absl::StrCat(what, ": ", name == nullptr ? absl::StrCat("error ", result) : name);
   if (result == kOutOfMemory)
-    return DeviceError(absl::StatusCode::kResourceExhausted, result,
-                       absl::StrCat("CUDA out of memory. (", where, ")"));
-  return DeviceError(
-      result == kDeinitialized ? absl::StatusCode::kCancelled : absl::StatusCode::kInternal, result,
-      absl::StrCat("CUDA error: ", text == nullptr ? "unknown" : text, " (", where, ")"));
+    return DeviceError(absl::StatusCode::kResourceExhausted, result, absl::StrCat("CUDA out of memory. (", where, ")"));
+  return DeviceError(result == kDeinitialized ? absl::StatusCode::kCancelled : absl::StatusCode::kInternal, result,
+                     absl::StrCat("CUDA error: ", text == nullptr ? "unknown" : text, " (", where, ")"));
 }
 
-CurrentContext::CurrentContext(const Driver& driver, Context context)
-    : driver_(driver), status_(Change(context)) {}
+CurrentContext::CurrentContext(const Driver& driver, Context context) : driver_(driver), status_(Change(context)) {}
 
 absl::Status CurrentContext::Change(Context context) {
   LAZY_RETURN_IF_CUDA_ERROR(driver_, CtxGetCurrent(&before_), "cuCtxGetCurrent");

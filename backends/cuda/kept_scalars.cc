@@ -28,14 +28,12 @@ absl::StatusOr<uint64_t> KeptScalars::Find(const void* kernel, absl::Span<const 
     const cuda::Result result = driver_.EventQuery(kept.copied);
     if (result == cuda::kNotReady) return uint64_t{0};
     LAZY_RETURN_IF_ERROR(StatusOf(driver_, result, "cuEventQuery of numbers that stay"));
-    LAZY_RETURN_IF_CUDA_ERROR(driver_, EventDestroy(std::exchange(kept.copied, nullptr)),
-                              "cuEventDestroy");
+    LAZY_RETURN_IF_CUDA_ERROR(driver_, EventDestroy(std::exchange(kept.copied, nullptr)), "cuEventDestroy");
   }
   return kept.device;
 }
 
-absl::Status KeptScalars::Note(const void* kernel, absl::Span<const double> uploaded,
-                               cuda::Stream stream) {
+absl::Status KeptScalars::Note(const void* kernel, absl::Span<const double> uploaded, cuda::Stream stream) {
   if (uploaded.empty() || uploaded.size() > kMost) return absl::OkStatus();
   Kept& kept = kept_[kernel];
   if (kept.device != 0) return absl::OkStatus();
@@ -60,11 +58,10 @@ absl::Status KeptScalars::Note(const void* kernel, absl::Span<const double> uplo
   return absl::OkStatus();
 }
 
-absl::Status KeptScalars::Copy(absl::Span<const double> scalars, cuda::Stream stream,
-                               uint64_t device, cuda::Event* copied) const {
+absl::Status KeptScalars::Copy(absl::Span<const double> scalars, cuda::Stream stream, uint64_t device,
+                               cuda::Event* copied) const {
   const size_t size_bytes = scalars.size() * sizeof(double);
-  LAZY_RETURN_IF_CUDA_ERROR(driver_, EventCreate(copied, cuda::kEventDisableTiming),
-                            "cuEventCreate");
+  LAZY_RETURN_IF_CUDA_ERROR(driver_, EventCreate(copied, cuda::kEventDisableTiming), "cuEventCreate");
   LAZY_RETURN_IF_CUDA_ERROR(driver_, MemcpyHtoDAsync(device, scalars.data(), size_bytes, stream),
                             "cuMemcpyHtoDAsync of ", size_bytes, " bytes of numbers that stay");
   LAZY_RETURN_IF_CUDA_ERROR(driver_, EventRecord(*copied, stream), "cuEventRecord");

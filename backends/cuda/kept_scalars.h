@@ -34,8 +34,7 @@ class KeptScalars {
   absl::Status Note(const void* kernel, absl::Span<const double> uploaded, cuda::Stream stream);
 
  private:
-  absl::Status Copy(absl::Span<const double> scalars, cuda::Stream stream, uint64_t device,
-                    cuda::Event* copied) const;
+  absl::Status Copy(absl::Span<const double> scalars, cuda::Stream stream, uint64_t device, cuda::Event* copied) const;
 
   struct Kept {
     std::vector<double> scalars;   // of the newest launch; once there is a copy, those

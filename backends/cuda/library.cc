@@ -21,15 +21,12 @@ absl::StatusOr<void*> OpenLibrary(absl::Span<const std::string> names, const std
     errors.push_back(dlerror());
   }
   const std::string path = base::Environment("LD_LIBRARY_PATH");
-  return absl::NotFoundError(
-      absl::StrCat(what, " was not found: tried ", absl::StrJoin(names, ", "), " (",
-                   errors.empty() ? "" : errors.back(), "), in LD_LIBRARY_PATH=", path,
-                   " and the system's folders"));
+  return absl::NotFoundError(absl::StrCat(what, " was not found: tried ", absl::StrJoin(names, ", "), " (",
+                                          errors.empty() ? "" : errors.back(), "), in LD_LIBRARY_PATH=", path,
+                                          " and the system's folders"));
 }
 
-void* FindOpenLibrary(const std::string& name) {
-  return dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-}
+void* FindOpenLibrary(const std::string& name) { return dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD); }
 
 std::string FolderOfOpenLibrary(const std::string& file_name) {
   struct Search {
@@ -50,8 +47,7 @@ std::string FolderOfOpenLibrary(const std::string& file_name) {
 
 absl::StatusOr<void*> FindSymbol(void* library, const char* name) {
   void* const symbol = dlsym(library, name);
-  if (symbol == nullptr)
-    return absl::NotFoundError(absl::StrCat("no symbol ", name, ": ", dlerror()));
+  if (symbol == nullptr) return absl::NotFoundError(absl::StrCat("no symbol ", name, ": ", dlerror()));
   return symbol;
 }
 

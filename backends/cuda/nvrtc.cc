@@ -42,8 +42,7 @@ std::vector<std::string> PackageFolders() {
 absl::StatusOr<void*> Nvrtc::FindLibrary() {
   static constexpr char kWhat[] = "NVRTC, which compiles kernels for CUDA,";
   const std::string chosen = base::Environment("LAZY_NVRTC_PATH");
-  if (!chosen.empty())
-    return OpenLibrary({chosen}, absl::StrCat(kWhat, " as LAZY_NVRTC_PATH says"));
+  if (!chosen.empty()) return OpenLibrary({chosen}, absl::StrCat(kWhat, " as LAZY_NVRTC_PATH says"));
   for (const char* name : kNames) {
     if (void* const library = FindOpenLibrary(name)) return library;
   }
@@ -51,8 +50,7 @@ absl::StatusOr<void*> Nvrtc::FindLibrary() {
   for (const std::string& folder : PackageFolders()) {
     for (const char* name : kNames) candidates.push_back(absl::StrCat(folder, "/", name));
   }
-  candidates.insert(candidates.end(),
-                    {kNames[0], kNames[1], "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so"});
+  candidates.insert(candidates.end(), {kNames[0], kNames[1], "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so"});
   return OpenLibrary(candidates, kWhat);
 }
 
@@ -94,36 +92,31 @@ std::string Nvrtc::Options() { return absl::StrJoin(kOptions, " "); }
 
 absl::StatusOr<std::string> Nvrtc::Compile(const std::string& text, const std::string& arch) const {
   NvrtcProgram program = nullptr;
-  const NvrtcResult result =
-      CreateProgram_(&program, text.c_str(), "kernels.cu", 0, nullptr, nullptr);
-  absl::StatusOr<std::string> cubin =
-      result == 0 ? CompileProgramOf(program, arch)
-                  : absl::InternalError(absl::StrCat("nvrtcCreateProgram: error ", result));
+  const NvrtcResult result = CreateProgram_(&program, text.c_str(), "kernels.cu", 0, nullptr, nullptr);
+  absl::StatusOr<std::string> cubin = result == 0
+                                          ? CompileProgramOf(program, arch)
+                                          : absl::InternalError(absl::StrCat("nvrtcCreateProgram: error ", result));
   if (program != nullptr) DestroyProgram_(&program);
   return cubin;
 }
 
-absl::StatusOr<std::string> Nvrtc::CompileProgramOf(NvrtcProgram program,
-                                                    const std::string& arch) const {
+absl::StatusOr<std::string> Nvrtc::CompileProgramOf(NvrtcProgram program, const std::string& arch) const {
   const std::string architecture = absl::StrCat("--gpu-architecture=", arch);
   std::vector<const char*> options(std::begin(kOptions), std::end(kOptions));
   options.push_back(kNoWarnings);
   options.push_back(architecture.c_str());
-  const NvrtcResult compiled =
-      CompileProgram_(program, static_cast<int>(options.size()), options.data());
+  const NvrtcResult compiled = CompileProgram_(program, static_cast<int>(options.size()), options.data());
   if (compiled != 0) {
     const bool is_texts_fault = compiled == kErrorCompilation || compiled == kErrorInternal;
-    return absl::Status(
-        is_texts_fault ? absl::StatusCode::kInvalidArgument : absl::StatusCode::kInternal,
-        absl::StrCat("NVRTC ", version_, " failed for ", arch, " (error ", compiled, ")\n",
-                     FirstErrors(LogOf(program))));
+    return absl::Status(is_texts_fault ? absl::StatusCode::kInvalidArgument : absl::StatusCode::kInternal,
+                        absl::StrCat("NVRTC ", version_, " failed for ", arch, " (error ", compiled, ")\n",
+                                     FirstErrors(LogOf(program))));
   }
   size_t size_bytes = 0;
   NvrtcResult result = GetCUBINSize_(program, &size_bytes);
   std::string cubin(size_bytes, '\0');
   if (result == 0) result = GetCUBIN_(program, cubin.data());
-  if (result != 0 || cubin.empty())
-    return absl::InternalError(absl::StrCat("nvrtcGetCUBIN: error ", result));
+  if (result != 0 || cubin.empty()) return absl::InternalError(absl::StrCat("nvrtcGetCUBIN: error ", result));
   return cubin;
 }
 

@@ -18,8 +18,7 @@ constexpr size_t kLeastPartBytes = 256 << 10;
 
 absl::StatusOr<UploadRing::Place> UploadRing::Take(size_t size_bytes, cuda::Stream stream) {
   const size_t bytes = (size_bytes + kAlignment - 1) / kAlignment * kAlignment;
-  if (bytes > part_bytes_)
-    LAZY_RETURN_IF_ERROR(Grow(std::max(std::bit_ceil(bytes), kLeastPartBytes)));
+  if (bytes > part_bytes_) LAZY_RETURN_IF_ERROR(Grow(std::max(std::bit_ceil(bytes), kLeastPartBytes)));
   if (used_bytes_ + bytes > part_bytes_ || (used_bytes_ > 0 && stream != stream_)) {
     LAZY_RETURN_IF_ERROR(Close());
     current_ = (current_ + 1) % kParts;
@@ -52,8 +51,7 @@ absl::Status UploadRing::Grow(size_t part_bytes) {
   for (Part& part : parts_) {
     LAZY_RETURN_IF_ERROR(Await(&part));
     if (part.event == nullptr)
-      LAZY_RETURN_IF_CUDA_ERROR(driver_, EventCreate(&part.event, cuda::kEventDisableTiming),
-                                "cuEventCreate");
+      LAZY_RETURN_IF_CUDA_ERROR(driver_, EventCreate(&part.event, cuda::kEventDisableTiming), "cuEventCreate");
   }
   const size_t total = part_bytes * kParts;
   LAZY_ASSIGN_OR_RETURN(void* const device_memory, host_.allocate(total));
@@ -66,8 +64,7 @@ absl::Status UploadRing::Grow(size_t part_bytes) {
   if (part_bytes_ != 0) host_.free(device_memory_, part_bytes_ * kParts);
   device_memory_ = static_cast<char*>(device_memory);
   part_bytes_ = part_bytes;
-  if (former != nullptr)
-    LAZY_RETURN_IF_CUDA_ERROR(driver_, MemFreeHost(former), "cuMemFreeHost");
+  if (former != nullptr) LAZY_RETURN_IF_CUDA_ERROR(driver_, MemFreeHost(former), "cuMemFreeHost");
   return absl::OkStatus();
 }
 

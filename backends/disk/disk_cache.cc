@@ -18,16 +18,13 @@
 namespace torch_lazy::backends {
 namespace {
 
-constexpr int64_t kMostBytes = int64_t{512}
-                               << 20;  // of one key's folder; the batches longest unused go first
+constexpr int64_t kMostBytes = int64_t{512} << 20;  // of one key's folder; the batches longest unused go first
 constexpr char kIndex[] = ".index";
 constexpr char kLocks[] = "locks";
 constexpr char kWords[] = "words";
 
-std::string IndexText(const std::string& key, absl::Span<const codegen::Kernel> kernels,
-                      const std::string& bytes) {
-  std::vector<std::string> lines = {
-      key, absl::StrCat(bytes.size(), " ", base::FingerprintOf(bytes).ToString())};
+std::string IndexText(const std::string& key, absl::Span<const codegen::Kernel> kernels, const std::string& bytes) {
+  std::vector<std::string> lines = {key, absl::StrCat(bytes.size(), " ", base::FingerprintOf(bytes).ToString())};
   for (const codegen::Kernel& kernel : kernels) {
     lines.push_back(absl::StrCat(kernel.name, " ", base::FingerprintOf(kernel.source).ToString()));
   }
@@ -52,8 +49,7 @@ void Trim(const base::Folder& folder, const base::Folder& locks, const char* end
     total += file.size_bytes;
     if (absl::EndsWith(file.name, ending)) batches.push_back(file);
   }
-  std::sort(batches.begin(), batches.end(),
-            [](const auto& a, const auto& b) { return a.changed_at < b.changed_at; });
+  std::sort(batches.begin(), batches.end(), [](const auto& a, const auto& b) { return a.changed_at < b.changed_at; });
   for (const base::FileInfo& batch : batches) {
     if (total <= kMostBytes) return;
     folder.Remove(absl::StrCat(absl::StripSuffix(batch.name, ending), kIndex));
@@ -71,15 +67,13 @@ DiskCache::DiskCache(std::string root, const CodeFiles& files, std::string key)
   if (opened.ok()) return;
   folder_ = locks_ = words_ = nullptr;
   keeps_ = false;
-  base::WarnOnce("disk cache",
-                 absl::StrCat("compiled kernels are not kept on disk: ", opened.message()));
+  base::WarnOnce("disk cache", absl::StrCat("compiled kernels are not kept on disk: ", opened.message()));
 }
 
 absl::Status DiskCache::OpenFolders() {
   const auto open = [&](const base::Folder& in, const std::string& name, Folder* folder) {
     absl::StatusOr<base::Folder> opened = in.OpenIn(name, /*makes=*/keeps_);
-    if (!opened.ok())
-      return absl::IsNotFound(opened.status()) && !keeps_ ? absl::OkStatus() : opened.status();
+    if (!opened.ok()) return absl::IsNotFound(opened.status()) && !keeps_ ? absl::OkStatus() : opened.status();
     keeps_ = keeps_ && opened->can_write();
     *folder = std::make_shared<const base::Folder>(*std::move(opened));
     return absl::OkStatus();
@@ -87,13 +81,11 @@ absl::Status DiskCache::OpenFolders() {
   LAZY_ASSIGN_OR_RETURN(const base::Folder root, base::Folder::Make(root_));
   keeps_ = root.can_write() && root.is_private();
   if (root.can_write() && !root.is_private()) {
-    base::WarnOnce("disk cache",
-                   absl::StrCat("compiled kernels are read from ", root_,
-                                ", and not kept there, since others may read it (chmod 700 ", root_,
-                                ", or, to share it, chmod -R a=rX)"));
+    base::WarnOnce("disk cache", absl::StrCat("compiled kernels are read from ", root_,
+                                              ", and not kept there, since others may read it (chmod 700 ", root_,
+                                              ", or, to share it, chmod -R a=rX)"));
   }
-  LAZY_RETURN_IF_ERROR(
-      open(root, absl::StrCat(files_.target, "-", base::FingerprintOf(key_).ToString()), &folder_));
+  LAZY_RETURN_IF_ERROR(open(root, absl::StrCat(files_.target, "-", base::FingerprintOf(key_).ToString()), &folder_));
   if (folder_ == nullptr) return absl::OkStatus();
   LAZY_RETURN_IF_ERROR(open(*folder_, kLocks, &locks_));
   return open(*folder_, kWords, &words_);
@@ -102,8 +94,7 @@ absl::Status DiskCache::OpenFolders() {
 absl::StatusOr<DiskCache::Code> DiskCache::Find(const codegen::Kernel& kernel) {
   if (!places_.contains(kernel.name)) Scan();  // another process may have stored it meanwhile
   const auto found = places_.find(kernel.name);
-  if (found == places_.end() ||
-      found->second.source_fingerprint != base::FingerprintOf(kernel.source).ToString()) {
+  if (found == places_.end() || found->second.source_fingerprint != base::FingerprintOf(kernel.source).ToString()) {
     return absl::NotFoundError(kernel.name);
   }
   const std::string batch = found->second.batch;
@@ -132,8 +123,7 @@ void DiskCache::Scan() {
   if (changed_at == scanned_at_) return;
   scanned_at_ = changed_at;
   for (const base::FileInfo& file : folder_->List()) {
-    if (absl::EndsWith(file.name, kIndex))
-      ReadIndex(std::string(absl::StripSuffix(file.name, kIndex)));
+    if (absl::EndsWith(file.name, kIndex)) ReadIndex(std::string(absl::StripSuffix(file.name, kIndex)));
   }
 }
 
@@ -156,8 +146,7 @@ absl::StatusOr<base::File> DiskCache::Check(const std::string& batch) {
   if (known != checked_.end() && known->second == file.identity()) return file;
   const std::vector<std::string> lines = absl::StrSplit(folder_->Read(batch + kIndex), '\n');
   const std::string bytes = file.Read();
-  if (lines.size() < 2 ||
-      lines[1] != absl::StrCat(bytes.size(), " ", base::FingerprintOf(bytes).ToString())) {
+  if (lines.size() < 2 || lines[1] != absl::StrCat(bytes.size(), " ", base::FingerprintOf(bytes).ToString())) {
     return absl::DataLossError(absl::StrCat(batch, " is damaged"));
   }
   if (keeps_) file.Touch();
@@ -179,8 +168,8 @@ absl::Status DiskCache::Store(absl::Span<const codegen::Kernel> kernels, const s
 
 void DiskCache::Keep(absl::string_view key, absl::string_view word) {
   if (!keeps_) return;
-  const absl::Status written = words_->Write(base::FingerprintOf(key).ToString(),
-                                             absl::StrCat(key, "\n", word, "\n"), /*lasting=*/true);
+  const absl::Status written =
+      words_->Write(base::FingerprintOf(key).ToString(), absl::StrCat(key, "\n", word, "\n"), /*lasting=*/true);
   if (!written.ok()) LAZY_LOG(1, "not kept on disk: ", written.message());
 }
 

@@ -81,13 +81,11 @@ class DiskCache {
   const std::string key_;
   // root/<fingerprint of the key>, and two in it. Null: the root was refused, or there is none.
   Folder folder_, locks_, words_;
-  bool keeps_ = false;                              // in these folders
-  int64_t scanned_at_ = -1;                         // the folder's time of change at the last scan
-  absl::flat_hash_map<std::string, Place> places_;  // by kernel
-  std::optional<absl::flat_hash_set<std::string>>
-      word_files_;  // their names; nothing before the first Recall
-  absl::flat_hash_map<std::string, base::File::Identity>
-      checked_;  // batches whose code was read in full and is whole
+  bool keeps_ = false;                                              // in these folders
+  int64_t scanned_at_ = -1;                                         // the folder's time of change at the last scan
+  absl::flat_hash_map<std::string, Place> places_;                  // by kernel
+  std::optional<absl::flat_hash_set<std::string>> word_files_;      // their names; nothing before the first Recall
+  absl::flat_hash_map<std::string, base::File::Identity> checked_;  // batches whose code was read in full and is whole
 };
 
 }  // namespace torch_lazy::backends

@@ -38,9 +38,7 @@ FileLock FileLock::Try(std::shared_ptr<const base::Folder> folder, const std::st
   return lock;
 }
 
-std::string FileLock::path() const {
-  return file_.is_open() ? absl::StrCat(folder_->path(), "/", name_) : "";
-}
+std::string FileLock::path() const { return file_.is_open() ? absl::StrCat(folder_->path(), "/", name_) : ""; }
 
 FileLock::~FileLock() {
   if (!file_.is_open() || !held_) return;

@@ -21,8 +21,7 @@ namespace {
 std::string FolderOf(const char* variable) {
   const std::string path = base::Environment(variable);
   if (path.empty() || absl::StartsWith(path, "/")) return path;
-  base::WarnOnce(variable,
-                 absl::StrCat(variable, "=", path, " is ignored: expected an absolute path"));
+  base::WarnOnce(variable, absl::StrCat(variable, "=", path, " is ignored: expected an absolute path"));
   return "";
 }
 
@@ -63,14 +62,13 @@ absl::StatusOr<std::string> TemporaryPlace() {
   for (const std::string& place : TemporaryPlaces()) {
     const absl::Status status = CheckTemporaryPlace(place);
     if (status.ok() && !errors.empty()) {
-      base::WarnOnce("temporary folder", absl::StrCat("temporary files are in ", place, ", since ",
-                                                      absl::StrJoin(errors, ", and ")));
+      base::WarnOnce("temporary folder",
+                     absl::StrCat("temporary files are in ", place, ", since ", absl::StrJoin(errors, ", and ")));
     }
     if (status.ok()) return place;
     errors.emplace_back(status.message());
   }
-  return absl::UnavailableError(
-      absl::StrCat("no place for temporary files: ", absl::StrJoin(errors, ", ")));
+  return absl::UnavailableError(absl::StrCat("no place for temporary files: ", absl::StrJoin(errors, ", ")));
 }
 
 }  // namespace torch_lazy::backends

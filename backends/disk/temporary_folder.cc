@@ -25,14 +25,11 @@ namespace {
 constexpr char kBeginning[] = "torch_lazy-";
 constexpr size_t kLetters = 6;
 
-int OpenFolder(const std::string& path) {
-  return open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
+int OpenFolder(const std::string& path) { return open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); }
 
 bool IsOurName(const std::string& name) {
   return name.size() == sizeof(kBeginning) - 1 + kLetters && name.rfind(kBeginning, 0) == 0 &&
-         std::all_of(name.end() - kLetters, name.end(),
-                     [](unsigned char c) { return isalnum(c) != 0; });
+         std::all_of(name.end() - kLetters, name.end(), [](unsigned char c) { return isalnum(c) != 0; });
 }
 
 void Remove(const std::string& path) {
@@ -46,11 +43,8 @@ void RemoveIfLeft(const std::string& path) {
   const int folder = OpenFolder(path);
   if (folder < 0) return;
   struct stat info = {};
-  const bool is_ours =
-      fstat(folder, &info) == 0 && info.st_uid == geteuid() && (info.st_mode & 077) == 0;
-  if (is_ours && info.st_mtim.tv_sec + kSeconds < time(nullptr) &&
-      flock(folder, LOCK_EX | LOCK_NB) == 0)
-    Remove(path);
+  const bool is_ours = fstat(folder, &info) == 0 && info.st_uid == geteuid() && (info.st_mode & 077) == 0;
+  if (is_ours && info.st_mtim.tv_sec + kSeconds < time(nullptr) && flock(folder, LOCK_EX | LOCK_NB) == 0) Remove(path);
   close(folder);
 }
 
@@ -59,8 +53,7 @@ void RemoveIfLeft(const std::string& path) {
 absl::StatusOr<TemporaryFolder> TemporaryFolder::Make() {
   LAZY_ASSIGN_OR_RETURN(const std::string place, TemporaryPlace());
   std::string path = absl::StrCat(place, "/", kBeginning, std::string(kLetters, 'X'));
-  if (mkdtemp(path.data()) == nullptr)
-    return absl::UnavailableError(absl::StrCat(path, ": ", strerror(errno)));
+  if (mkdtemp(path.data()) == nullptr) return absl::UnavailableError(absl::StrCat(path, ": ", strerror(errno)));
   const int lock = OpenFolder(path);
   if (lock < 0) {  // another process might take it for one that was left
     const std::string error = strerror(errno);
@@ -81,8 +74,7 @@ void SweepTemporaryFolders() {
     if (!base::CheckPlace(place).ok()) continue;  // others could give a folder of ours such a name
     std::vector<std::string> found;
     std::error_code error;
-    for (std::filesystem::directory_iterator it(place, error), end; !error && it != end;
-         it.increment(error)) {
+    for (std::filesystem::directory_iterator it(place, error), end; !error && it != end; it.increment(error)) {
       if (IsOurName(it->path().filename().string())) found.push_back(it->path().string());
     }
     for (const std::string& path : found) RemoveIfLeft(path);

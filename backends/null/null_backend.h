@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend that computes nothing: what is left of a program's time is the host's. Results are whatever the memory holds.
+// A backend that computes nothing: what is left of a program's time is the host's. Results are whatever the memory
+// holds.
 #pragma once
 
 #include "backends/backend.h"

@@ -26,8 +26,8 @@ LAZY_CODE_AND_TEXT(
       LazyIndex threads;
       LazyIndex blocks;
       void (*barrier)(LazyBlock*, int line);
-      unsigned long (*exchange)(LazyBlock*, LazyExchange kind, unsigned mask, unsigned long value,
-                                int source, int line);
+      unsigned long (*exchange)(LazyBlock*, LazyExchange kind, unsigned mask, unsigned long value, int source,
+                                int line);
     };
     struct LazyKernel {
       void (*one)(LazyBlock*, const void* arguments);

@@ -29,17 +29,15 @@ void FillWithGarbage(char* begin, char* end) {
 }  // namespace
 
 BlockRunner::Thread::Thread(BlockRunner* of, int k, char* stack, size_t stack_bytes)
-    : runner(of),
-      index(k),
-      fiber(&BlockRunner::RunThreads, this, stack, stack_bytes - k % 37 * kShiftBytes) {}
+    : runner(of), index(k), fiber(&BlockRunner::RunThreads, this, stack, stack_bytes - k % 37 * kShiftBytes) {}
 
 void BlockRunner::Run(const Launch& launch) {
   launch_ = launch;
   entries_ = static_cast<const stand_in::LazyKernel*>(launch.kernel->one);
   num_threads_ = launch.kernel->threads;
   runner_of_process = this;
-  LAZY_CHECK(num_threads_ > 0 && num_threads_ <= kMostThreads, launch.kernel->name, ": ",
-             num_threads_, " threads a block");
+  LAZY_CHECK(num_threads_ > 0 && num_threads_ <= kMostThreads, launch.kernel->name, ": ", num_threads_,
+             " threads a block");
   block_.threads = {static_cast<unsigned>(num_threads_), 1, 1};
   const int64_t grid_y = launch.entry == BlockLaunch::Entry::kMany ? 1 : launch.count;
   block_.blocks = {static_cast<unsigned>(launch.blocks), static_cast<unsigned>(grid_y), 1};
@@ -47,8 +45,7 @@ void BlockRunner::Run(const Launch& launch) {
   block_.exchange = &BlockRunner::Exchange;
   if (entries_->waits) GrowTo(num_threads_);
   for (int64_t k = 0; k < launch.blocks * grid_y; ++k) {
-    block_.index = {static_cast<unsigned>(k % launch.blocks),
-                    static_cast<unsigned>(k / launch.blocks), 0};
+    block_.index = {static_cast<unsigned>(k % launch.blocks), static_cast<unsigned>(k / launch.blocks), 0};
     FillWithGarbage(entries_->shared_begin, entries_->shared_end);
     reversed_ = !reversed_;
     entries_->waits ? RunWithWaits() : RunPlainly();
@@ -57,10 +54,14 @@ void BlockRunner::Run(const Launch& launch) {
 
 void BlockRunner::CallThread() {
   switch (launch_.entry) {
-    case BlockLaunch::Entry::kOne: return entries_->one(&block_, launch_.arguments);
-    case BlockLaunch::Entry::kFew: return entries_->few(&block_, launch_.arguments);
-    case BlockLaunch::Entry::kMany: return entries_->many(&block_, launch_.arguments, launch_.first_block, launch_.count);
-    case BlockLaunch::Entry::kExact: return entries_->exact(&block_, launch_.arguments);
+    case BlockLaunch::Entry::kOne:
+      return entries_->one(&block_, launch_.arguments);
+    case BlockLaunch::Entry::kFew:
+      return entries_->few(&block_, launch_.arguments);
+    case BlockLaunch::Entry::kMany:
+      return entries_->many(&block_, launch_.arguments, launch_.first_block, launch_.count);
+    case BlockLaunch::Entry::kExact:
+      return entries_->exact(&block_, launch_.arguments);
   }
 }
 
@@ -179,8 +180,8 @@ void BlockRunner::Barrier(stand_in::LazyBlock*, int line) {
   thread->fiber.Leave();
 }
 
-unsigned long BlockRunner::Exchange(stand_in::LazyBlock*, stand_in::LazyExchange kind,
-                                    unsigned mask, unsigned long value, int source, int line) {
+unsigned long BlockRunner::Exchange(stand_in::LazyBlock*, stand_in::LazyExchange kind, unsigned mask,
+                                    unsigned long value, int source, int line) {
   BlockRunner* const runner = runner_of_process;
   Thread* const thread = runner->running_;
   thread->state = State::kInWarp;
@@ -199,16 +200,13 @@ unsigned long BlockRunner::Exchange(stand_in::LazyBlock*, stand_in::LazyExchange
 
 std::string BlockRunner::Where(const Thread& thread) const {
   const std::string name = absl::StrCat("thread ", thread.index);
-  if (thread.state == State::kAtBarrier)
-    return absl::StrCat(name, " waits for its block (line ", thread.line, ")");
-  return absl::StrCat(name, " waits for lanes ", absl::Hex(thread.mask), " of its warp (line ",
-                      thread.line, ")");
+  if (thread.state == State::kAtBarrier) return absl::StrCat(name, " waits for its block (line ", thread.line, ")");
+  return absl::StrCat(name, " waits for lanes ", absl::Hex(thread.mask), " of its warp (line ", thread.line, ")");
 }
 
 void BlockRunner::Fail(const std::string& what) const {
-  base::EndProgram(absl::StrCat(
-      launch_.kernel->name, ": block ", block_.index.x,
-      block_.index.y > 0 ? absl::StrCat(" of instance ", block_.index.y) : "", ": ", what));
+  base::EndProgram(absl::StrCat(launch_.kernel->name, ": block ", block_.index.x,
+                                block_.index.y > 0 ? absl::StrCat(" of instance ", block_.index.y) : "", ": ", what));
 }
 
 }  // namespace torch_lazy::backends

@@ -54,8 +54,8 @@ class BlockRunner {
   static constexpr int kWarp = 32;
 
   static void Barrier(stand_in::LazyBlock* block, int line);
-  static unsigned long Exchange(stand_in::LazyBlock* block, stand_in::LazyExchange kind,
-                                unsigned mask, unsigned long value, int source, int line);
+  static unsigned long Exchange(stand_in::LazyBlock* block, stand_in::LazyExchange kind, unsigned mask,
+                                unsigned long value, int source, int line);
   static void RunThreads(void* thread);  // a fiber's function
 
   void CallThread();

@@ -87,11 +87,9 @@ void Fiber::Start() {
 }
 
 Stacks::Stacks(size_t number, size_t stack_bytes)
-    : stack_bytes_(stack_bytes),
-      stride_bytes_(stack_bytes + kPage),
-      total_bytes_(number * stride_bytes_) {
-  void* const memory = mmap(nullptr, total_bytes_, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    : stack_bytes_(stack_bytes), stride_bytes_(stack_bytes + kPage), total_bytes_(number * stride_bytes_) {
+  void* const memory =
+      mmap(nullptr, total_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   LAZY_CHECK(memory != MAP_FAILED, "no memory for ", number, " stacks");
   memory_ = static_cast<char*>(memory);
   for (size_t k = 0; k < number; ++k) mprotect(memory_ + k * stride_bytes_, kPage, PROT_NONE);

@@ -13,8 +13,7 @@ namespace torch_lazy::backends {
 // The module of the wrapped kernels, whose functions are the entries of ours.
 class StandInModule final : public Module {
  public:
-  StandInModule(StandInBackend* backend, std::shared_ptr<Module> wrapped,
-                std::vector<BlockKernel*> kernels)
+  StandInModule(StandInBackend* backend, std::shared_ptr<Module> wrapped, std::vector<BlockKernel*> kernels)
       : backend_(backend), wrapped_(std::move(wrapped)), kernels_(std::move(kernels)) {}
   bool ready() const override { return wrapped_->ready(); }
   absl::Status status() const override { return wrapped_->status(); }
@@ -39,8 +38,7 @@ BlockKernel* StandInBackend::KernelOf(const codegen::Kernel& kernel) {
   return known.get();
 }
 
-std::shared_ptr<Module> StandInBackend::Compile(absl::Span<const codegen::Kernel> kernels,
-                                                bool wait) {
+std::shared_ptr<Module> StandInBackend::Compile(absl::Span<const codegen::Kernel> kernels, bool wait) {
   std::vector<codegen::Kernel> wrapped;
   std::vector<BlockKernel*> ours;
   for (const codegen::Kernel& kernel : kernels) {
@@ -58,8 +56,7 @@ absl::Status StandInBackend::Launch(absl::Span<const BoundInstance> instances) {
   absl::MutexLock lock(&launch_mutex_);
   for (const BlockLaunch& launch : launches.launches()) {
     base::Count(base::Counter::kKernelLaunches);
-    runner_.Run({launch.kernel, launch.blocks, launch.entry,
-                 bytes + launch.arguments_at,
+    runner_.Run({launch.kernel, launch.blocks, launch.entry, bytes + launch.arguments_at,
                  reinterpret_cast<const int*>(bytes + launch.first_block_at),
                  static_cast<int>(launch.instances.size())});
   }

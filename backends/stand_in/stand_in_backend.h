@@ -33,9 +33,8 @@ class StandInBackend final : public Backend {
   KernelTable kernels_;
   Pool pool_;
   absl::Mutex mutex_;
-  absl::flat_hash_map<std::string, std::unique_ptr<BlockKernel>> known_
-      ABSL_GUARDED_BY(mutex_);  // by name
-  absl::Mutex launch_mutex_;    // kernels' shared memory is static
+  absl::flat_hash_map<std::string, std::unique_ptr<BlockKernel>> known_ ABSL_GUARDED_BY(mutex_);  // by name
+  absl::Mutex launch_mutex_;  // kernels' shared memory is static
   BlockRunner runner_ ABSL_GUARDED_BY(launch_mutex_);
 };
 

@@ -32,9 +32,7 @@ const LazyKernel stand_in_NAME = {
 )";
 
 // The names of all intrinsics that wait.
-bool Waits(const std::string& text) {
-  return absl::StrContains(text, "__sync") || absl::StrContains(text, "_sync(");
-}
+bool Waits(const std::string& text) { return absl::StrContains(text, "__sync") || absl::StrContains(text, "_sync("); }
 
 }  // namespace
 
@@ -47,9 +45,8 @@ codegen::Kernel WrapForCpu(const codegen::Kernel& kernel) {
   };
   codegen::Kernel wrapped = kernel;
   wrapped.name = absl::StrCat("stand_in_", kernel.name);
-  wrapped.source =
-      absl::StrCat("#ifndef LAZY_STAND_IN\n#define LAZY_STAND_IN\n", stand_in::kBlockText, kPrelude,
-                   "#endif\n", named(kShared), "#line 0\n", InNamespace(kernel), named(kSymbol));
+  wrapped.source = absl::StrCat("#ifndef LAZY_STAND_IN\n#define LAZY_STAND_IN\n", stand_in::kBlockText, kPrelude,
+                                "#endif\n", named(kShared), "#line 0\n", InNamespace(kernel), named(kSymbol));
   return wrapped;
 }
 

@@ -43,15 +43,12 @@ Accumulator::Accumulator(int expression, KernelText* text, int rows, bool is_one
   type_ = is_one_block ? block_type_ : ExchangedType(fold_.type);
 }
 
-const ir::Node& Accumulator::node() const {
-  return text_.graph().node(text_.body().expressions[expression_].node);
-}
+const ir::Node& Accumulator::node() const { return text_.graph().node(text_.body().expressions[expression_].node); }
 
 std::string Accumulator::Combined(const std::string& other, const std::string& other_at) const {
-  if (!is_index_)
-    return absl::StrCat(value_, " = ", Substitute(fold_.combine, {value_, other}), ";");
-  return absl::StrCat(node().op == ir::Op::kArgMax ? "lazy_arg<true>(" : "lazy_arg<false>(", value_,
-                      ", ", index_, ", ", other, ", ", other_at, ");");
+  if (!is_index_) return absl::StrCat(value_, " = ", Substitute(fold_.combine, {value_, other}), ";");
+  return absl::StrCat(node().op == ir::Op::kArgMax ? "lazy_arg<true>(" : "lazy_arg<false>(", value_, ", ", index_, ", ",
+                      other, ", ", other_at, ");");
 }
 
 void Accumulator::Declare() {
@@ -124,8 +121,7 @@ void Accumulator::FoldFromLane(const std::string& distance) {
 }
 
 void Accumulator::FoldFrom(const std::string& place) {
-  text_.Line(Combined(absl::StrCat(name_, "_shared[", place, "]"),
-                      absl::StrCat(name_, "_at_shared[", place, "]")));
+  text_.Line(Combined(absl::StrCat(name_, "_shared[", place, "]"), absl::StrCat(name_, "_at_shared[", place, "]")));
 }
 
 void Accumulator::TakeLane0(int lanes) {
@@ -187,8 +183,7 @@ void CombineGroup(std::vector<Accumulator>& accumulators, int threads, KernelTex
   if (threads > 32) {
     const int warps = threads / 32;
     const std::string first = rows > 1 ? absl::StrCat("row * ", warps, " + ") : "";
-    for (Accumulator& accumulator : accumulators)
-      accumulator.DeclareShared(absl::StrCat(rows * warps));
+    for (Accumulator& accumulator : accumulators) accumulator.DeclareShared(absl::StrCat(rows * warps));
     text->Open("if (t % 32 == 0) {");
     each([&](Accumulator& accumulator) { accumulator.Put(first + "t / 32"); });
     text->Close("}");

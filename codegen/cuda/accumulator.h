@@ -17,7 +17,9 @@ namespace torch_lazy::codegen::cuda {
 
 constexpr int kBlockSteps = 64;  // numbers of a thread in a block
 
-inline bool HasIndex(const ir::Node& reduction) { return reduction.op == ir::Op::kArgMax || reduction.op == ir::Op::kArgMin; }
+inline bool HasIndex(const ir::Node& reduction) {
+  return reduction.op == ir::Op::kArgMax || reduction.op == ir::Op::kArgMin;
+}
 
 class Accumulator {
  public:
@@ -35,7 +37,7 @@ class Accumulator {
   // Folds another thread's into this thread's: from the lane `distance` further, or from memory.
   void FoldFromLane(const std::string& distance);
   void FoldFrom(const std::string& memory);  // an index, of the arrays declared by DeclareShared
-  void TakeLane0(int lanes);  // the first of so many
+  void TakeLane0(int lanes);                 // the first of so many
 
   void DeclareShared(const std::string& size);
   void Put(const std::string& place);   // into the shared arrays
@@ -53,8 +55,8 @@ class Accumulator {
   const int rows_;
   const std::string name_, value_, index_;  // the last two of a row
   const bool is_index_;                     // argmax or argmin
-  Fold fold_;                      // of the others
-  std::string type_, block_type_;  // in registers, such as lanes can exchange
+  Fold fold_;                               // of the others
+  std::string type_, block_type_;           // in registers, such as lanes can exchange
   std::string step_to_;
   bool in_block_ = false;
 };
@@ -62,8 +64,7 @@ class Accumulator {
 // The accumulators of a group, lanes side by side or the whole block with `t` its thread, become one number
 // each, which all its threads get. Blocks that are open end where a warp's are one. The same for
 // each of `rows` at once.
-void CombineGroup(std::vector<Accumulator>& accumulators, int threads, KernelText* text,
-                  int rows = 1);
+void CombineGroup(std::vector<Accumulator>& accumulators, int threads, KernelText* text, int rows = 1);
 
 // The first of so many lanes side by side, a power of two, gets what all of them have.
 void CombineLanes(std::vector<Accumulator>& accumulators, int lanes, KernelText* text, int rows = 1);

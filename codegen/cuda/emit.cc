@@ -5,12 +5,10 @@
 
 namespace torch_lazy::codegen::cuda {
 
-WrittenKernel EmitKernel(const ir::Graph& graph, Group::Shape shape, const Body& body,
-                         const CompileOptions& options) {
+WrittenKernel EmitKernel(const ir::Graph& graph, Group::Shape shape, const Body& body, const CompileOptions& options) {
   switch (shape) {
     case Group::Shape::kMap:
-      if (std::optional<WrittenKernel> tiles = EmitTiles(graph, body, options))
-        return *std::move(tiles);
+      if (std::optional<WrittenKernel> tiles = EmitTiles(graph, body, options)) return *std::move(tiles);
       return EmitMap(graph, body, options);
     case Group::Shape::kRows:
       return EmitRows(graph, body, options);

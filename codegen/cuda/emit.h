@@ -19,8 +19,7 @@ inline constexpr int64_t kSharedBytes = 48 << 10;
 WrittenKernel EmitMap(const ir::Graph& graph, const Body& body, const CompileOptions& options);
 
 // The same for a map that reads or writes across memory, in tiles; nothing if it does neither.
-std::optional<WrittenKernel> EmitTiles(const ir::Graph& graph, const Body& body,
-                                       const CompileOptions& options);
+std::optional<WrittenKernel> EmitTiles(const ir::Graph& graph, const Body& body, const CompileOptions& options);
 
 // A warp or a block does a row, or a block a share of the rows.
 WrittenKernel EmitRows(const ir::Graph& graph, const Body& body, const CompileOptions& options);
@@ -31,8 +30,7 @@ WrittenKernel EmitColumns(const ir::Graph& graph, const Body& body, const Compil
 // A block does a share of a row, or of the rows of a few columns.
 WrittenKernel EmitShares(const ir::Graph& graph, Group::Shape shape, const Body& body);
 
-WrittenKernel EmitKernel(const ir::Graph& graph, Group::Shape shape, const Body& body,
-                         const CompileOptions& options);
+WrittenKernel EmitKernel(const ir::Graph& graph, Group::Shape shape, const Body& body, const CompileOptions& options);
 
 // Gives the kernel that entry (WrittenKernel) for a few instances, and another name.
 void AddFewEntry(const std::string& few_entry, Kernel* kernel);

@@ -149,12 +149,9 @@ class ColumnEmitter {
       const Expression& expression = body_.expressions[e];
       const int number = static_cast<int>(e);
       if (expression.depth != stage || body_.uses_inner(number) || text_.defined(number)) continue;
-      if (v_ > 1)
-        text_.Line(absl::StrCat(ComputeType(expression.dtype), " y", number, "[", v_, "];"));
+      if (v_ > 1) text_.Line(absl::StrCat(ComputeType(expression.dtype), " y", number, "[", v_, "];"));
       ForEachRow(v_, &text_, [&] {
-        text_.Define(number, expression.address < 0
-                                 ? ""
-                                 : PlaceText(expression.address, Neighbour(), &text_));
+        text_.Define(number, expression.address < 0 ? "" : PlaceText(expression.address, Neighbour(), &text_));
         if (v_ > 1) text_.Line(absl::StrCat("y", number, "[row] = ", text_.name(number), ";"));
       });
       if (v_ > 1) text_.SetName(number, absl::StrCat("y", number, "[row]"));
@@ -168,10 +165,9 @@ class ColumnEmitter {
     for (Accumulator& fold : folds) fold.Declare();
     const int block = kBlockSteps * groups_;
     const std::string length = text_.Number(length_);
-    text_.Open(
-        absl::StrCat("for (long first_j = y; first_j < ", length, "; first_j += ", block, ") {"));
-    text_.Line(absl::StrCat("const long end_j = ", length, " - first_j < ", block, " ? ", length,
-                            " : first_j + ", block, ";"));
+    text_.Open(absl::StrCat("for (long first_j = y; first_j < ", length, "; first_j += ", block, ") {"));
+    text_.Line(absl::StrCat("const long end_j = ", length, " - first_j < ", block, " ? ", length, " : first_j + ",
+                            block, ";"));
     ForEach(folds, [](Accumulator& fold) { fold.BeginBlock(); });
     text_.Line(absl::StrCat("#pragma unroll ", columns_ < kMostColumns ? 8 : 4));  // narrow blocks have registers
     text_.Open(absl::StrCat("for (long j = first_j; j < end_j; j += ", groups_, ") {"));
@@ -197,8 +193,7 @@ class ColumnEmitter {
     for (const int number : stage.numbers) {
       const int address = body_.expressions[number].address;
       if (!IsVector(number)) continue;
-      text_.Line(absl::StrCat(MemoryType(text_.TypeAt(address)), " m", address,
-                              "[", v_, "];"));
+      text_.Line(absl::StrCat(MemoryType(text_.TypeAt(address)), " m", address, "[", v_, "];"));
       text_.Line(absl::StrCat("lazy_read(m", address, ", ", PointerText(address, along, &text_), ");"));
     }
     ForEachRow(v_, &text_, [&] {
@@ -219,15 +214,14 @@ class ColumnEmitter {
            !DependsOnData(body_, body_.addresses[e.address]);
   }
 
-  void WriteStore(const Store& store, const std::string& condition,
-                  absl::Span<const KernelText::Along> along) {
+  void WriteStore(const Store& store, const std::string& condition, absl::Span<const KernelText::Along> along) {
     const ir::DType dtype = text_.TypeAt(store.address);
     text_.Line(absl::StrCat("if (", condition, ") ", PlaceText(store.address, along, &text_), " = ",
                             StoreText(dtype, text_.name(store.expression)), ";"));
   }
 
-  // The groups' accumulators of a column become one number, which all its threads get: those of a column go to lanes side by side, of
-  // which half fold the other half's in.
+  // The groups' accumulators of a column become one number, which all its threads get: those of a column go to lanes
+  // side by side, of which half fold the other half's in.
   void Combine(std::vector<Accumulator>& folds) {
     if (groups_ == 1) std::for_each(folds.begin(), folds.end(), [](Accumulator& fold) { fold.DefineResult(); });
     if (folds.empty() || groups_ == 1) return;
@@ -264,9 +258,9 @@ class ColumnEmitter {
   VectorAccess access_;
   const int width_;    // V of most threads
   const int columns_;  // of a block, but for V
-  int v_ = 1;        // in the function being written
-  Monomial length_;  // of a column
-  int groups_ = 8;   // that share a column's rows
+  int v_ = 1;          // in the function being written
+  Monomial length_;    // of a column
+  int groups_ = 8;     // that share a column's rows
 };
 
 }  // namespace

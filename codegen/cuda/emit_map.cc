@@ -85,8 +85,10 @@ class MapEmitter {
       if (body_.expressions[e].uses == 0) Define(static_cast<int>(e), {});
     }
     for (const int address : Reads()) {
-      if (access_.IsOfAllRows(address)) ReadOnce(address);
-      else if (IsKnownAtOnce(address)) DeclareRows(address);
+      if (access_.IsOfAllRows(address))
+        ReadOnce(address);
+      else if (IsKnownAtOnce(address))
+        DeclareRows(address);
     }
     ForEachPlacedRow([&] {
       for (const int address : Reads()) {
@@ -134,10 +136,8 @@ class MapEmitter {
   // V elements, into registers.
   void EmitVector() {
     for (size_t e = 0; e < body_.expressions.size(); ++e) {
-      if (DrawsForNeighbours(text_, static_cast<int>(e), innermost_))
-        DeclareDraws(static_cast<int>(e), {}, &text_);
-      if (IsHit(text_, static_cast<int>(e), innermost_))
-        DeclareHit(static_cast<int>(e), *innermost_, {}, &text_);
+      if (DrawsForNeighbours(text_, static_cast<int>(e), innermost_)) DeclareDraws(static_cast<int>(e), {}, &text_);
+      if (IsHit(text_, static_cast<int>(e), innermost_)) DeclareHit(static_cast<int>(e), *innermost_, {}, &text_);
     }
     for (const Store& store : body_.stores) DeclareStored(store, &text_);
     text_.Line("#pragma unroll");
@@ -158,8 +158,8 @@ class MapEmitter {
     if (!along.empty() && DrawsForNeighbours(text_, e, innermost_)) return DefineDraw(e, &text_);
     if (!along.empty() && IsHit(text_, e, innermost_)) return DefineHit(e, &text_);
     const int address = body_.expressions[e].address;
-    const bool is_read = body_.expressions[e].kind == Expression::Kind::kLoad && !along.empty() &&
-                         access_.IsContiguous(address);
+    const bool is_read =
+        body_.expressions[e].kind == Expression::Kind::kLoad && !along.empty() && access_.IsContiguous(address);
     text_.Define(e, is_read        ? absl::StrCat("m", address, "[k]")
                     : address >= 0 ? PlaceText(address, along, &text_)
                                    : "");
@@ -169,22 +169,15 @@ class MapEmitter {
   std::vector<int> Reads() const {
     std::vector<int> addresses;
     for (const Expression& e : body_.expressions) {
-      if (e.kind == Expression::Kind::kLoad && access_.IsContiguous(e.address))
-        addresses.push_back(e.address);
+      if (e.kind == Expression::Kind::kLoad && access_.IsContiguous(e.address)) addresses.push_back(e.address);
     }
     return addresses;
   }
 
   // Memory's elements, in registers: `all` of some rows, `m` of one.
-  void Declare(int address) {
-    text_.Line(absl::StrCat(TypeOf(address), " m", address, "[V];"));
-  }
-  void DeclareRows(int address) {
-    text_.Line(absl::StrCat(TypeOf(address), " all", address, "[", rows_, "][V];"));
-  }
-  std::string TypeOf(int address) const {
-    return MemoryType(text_.TypeAt(address));
-  }
+  void Declare(int address) { text_.Line(absl::StrCat(TypeOf(address), " m", address, "[V];")); }
+  void DeclareRows(int address) { text_.Line(absl::StrCat(TypeOf(address), " all", address, "[", rows_, "][V];")); }
+  std::string TypeOf(int address) const { return MemoryType(text_.TypeAt(address)); }
 
   // Not where the row is one that data names.
   bool IsKnownAtOnce(int address) const {
@@ -207,9 +200,8 @@ class MapEmitter {
         continue;
       }
       text_.Line("#pragma unroll");
-      text_.Line(absl::StrCat("for (int k = 0; k < V; ++k) ", condition,
-                              PlaceText(store.address, Along("k"), &text_), " = ",
-                              StoredElement(store, text_), ";"));
+      text_.Line(absl::StrCat("for (int k = 0; k < V; ++k) ", condition, PlaceText(store.address, Along("k"), &text_),
+                              " = ", StoredElement(store, text_), ";"));
     }
   }
 
@@ -217,34 +209,31 @@ class MapEmitter {
     OpenFunction("", "KERNEL_block", "const long block", &text_);
     text_.Line(absl::StrCat("const long first = block * ", elements(), ";"));
     if (innermost_ != nullptr) {
-      text_.Line(
-          absl::StrCat("const bool wide = ", access_.Condition(loops_.outer.size() == 1), ";"));
+      text_.Line(absl::StrCat("const bool wide = ", access_.Condition(loops_.outer.size() == 1), ";"));
       rows_ > 1 ? CallRows() : CallWide();
     }
     text_.Line("#pragma unroll 1");
-    text_.Open(absl::StrCat("for (long at = first + threadIdx.x; at < first + ", elements(),
-                            "; at += ", kThreads, ") {"));
+    text_.Open(
+        absl::StrCat("for (long at = first + threadIdx.x; at < first + ", elements(), "; at += ", kThreads, ") {"));
     text_.Line("if (at < arguments.iterations) KERNEL_at<1>(arguments, at);");
     text_.Close("}");
     CloseFunction(&text_);
   }
 
   void CallWide() {
-    text_.Line(absl::StrCat("if (wide && first + ", elements(),
-                            " <= arguments.iterations) return KERNEL_at<", access_.width(),
-                            ">(arguments, first + threadIdx.x * ", access_.width(), ");"));
+    text_.Line(absl::StrCat("if (wide && first + ", elements(), " <= arguments.iterations) return KERNEL_at<",
+                            access_.width(), ">(arguments, first + threadIdx.x * ", access_.width(), ");"));
   }
 
   // Where the last rows are fewer, some threads do two items.
   void CallRows() {
     text_.Open("if (wide) {");
-    text_.Line(absl::StrCat("const long items = (", Rows(), " + ", rows_ - 1, ") / ", rows_, " * (",
-                            Columns(), " / ", access_.width(), ");"));
-    text_.Line(absl::StrCat("const long threads = (arguments.iterations + ", elements() - 1, ") / ",
-                            elements(), " * ", kThreads, ";"));
+    text_.Line(absl::StrCat("const long items = (", Rows(), " + ", rows_ - 1, ") / ", rows_, " * (", Columns(), " / ",
+                            access_.width(), ");"));
+    text_.Line(absl::StrCat("const long threads = (arguments.iterations + ", elements() - 1, ") / ", elements(), " * ",
+                            kThreads, ";"));
     text_.Line("#pragma unroll 1");
-    text_.Open(absl::StrCat("for (long item = block * ", kThreads,
-                            " + threadIdx.x; item < items; item += threads) {"));
+    text_.Open(absl::StrCat("for (long item = block * ", kThreads, " + threadIdx.x; item < items; item += threads) {"));
     text_.Line(absl::StrCat("KERNEL_rows<", access_.width(), ">(arguments, item);"));
     text_.Close("}");
     text_.Line("return;");

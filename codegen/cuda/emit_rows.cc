@@ -45,18 +45,17 @@ class RowEmitter {
     EmitRowBlocks({size_, body_.has_shares(), access_.width(), is_wide_, Length(),
                    is_wide_ ? access_.Condition(/*is_flat=*/false) : "", exact_},
                   &text_);
-    const ir::Dims range =
-        body_.has_shares() ? ir::Dims{ir::Extent::Constant(body_.shares)} : RangeOf(loops_);
-    WrittenKernel written = Finish(text_, "rows", range, block_threads(),
-                                   body_.has_shares() ? 1 : size_.rows_per_block * size_.turns,
-                                   size_.blocks_at_once, exact_);
+    const ir::Dims range = body_.has_shares() ? ir::Dims{ir::Extent::Constant(body_.shares)} : RangeOf(loops_);
+    WrittenKernel written =
+        Finish(text_, "rows", range, block_threads(), body_.has_shares() ? 1 : size_.rows_per_block * size_.turns,
+               size_.blocks_at_once, exact_);
     NoteRows(&written);
     return written;
   }
 
  private:
-  // Longer rows than registers hold are walked number by number, where those seen first were held; of much shorter ones most of a block's
-  // threads have nothing.
+  // Longer rows than registers hold are walked number by number, where those seen first were held; of much shorter ones
+  // most of a block's threads have nothing.
   void NoteRows(WrittenKernel* written) const {
     constexpr int64_t kPart = 16;
     const bool is_kept = size_.items > 0, is_block = size_.threads > 32 && !body_.has_shares();
@@ -75,8 +74,8 @@ class RowEmitter {
   // A share's rows are dealt to groups where these keep them in registers.
   RowWay WayOf(bool is_kept) const {
     const bool is_whole = body_.has_shares() && !is_kept;
-    return {is_kept, is_whole ? block_threads() : size_.threads, block_threads(),
-            is_kept ? size_.rows_at_once : 1, is_kept && exact_.extent >= 0};
+    return {is_kept, is_whole ? block_threads() : size_.threads, block_threads(), is_kept ? size_.rows_at_once : 1,
+            is_kept && exact_.extent >= 0};
   }
 
   void EmitFunction(bool is_kept) {
@@ -88,10 +87,9 @@ class RowEmitter {
                  is_kept ? "KERNEL_kept" : "KERNEL_walked",
                  body_.has_shares()    ? "const long share, const int thread"
                  : size_.takes_turns() ? "const long first_r, const int t"
-                                 : "const long r, const int t",
+                                       : "const long r, const int t",
                  &text_);
-    const std::string exact =
-        way.may_be_exact ? absl::StrCat("kExact ? ", exact_.length, " : ") : "";
+    const std::string exact = way.may_be_exact ? absl::StrCat("kExact ? ", exact_.length, " : ") : "";
     text_.Line(absl::StrCat("const long length = ", exact, Length(), ";"));
     RowShares shares(body_, loops_, way, &text_);
     RowColumns columns(body_, loops_, way, KeptColumns(way), &text_);
@@ -156,13 +154,17 @@ class RowEmitter {
     for (const int reduction : reductions) {
       const bool has_way = way.rows == 1 && !body_.has_shares() && loops_.inner.size() == 1;
       const std::optional<OneHot> found = has_way ? OneHotOf(text_, reduction, loops_.inner[0]) : std::nullopt;
-      if (found.has_value()) one_hots.push_back(*found);
-      else left.push_back(reduction);
+      if (found.has_value())
+        one_hots.push_back(*found);
+      else
+        left.push_back(reduction);
     }
     const bool waits = !left.empty() && !way.is_warp();
     for (const OneHot& one_hot : one_hots) {
-      if (one_hot.load >= 0 && !waits) left.push_back(one_hot.sum);
-      else DefineOneHot(one_hot, loops_.inner[0], &text_);
+      if (one_hot.load >= 0 && !waits)
+        left.push_back(one_hot.sum);
+      else
+        DefineOneHot(one_hot, loops_.inner[0], &text_);
     }
     return left;
   }

@@ -28,8 +28,7 @@ class ShareEmitter {
     for (const Loop& loop : loops_.outer) results_ = results_ * loop.extent;
     for (const Loop& loop : loops_.inner) length_ = length_ * loop.extent;
     for (size_t e = 0; e < body.expressions.size(); ++e) {
-      if (body.expressions[e].kind == Expression::Kind::kShareSum)
-        folds_.emplace_back(static_cast<int>(e), &text_);
+      if (body.expressions[e].kind == Expression::Kind::kShareSum) folds_.emplace_back(static_cast<int>(e), &text_);
     }
   }
 
@@ -66,8 +65,8 @@ class ShareEmitter {
     for (const Store& store : body_.stores) {
       if (!IsShareSum(body_, store)) continue;
       text_.Line(absl::StrCat(has_columns_ ? "if (in && y == 0) (" : "if (t == 0) (",
-                              PointerText(store.address, {}, &text_), ")[share * ",
-                              text_.Number(results_), "] = ", StoredText(store), ";"));
+                              PointerText(store.address, {}, &text_), ")[share * ", text_.Number(results_),
+                              "] = ", StoredText(store), ";"));
     }
     CloseFunction(&text_);
   }
@@ -78,8 +77,8 @@ class ShareEmitter {
     const std::string own = has_columns_ ? "y" : "t";
     const std::string shares = absl::StrCat(body_.shares);
     text_.Line(absl::StrCat("const long vectors = ", text_.Number(length_), " / V;"));
-    text_.Line(absl::StrCat("const long first = vectors * share / ", shares,
-                            ", last = vectors * (share + 1) / ", shares, ";"));
+    text_.Line(absl::StrCat("const long first = vectors * share / ", shares, ", last = vectors * (share + 1) / ",
+                            shares, ";"));
     text_.Line(absl::StrCat("const long block = ", kBlockSteps, " / V * ", threads, ";"));
     text_.Open(absl::StrCat("for (long first_j = first + ", own, "; ", has_columns_ ? "in && " : "",
                             "first_j < last; first_j += block) {"));
@@ -100,8 +99,7 @@ class ShareEmitter {
       const int address = body_.expressions[e].address;
       if (!IsVector(static_cast<int>(e))) continue;
       Declare(address);
-      text_.Line(
-          absl::StrCat("lazy_read(m", address, ", ", PointerText(address, at, &text_), ");"));
+      text_.Line(absl::StrCat("lazy_read(m", address, ", ", PointerText(address, at, &text_), ");"));
     }
     for (const Store& store : body_.stores) {
       if (!IsShareSum(body_, store)) DeclareStored(store, &text_);
@@ -127,14 +125,13 @@ class ShareEmitter {
     }
   }
 
-  void Write(const Store& store, absl::Span<const KernelText::Along> at,
-             absl::Span<const KernelText::Along> along) {
+  void Write(const Store& store, absl::Span<const KernelText::Along> at, absl::Span<const KernelText::Along> along) {
     if (access_.IsContiguous(store.address)) {
       return WriteStored(store, "", PointerText(store.address, at, &text_), &text_);
     }
     text_.Line("#pragma unroll");
-    text_.Line(absl::StrCat("for (int k = 0; k < V; ++k) ", PlaceText(store.address, along, &text_),
-                            " = ", StoredElement(store, text_), ";"));
+    text_.Line(absl::StrCat("for (int k = 0; k < V; ++k) ", PlaceText(store.address, along, &text_), " = ",
+                            StoredElement(store, text_), ";"));
   }
 
   // The groups' accumulators of a column: the first half of the groups folds the others' in, until
@@ -161,20 +158,18 @@ class ShareEmitter {
     OpenFunction("", "KERNEL_block", "const long block", &text_);
     if (has_columns_) {
       const std::string results = text_.Number(results_);
-      text_.Open(absl::StrCat("for (long column = 0; column < ", results, "; column += ", kColumns,
-                              ") {"));
+      text_.Open(absl::StrCat("for (long column = 0; column < ", results, "; column += ", kColumns, ") {"));
       text_.Line(absl::StrCat("const long left = ", results, " - column;"));
-      text_.Line(absl::StrCat("const int width = left < ", kColumns, " ? (int)left : ", kColumns,
-                              ", t = threadIdx.x;"));
+      text_.Line(
+          absl::StrCat("const int width = left < ", kColumns, " ? (int)left : ", kColumns, ", t = threadIdx.x;"));
       text_.Line("KERNEL_share<1>(arguments, block, column + t % width, t, width);");
       text_.Close("}");
     } else {
-      text_.Line(absl::StrCat("const long share = block % ", body_.shares, ", r = block / ",
-                              body_.shares, ";"));
+      text_.Line(absl::StrCat("const long share = block % ", body_.shares, ", r = block / ", body_.shares, ";"));
       if (!loops_.inner.empty()) {
         text_.Line(absl::StrCat("const bool wide = ", access_.Condition(/*is_flat=*/false), ";"));
-        text_.Line(absl::StrCat("if (wide) return KERNEL_share<", access_.width(),
-                                ">(arguments, share, r, threadIdx.x);"));
+        text_.Line(
+            absl::StrCat("if (wide) return KERNEL_share<", access_.width(), ">(arguments, share, r, threadIdx.x);"));
       }
       text_.Line("KERNEL_share<1>(arguments, share, r, threadIdx.x);");
     }
@@ -183,18 +178,13 @@ class ShareEmitter {
 
   bool IsVector(int number) const {
     const Expression& e = body_.expressions[number];
-    return e.kind == Expression::Kind::kLoad && body_.uses_inner(number) &&
-           access_.IsContiguous(e.address);
+    return e.kind == Expression::Kind::kLoad && body_.uses_inner(number) && access_.IsContiguous(e.address);
   }
 
-  void Declare(int address) {
-    text_.Line(absl::StrCat(MemoryType(text_.TypeAt(address)), " m",
-                            address, "[V];"));
-  }
+  void Declare(int address) { text_.Line(absl::StrCat(MemoryType(text_.TypeAt(address)), " m", address, "[V];")); }
 
   std::string StoredText(const Store& store) {
-    return StoreText(text_.TypeAt(store.address),
-                     text_.name(store.expression));
+    return StoreText(text_.TypeAt(store.address), text_.name(store.expression));
   }
 
   const bool has_columns_;

@@ -28,8 +28,8 @@ struct Turn {
 
 bool IsTurned(const Body& body, const Address& address, const Loop& loop, const Loop& innermost) {
   const Polynomial along = address.index.CoefficientOf(innermost.variable);
-  return address.slot >= 0 && !DependsOnData(body, address) && !along.is_zero() &&
-         !along.is_one() && address.index.CoefficientOf(loop.variable).is_one();
+  return address.slot >= 0 && !DependsOnData(body, address) && !along.is_zero() && !along.is_one() &&
+         address.index.CoefficientOf(loop.variable).is_one();
 }
 
 // Loads and stores of one address are two, so that each needs a tile of its own.
@@ -44,8 +44,7 @@ std::optional<Turn> FindTurn(const ir::Graph& graph, const Body& body, const Loo
     for (size_t a = 0; a < body.addresses.size(); ++a) {
       const Address& address = body.addresses[a];
       if (!IsTurned(body, address, loops.outer[k], loops.outer.back())) continue;
-      bytes +=
-          kSide * (kSide + 1) * ir::SizeBytes(graph.type(body.slots[address.slot].value).dtype);
+      bytes += kSide * (kSide + 1) * ir::SizeBytes(graph.type(body.slots[address.slot].value).dtype);
       turn.addresses[a] = bytes <= kSharedBytes;  // others are done as they are
     }
     if (bytes > 0) return turn;
@@ -71,21 +70,19 @@ class TileEmitter {
     OpenFunction("", "KERNEL_block", "const long block", &text_);
     const std::string rows = text_.Number(row_loop_.extent);
     const std::string columns = text_.Number(column_loop_.extent);
-    text_.Line(
-        absl::StrCat("const int x = threadIdx.x % ", kSide, ", y = threadIdx.x / ", kSide, ";"));
+    text_.Line(absl::StrCat("const int x = threadIdx.x % ", kSide, ", y = threadIdx.x / ", kSide, ";"));
     for (size_t a = 0; a < body_.addresses.size(); ++a) {
       if (turn_.addresses[a])
-        text_.Line(
-            absl::StrCat("__shared__ ", TypeOf(a), " tile", a, "[", kSide, "][", kSide + 1, "];"));
+        text_.Line(absl::StrCat("__shared__ ", TypeOf(a), " tile", a, "[", kSide, "][", kSide + 1, "];"));
     }
-    text_.Line(absl::StrCat("const long high = (", rows, " + ", kSide - 1, ") / ", kSide,
-                            ", wide = (", columns, " + ", kSide - 1, ") / ", kSide, ";"));
+    text_.Line(absl::StrCat("const long high = (", rows, " + ", kSide - 1, ") / ", kSide, ", wide = (", columns, " + ",
+                            kSide - 1, ") / ", kSide, ";"));
     Monomial others;
     for (const Loop& loop : other_loops_) others = others * loop.extent;
     text_.Line(absl::StrCat("const long tiles = ", text_.Number(others), " * high * wide;"));
     // Tiles at the edge are not full: there may be more of them than blocks.
-    text_.Line(absl::StrCat("const long blocks = (arguments.iterations + ", kSide * kSide - 1,
-                            ") / ", kSide * kSide, ";"));
+    text_.Line(
+        absl::StrCat("const long blocks = (arguments.iterations + ", kSide * kSide - 1, ") / ", kSide * kSide, ";"));
     text_.Open("for (long tile = block; tile < tiles; tile += blocks) {");
     text_.Line("long rest = tile;");
     text_.Line(absl::StrCat("const long first_j = lazy_index(rest, wide) * ", kSide, ";"));
@@ -106,9 +103,7 @@ class TileEmitter {
   }
 
  private:
-  std::string TypeOf(size_t address) const {
-    return MemoryType(text_.TypeAt(address));
-  }
+  std::string TypeOf(size_t address) const { return MemoryType(text_.TypeAt(address)); }
 
   template <typename Function>
   void ForEachTurnedLoad(Function function) {
@@ -123,8 +118,8 @@ class TileEmitter {
     text_.Open(absl::StrCat("for (int k = 0; k < ", kSide, "; k += ", kRows, ") {"));
     text_.Line(turned ? "const long i = first_i + x, j = first_j + y + k;"
                       : "const long i = first_i + y + k, j = first_j + x;");
-    const std::string in = absl::StrCat("i < ", text_.Number(row_loop_.extent), " && j < ",
-                                        text_.Number(column_loop_.extent));
+    const std::string in =
+        absl::StrCat("i < ", text_.Number(row_loop_.extent), " && j < ", text_.Number(column_loop_.extent));
     if (checked)
       text_.Line(absl::StrCat("if (!(", in, ")) continue;"));
     else
@@ -143,8 +138,8 @@ class TileEmitter {
     if (!has_loads) return;
     OpenElements(/*turned=*/true, /*checked=*/false);
     ForEachTurnedLoad([&](int address) {
-      text_.Line(absl::StrCat("m", address, "[k / ", kRows, "] = in ? ",
-                              PlaceText(address, Along(), &text_), " : (", TypeOf(address), ")0;"));
+      text_.Line(absl::StrCat("m", address, "[k / ", kRows, "] = in ? ", PlaceText(address, Along(), &text_), " : (",
+                              TypeOf(address), ")0;"));
     });
     text_.Close("}");
     text_.Line("#pragma unroll");
@@ -162,9 +157,8 @@ class TileEmitter {
       if (!text_.defined(static_cast<int>(e))) Define(static_cast<int>(e), Along());
     }
     for (const Store& store : body_.stores) {
-      const std::string place = turn_.addresses[store.address]
-                                    ? absl::StrCat("tile", store.address, "[y + k][x]")
-                                    : PlaceText(store.address, Along(), &text_);
+      const std::string place = turn_.addresses[store.address] ? absl::StrCat("tile", store.address, "[y + k][x]")
+                                                               : PlaceText(store.address, Along(), &text_);
       const ir::DType dtype = text_.TypeAt(store.address);
       text_.Line(absl::StrCat(place, " = ", StoreText(dtype, text_.name(store.expression)), ";"));
     }
@@ -178,8 +172,7 @@ class TileEmitter {
     OpenElements(/*turned=*/true, /*checked=*/true);
     for (const Store& store : body_.stores) {
       if (is_turned(store))
-        text_.Line(absl::StrCat(PlaceText(store.address, Along(), &text_), " = tile", store.address,
-                                "[x][y + k];"));
+        text_.Line(absl::StrCat(PlaceText(store.address, Along(), &text_), " = tile", store.address, "[x][y + k];"));
     }
     text_.Close("}");
   }
@@ -203,8 +196,7 @@ class TileEmitter {
 
 }  // namespace
 
-std::optional<WrittenKernel> EmitTiles(const ir::Graph& graph, const Body& body,
-                                       const CompileOptions& options) {
+std::optional<WrittenKernel> EmitTiles(const ir::Graph& graph, const Body& body, const CompileOptions& options) {
   Loops loops = MakeLoops(body);
   std::optional<Turn> turn = FindTurn(graph, body, loops, options);
   if (!turn.has_value()) return std::nullopt;

@@ -53,8 +53,8 @@ std::string ArgumentsText(size_t buffers, size_t extents) {
 
 }  // namespace
 
-void OpenFunction(const std::string& qualifiers, const std::string& name,
-                  const std::string& parameters, KernelText* text) {
+void OpenFunction(const std::string& qualifiers, const std::string& name, const std::string& parameters,
+                  KernelText* text) {
   text->Open(absl::StrCat(qualifiers, "static __device__ __forceinline__ void ", name,
                           "(const KERNEL_arguments& arguments, ", parameters, ") {"));
   text->Head();
@@ -62,28 +62,25 @@ void OpenFunction(const std::string& qualifiers, const std::string& name,
 
 void CloseFunction(KernelText* text) { text->Close("}"); }
 
-WrittenKernel Finish(const KernelText& text, const std::string& prefix, const ir::Dims& range,
-                     int threads, int64_t iterations_per_block, int blocks_at_once,
-                     Kernel::Exact exact) {
-  const std::string functions =
-      text.Lines({"arguments.buffers", "arguments.extents", "arguments.scalars"});
+WrittenKernel Finish(const KernelText& text, const std::string& prefix, const ir::Dims& range, int threads,
+                     int64_t iterations_per_block, int blocks_at_once, Kernel::Exact exact) {
+  const std::string functions = text.Lines({"arguments.buffers", "arguments.extents", "arguments.scalars"});
   std::string bounds = absl::StrCat(threads);
   if (blocks_at_once > 0) absl::StrAppend(&bounds, ", ", blocks_at_once);
-  const std::string entries = absl::StrReplaceAll(
-      absl::StrCat(kEntries + 1, exact.extent >= 0 ? kExactEntry + 1 : ""),
-      {{"THREADS", bounds}, {"MOST", absl::StrCat(Kernel::Exact::kMost)}});
+  const std::string entries = absl::StrReplaceAll(absl::StrCat(kEntries + 1, exact.extent >= 0 ? kExactEntry + 1 : ""),
+                                                  {{"THREADS", bounds}, {"MOST", absl::StrCat(Kernel::Exact::kMost)}});
   WrittenKernel written =
       text.Written(prefix, range,
                    absl::StrCat(MathFunctionsFor(functions),
-                                ArgumentsText(text.body().slots.size(), text.num_extents()),
-                                functions, entries));
+                                ArgumentsText(text.body().slots.size(), text.num_extents()), functions, entries));
   written.kernel.threads = threads;
   written.kernel.iterations_per_block = iterations_per_block;
   written.kernel.exact = exact;
   const size_t few_bytes = Kernel::kFew * sizeof(int64_t) * (2 + text.body().slots.size() + text.num_extents());
   if (few_bytes <= kMostArgumentBytes) {
     written.few_entry = absl::StrReplaceAll(
-        kFewEntry + 1, {{"THREADS", bounds}, {"FEW", absl::StrCat(Kernel::kFew)}, {"ITERATIONS", absl::StrCat(iterations_per_block)}});
+        kFewEntry + 1,
+        {{"THREADS", bounds}, {"FEW", absl::StrCat(Kernel::kFew)}, {"ITERATIONS", absl::StrCat(iterations_per_block)}});
   }
   return written;
 }

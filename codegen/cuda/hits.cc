@@ -24,24 +24,20 @@ int IndexArgument(const Body& body, const Expression& eq, const Loop& loop) {
 bool IsHit(const KernelText& text, int expression, const Loop* loop) {
   const Body& body = text.body();
   const Expression& e = body.expressions[expression];
-  return loop != nullptr && e.kind == Expression::Kind::kOp &&
-         text.graph().node(e.node).op == ir::Op::kEq && IndexArgument(body, e, *loop) >= 0;
+  return loop != nullptr && e.kind == Expression::Kind::kOp && text.graph().node(e.node).op == ir::Op::kEq &&
+         IndexArgument(body, e, *loop) >= 0;
 }
 
-void DeclareHit(int expression, const Loop& loop, absl::Span<const KernelText::Along> along,
-                KernelText* text) {
+void DeclareHit(int expression, const Loop& loop, absl::Span<const KernelText::Along> along, KernelText* text) {
   const Body& body = text->body();
   const Expression& e = body.expressions[expression];
   const int index = IndexArgument(body, e, loop);
   const std::string far = absl::StrCat("d", expression);
   text->Line(absl::StrCat("const long ", far, " = ", text->name(e.arguments[1 - index]), " - (",
                           PlaceText(body.expressions[e.arguments[index]].address, along, text), ");"));
-  text->Line(absl::StrCat("const int h", expression, " = ", far, " >= 0 && ", far, " < V ? (int)", far,
-                          " : -1;"));
+  text->Line(absl::StrCat("const int h", expression, " = ", far, " >= 0 && ", far, " < V ? (int)", far, " : -1;"));
 }
 
-void DefineHit(int expression, KernelText* text) {
-  text->DefineAs(expression, absl::StrCat("h", expression, " == k"));
-}
+void DefineHit(int expression, KernelText* text) { text->DefineAs(expression, absl::StrCat("h", expression, " == k")); }
 
 }  // namespace torch_lazy::codegen::cuda

@@ -14,8 +14,7 @@ namespace torch_lazy::codegen::cuda {
 bool IsHit(const KernelText& text, int expression, const Loop* loop);
 
 // Declares how far the number lies from where the loops stand.
-void DeclareHit(int expression, const Loop& loop, absl::Span<const KernelText::Along> along,
-                KernelText* text);
+void DeclareHit(int expression, const Loop& loop, absl::Span<const KernelText::Along> along, KernelText* text);
 
 // Declares the expression, of element `k`.
 void DefineHit(int expression, KernelText* text);

@@ -329,8 +329,7 @@ class Functions {
   static std::string WithNative(const NamedFunction& function) {
     for (const NamedFunction& native : kNative) {
       if (native.name == absl::string_view(function.name))
-        return absl::StrCat("\n#ifdef __CUDA_ARCH__", native.text, "#else", function.text,
-                            "#endif\n");
+        return absl::StrCat("\n#ifdef __CUDA_ARCH__", native.text, "#else", function.text, "#endif\n");
     }
     return function.text;
   }

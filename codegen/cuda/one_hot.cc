@@ -87,8 +87,8 @@ void DefineOneHot(const OneHot& one_hot, const Loop& loop, KernelText* text) {
     const Expression& load = body.expressions[one_hot.load];
     defined.push_back(one_hot.load);
     text->DefineAs(one_hot.load,
-                   LoadText(load.dtype, absl::StrCat("(", hit, " ? ", PlaceText(load.address, there, text),
-                                                     " : (", MemoryType(load.dtype), ")0)")));
+                   LoadText(load.dtype, absl::StrCat("(", hit, " ? ", PlaceText(load.address, there, text), " : (",
+                                                     MemoryType(load.dtype), ")0)")));
     for (const int cast : one_hot.value_casts) text->Define(cast, "");
   }
   text->DefineAs(one_hot.where, absl::StrCat(hit, " ? ", text->name(one_hot.value), " : 0"));

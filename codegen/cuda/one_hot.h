@@ -13,11 +13,11 @@ namespace torch_lazy::codegen::cuda {
 // sum(cast(.. where(place == number && conditions, value, 0))), all expressions of the body.
 struct OneHot {
   int sum, where;
-  std::vector<int> casts;       // of the where, from the inside
-  int number, place;            // which place, and the iota that counts them
-  std::vector<int> conditions;  // of the row
-  int value;                    // of the row, or casts of what is loaded along it,
-  int load = -1;                // which is this
+  std::vector<int> casts;        // of the where, from the inside
+  int number, place;             // which place, and the iota that counts them
+  std::vector<int> conditions;   // of the row
+  int value;                     // of the row, or casts of what is loaded along it,
+  int load = -1;                 // which is this
   std::vector<int> value_casts;  // from the inside
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers that all rows share (a norm's weight and bias): a thread that does several rows reads its own once, into registers.
+// Numbers that all rows share (a norm's weight and bias): a thread that does several rows reads its own once, into
+// registers.
 #pragma once
 
 #include <string>

@@ -30,8 +30,7 @@ struct RowFunction {
   KernelText& text;
 
   bool walks_vectors() const {
-    return !way.is_kept && size.items == 0 && !body.has_shares() && loops.inner.size() == 1 &&
-           access.HasVectorsInRow();
+    return !way.is_kept && size.items == 0 && !body.has_shares() && loops.inner.size() == 1 && access.HasVectorsInRow();
   }
 
   std::string StoredText(const Store& store) const {

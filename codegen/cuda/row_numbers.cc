@@ -21,10 +21,8 @@ void RowNumbers::DefineOfOne(int stage) {
 
 void RowNumbers::StoreThem(int stage) {
   for (const Store& store : body_.stores) {
-    if (body_.expressions[store.expression].depth != stage || StoresAlongRow(body_, store))
-      continue;
-    if (MayReplace(store))
-      text_.Line(way_.is_warp() ? "__syncwarp();" : "__syncthreads();");
+    if (body_.expressions[store.expression].depth != stage || StoresAlongRow(body_, store)) continue;
+    if (MayReplace(store)) text_.Line(way_.is_warp() ? "__syncwarp();" : "__syncthreads();");
     text_.Line(absl::StrCat(way_.rows > 1 ? "if (is_row && t == 0) " : "if (t == 0) ",
                             PlaceText(store.address, {}, &text_), " = ", function_.StoredText(store), ";"));
   }
@@ -39,8 +37,7 @@ void RowNumbers::DefineOfSome(int stage) {
       numbers.push_back(number);
   }
   for (const int number : numbers)
-    text_.Line(absl::StrCat(ComputeType(body_.expressions[number].dtype), " y", number, "[",
-                            way_.rows, "];"));
+    text_.Line(absl::StrCat(ComputeType(body_.expressions[number].dtype), " y", number, "[", way_.rows, "];"));
   const bool stores = std::any_of(body_.stores.begin(), body_.stores.end(), [&](const Store& s) {
     return body_.expressions[s.expression].depth == stage && !StoresAlongRow(body_, s);
   });
@@ -62,11 +59,9 @@ void RowNumbers::DefineOfSome(int stage) {
 // A number may be stored where one is read that every thread of the group needs.
 bool RowNumbers::MayReplace(const Store& store) const {
   const Address& place = body_.addresses[store.address];
-  return std::any_of(body_.expressions.begin(), body_.expressions.end(),
-                     [&](const Expression& e) {
-                       return e.kind == Expression::Kind::kLoad &&
-                              body_.addresses[e.address].index == place.index;
-                     });
+  return std::any_of(body_.expressions.begin(), body_.expressions.end(), [&](const Expression& e) {
+    return e.kind == Expression::Kind::kLoad && body_.addresses[e.address].index == place.index;
+  });
 }
 
 }  // namespace torch_lazy::codegen::cuda

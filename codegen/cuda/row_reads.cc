@@ -12,11 +12,15 @@ namespace torch_lazy::codegen::cuda {
 
 RowReads::RowReads(const Body& body, const Loops& loops, const RowWay& way, RowShares* shares,
                    std::vector<std::vector<int>> reads, bool fetches, KernelText* text)
-    : body_(body), loops_(loops), way_(way), shares_(*shares), reads_(std::move(reads)), fetches_(fetches), text_(*text) {}
+    : body_(body),
+      loops_(loops),
+      way_(way),
+      shares_(*shares),
+      reads_(std::move(reads)),
+      fetches_(fetches),
+      text_(*text) {}
 
-std::string RowReads::TypeOf(int number) const {
-  return MemoryType(text_.TypeAt(body_.expressions[number].address));
-}
+std::string RowReads::TypeOf(int number) const { return MemoryType(text_.TypeAt(body_.expressions[number].address)); }
 
 std::string RowReads::Vector(int number) const {
   return absl::StrCat("all", body_.expressions[number].address, "[row][item]");
@@ -70,13 +74,15 @@ void RowReads::Read(int stage) {
   const std::vector<int>& reads = reads_[static_cast<size_t>(stage)];
   if (reads.empty()) return;
   for (const int number : reads)
-    text_.Line(absl::StrCat(TypeOf(number), " all", body_.expressions[number].address, "[", way_.rows, "][kItems][V];"));
+    text_.Line(
+        absl::StrCat(TypeOf(number), " all", body_.expressions[number].address, "[", way_.rows, "][kItems][V];"));
   if (fetches_) {
     return ForEachRow(way_.rows, &text_, [&] {
       text_.Line("#pragma unroll");
       text_.Open("for (int item = 0; item < kItems; ++item) {");
       for (const int number : reads)
-        text_.Line(absl::StrCat("lazy_read(", Vector(number), ", (const ", TypeOf(number), "*)(", PlaceInRow(number), "));"));
+        text_.Line(
+            absl::StrCat("lazy_read(", Vector(number), ", (const ", TypeOf(number), "*)(", PlaceInRow(number), "));"));
       text_.Close("}");
     });
   }

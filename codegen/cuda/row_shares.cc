@@ -47,8 +47,7 @@ void RowShares::ForEachOwned(const std::vector<Store>& stores, StatementOf state
 // All columns, by all threads of the block.
 template <typename StatementOf>
 void RowShares::ForEachColumn(const std::string& columns, StatementOf statement_of) {
-  text_.Open(
-      absl::StrCat("for (int j = thread; j < ", columns, "; j += ", way_.block_threads, ") {"));
+  text_.Open(absl::StrCat("for (int j = thread; j < ", columns, "; j += ", way_.block_threads, ") {"));
   ForEach([&](const Store& store) { text_.Line(statement_of(store)); });
   text_.Close("}");
 }
@@ -59,16 +58,14 @@ void RowShares::Begin() {
   const bool has_groups = way_.groups() > 1;
   const std::string columns = absl::StrCat("kItems * V * ", way_.threads);
   text_.Line(absl::StrCat("const long rows = ", text_.Number(rows), ";"));
-  text_.Line(absl::StrCat("const long first = rows * share / ", body_.shares,
-                          ", last = rows * (share + 1) / ", body_.shares, ";"));
+  text_.Line(absl::StrCat("const long first = rows * share / ", body_.shares, ", last = rows * (share + 1) / ",
+                          body_.shares, ";"));
   text_.Line(absl::StrCat("const int t = thread % ", way_.threads, ";"));
   ForEach([&](const Store& store) {
     text_.Line(absl::StrCat("double* const ", SumsOf(store), " = ",
-                            text_.PointerTo(body_.addresses[store.address].slot),
-                            " + share * length;"));
+                            text_.PointerTo(body_.addresses[store.address].slot), " + share * length;"));
     if (way_.is_kept) text_.Line(absl::StrCat("float x", store.expression, "[kItems][V] = {};"));
-    if (has_groups)
-      text_.Line(absl::StrCat("__shared__ double ", SharedSumsOf(store), "[", columns, "];"));
+    if (has_groups) text_.Line(absl::StrCat("__shared__ double ", SharedSumsOf(store), "[", columns, "];"));
   });
   if (has_groups) {
     ForEachColumn(columns, [](const Store& store) { return SharedSumsOf(store) + "[j] = 0;"; });
@@ -84,8 +81,7 @@ void RowShares::Open() {
   const bool has_groups = way_.groups() > 1;
   const int rows_in_float = kRowsInFloat * way_.groups(), rows_of_step = way_.groups() * way_.rows;
   text_.Open(absl::StrCat("for (long block = first; block < last; block += ", rows_in_float, ") {"));
-  text_.Line(absl::StrCat("const long end = last - block < ", rows_in_float, " ? last : block + ",
-                          rows_in_float, ";"));
+  text_.Line(absl::StrCat("const long end = last - block < ", rows_in_float, " ? last : block + ", rows_in_float, ";"));
   text_.Open(absl::StrCat("for (long step = block; step < end; step += ", rows_of_step, ") {"));
   if (way_.rows > 1) return;
   text_.Line(absl::StrCat("const long r = ", RowText("step"), ";"));
@@ -120,9 +116,8 @@ void RowShares::Close(bool folds_rows) {
   text_.Close("}");
   if (!has_groups) return;
   text_.Line("__syncthreads();");
-  ForEachColumn("length", [](const Store& store) {
-    return absl::StrCat(SumsOf(store), "[j] = ", SharedSumsOf(store), "[j];");
-  });
+  ForEachColumn("length",
+                [](const Store& store) { return absl::StrCat(SumsOf(store), "[j] = ", SharedSumsOf(store), "[j];"); });
 }
 
 // Now and then, and in the end. Groups put theirs side by side, and threads add up columns.
@@ -164,9 +159,8 @@ void RowShares::AddUpOwned() {
 void RowShares::AddUpWarp() {
   text_.Line("#pragma unroll");
   text_.Open(absl::StrCat("for (int d = 16; d >= ", way_.threads, "; d /= 2) {"));
-  ForEachSum([](const std::string& sum) {
-    return absl::StrCat(sum, " += __shfl_down_sync(0xffffffffu, ", sum, ", d);");
-  });
+  ForEachSum(
+      [](const std::string& sum) { return absl::StrCat(sum, " += __shfl_down_sync(0xffffffffu, ", sum, ", d);"); });
   text_.Close("}");
 }
 

@@ -24,7 +24,7 @@ class RowShares {
   void Begin();
   // The loop over the rows `r`, of which thread `t` of a group does its part.
   void Open();
-  void PlaceRow();  // where rows are done at once: `r`, and whether it `is_row`, of the share
+  void PlaceRow();                // where rows are done at once: `r`, and whether it `is_row`, of the share
   void Step(const Store& store);  // adds an element up
   void Close(bool folds_rows);    // `folds_rows`: a group's threads wait for each other
 

@@ -13,11 +13,11 @@ namespace {
 
 constexpr int kWarpsPerBlock = 4, kThreadsOfShare = 256, kFewestLanes = 4;
 constexpr double kShortRow = 256, kMostOfWarp = 1024;
-constexpr double kLayer = 128;  // what layers' widths are multiples of
+constexpr double kLayer = 128;      // what layers' widths are multiples of
 constexpr double kManyRows = 4096;  // enough warps for the machine
 constexpr int kMostThreads = 1024;
-constexpr int kNumbersOfThread = 16;  // before a row gets more threads
-constexpr int kMostNumbers = 32;      // of a thread, for each array
+constexpr int kNumbersOfThread = 16;       // before a row gets more threads
+constexpr int kMostNumbers = 32;           // of a thread, for each array
 constexpr double kMostFetched = 46 << 10;  // of a block's shared memory, beside folds
 constexpr double kArrivedBytes = 16;       // beside what is fetched by bulk copies
 constexpr int kRegisters = 72, kRegistersOf1024 = 40, kRegistersOfWarp = 128;  // for all arrays
@@ -28,9 +28,7 @@ double TypicalProduct(const std::vector<Loop>& loops, const CompileOptions& opti
   return product;
 }
 
-bool Contains(const std::vector<int>& list, int e) {
-  return std::find(list.begin(), list.end(), e) != list.end();
-}
+bool Contains(const std::vector<int>& list, int e) { return std::find(list.begin(), list.end(), e) != list.end(); }
 
 // Arrays that are in registers at once.
 int LiveArrays(const Body& body, const RowStages& rows) {
@@ -62,9 +60,7 @@ bool FoldsRows(const RowStages& rows) {
 int ThreadsOfShare(double length, int width, const RowStages& rows) {
   if (!FoldsRows(rows)) return static_cast<int>(std::min<double>(kMostThreads, std::ceil(length / width / 32) * 32));
   int best = 256;
-  const auto lanes = [&](int threads) {
-    return std::ceil(length / (width * threads)) * width * threads;
-  };
+  const auto lanes = [&](int threads) { return std::ceil(length / (width * threads)) * width * threads; };
   for (const int threads : {512, kMostThreads}) {
     if (lanes(threads) <= lanes(best)) best = threads;
   }
@@ -97,7 +93,8 @@ PerElement PerElementOf(const Body& body, const VectorAccess& access, int arrays
     if (load.kind != Expression::Kind::kLoad || !body.uses_inner(static_cast<int>(e))) continue;
     const double bytes = static_cast<double>(ir::SizeBytes(load.dtype));
     // Of a row that is several loops, a vector that all rows read may lie elsewhere for each step of the outer ones.
-    const bool is_column = access.LoadsVector(static_cast<int>(e)) ? access.IsOfAllRows(load.address) : (load.uses & ~body.inner) == 0;
+    const bool is_column =
+        access.LoadsVector(static_cast<int>(e)) ? access.IsOfAllRows(load.address) : (load.uses & ~body.inner) == 0;
     if (is_column) {
       found.columns += 1;
       found.column_registers += bytes / 4;
@@ -116,7 +113,8 @@ double FoldBytes(const ir::Graph& graph, const Body& body, const RowStages& stag
   if (threads <= 32) return 0;
   double numbers = 0;
   for (const RowStage& stage : stages.stages) {
-    for (const int reduction : stage.reductions) numbers += HasIndex(graph.node(body.expressions[reduction].node)) ? 2 : 1;
+    for (const int reduction : stage.reductions)
+      numbers += HasIndex(graph.node(body.expressions[reduction].node)) ? 2 : 1;
   }
   return numbers * sizeof(double) * threads / 32 * (rows + 1);
 }
@@ -152,11 +150,12 @@ double ItemsOf(double length, int elements, bool has_shares) {
   return is_layer ? exact : std::exp2(std::ceil(std::log2(exact)));
 }
 
-// Long rows that a block does one by one, the next being on its way while one waits for the block's threads: few, so that rows
-// are read and written nearly in their order, which memory likes. Threads have what registers hold; where that suffices for
-// what all rows share, they keep it, unless it is converted: that would be kept, too.
+// Long rows that a block does one by one, the next being on its way while one waits for the block's threads: few, so
+// that rows are read and written nearly in their order, which memory likes. Threads have what registers hold; where
+// that suffices for what all rows share, they keep it, unless it is converted: that would be kept, too.
 template <typename FoldBytesOf>
-RowSize SizeInTurns(const PerElement& each, double length, double count, int arrays, int width, FoldBytesOf fold_bytes_of) {
+RowSize SizeInTurns(const PerElement& each, double length, double count, int arrays, int width,
+                    FoldBytesOf fold_bytes_of) {
   constexpr int kFewestThreads = 256, kThreadsAtOnce = 512;  // the latter of a multiprocessor, with 128 registers
   constexpr double kMultiprocessors = 128, kMostTurns = 4, kMostKept = 96;
   RowSize size;
@@ -169,7 +168,8 @@ RowSize SizeInTurns(const PerElement& each, double length, double count, int arr
                     fetched + kArrivedBytes + fold_bytes_of(size.threads, 1) <= kSharedBytes;
   const bool is_long = length > kFewestThreads / 2 * kNumbersOfThread;
   if (!is_long || !fits || each.bytes == 0 || each.depends_on_data) return size;
-  size.turns = static_cast<int>(std::clamp(std::floor(count * size.threads / (kMultiprocessors * kThreadsAtOnce)), 1.0, kMostTurns));
+  size.turns = static_cast<int>(
+      std::clamp(std::floor(count * size.threads / (kMultiprocessors * kThreadsAtOnce)), 1.0, kMostTurns));
   size.keeps_columns = each.column_registers == each.columns && (arrays + each.column_registers) * numbers <= kMostKept;
   size.blocks_at_once = kThreadsAtOnce / size.threads;
   return size;
@@ -184,39 +184,35 @@ RowSize RowSizeOf(const ir::Graph& graph, const Body& body, const Loops& loops, 
   const double count = TypicalProduct(loops.outer, options);
   const int arrays = LiveArrays(body, rows);
   const PerElement each = PerElementOf(body, access, arrays);
-  const auto fold_bytes_of = [&](int threads, int rows_at_once) { return FoldBytes(graph, body, rows, threads, rows_at_once); };
+  const auto fold_bytes_of = [&](int threads, int rows_at_once) {
+    return FoldBytes(graph, body, rows, threads, rows_at_once);
+  };
   const auto most = [&](int threads) {
-    const int registers = threads >= kMostThreads ? kRegistersOf1024
-                          : threads <= 32         ? kRegistersOfWarp
-                                                  : kRegisters;
+    const int registers = threads >= kMostThreads ? kRegistersOf1024 : threads <= 32 ? kRegistersOfWarp : kRegisters;
     return std::clamp(registers / arrays, width, kMostNumbers);
   };
   const bool has_shares = body.has_shares();
-  const bool is_short =
-      length <= kShortRow || (length <= kMostOfWarp && !has_shares && count >= kManyRows);
+  const bool is_short = length <= kShortRow || (length <= kMostOfWarp && !has_shares && count >= kManyRows);
   if (!is_short && !has_shares) {
     const RowSize in_turns = SizeInTurns(each, length, count, arrays, width, fold_bytes_of);
     if (in_turns.takes_turns()) return in_turns;
   }
   RowSize size;
   if (is_short && length <= size.threads * most(size.threads)) {
-    while (has_shares && size.threads > kFewestLanes && length <= size.threads / 2 * width)
-      size.threads /= 2;
+    while (has_shares && size.threads > kFewestLanes && length <= size.threads / 2 * width) size.threads /= 2;
     size.rows_per_block = has_shares ? kThreadsOfShare / size.threads : kWarpsPerBlock;
   } else if (has_shares) {
     size.threads = ThreadsOfShare(length, width, rows);
     size.rows_per_block = GroupsOfShare(size.threads, length, body, rows);
   } else {
     size.threads = 128;
-    while (size.threads < kMostThreads &&
-           length > size.threads * std::min(kNumbersOfThread, most(size.threads)))
+    while (size.threads < kMostThreads && length > size.threads * std::min(kNumbersOfThread, most(size.threads)))
       size.threads *= 2;
   }
   while (size.threads > 32 && fold_bytes_of(size.threads, 1) > kSharedBytes) size.threads /= 2;
   const double items = ItemsOf(length, width * size.threads, has_shares);
   if (items * width <= most(size.threads)) size.items = static_cast<int>(items);
-  if (has_shares && size.items > 0)
-    ChooseRowsAtOnce(each, width, fold_bytes_of, &size);
+  if (has_shares && size.items > 0) ChooseRowsAtOnce(each, width, fold_bytes_of, &size);
   // What waits for other threads, or for memory, leaves the multiprocessor to other rows.
   if (size.threads == 512 && size.items > 0 && arrays == 1) size.blocks_at_once = 3;
   if (has_shares && size.threads <= 512 && size.items > 0) size.blocks_at_once = 2;

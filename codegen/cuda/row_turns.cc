@@ -6,9 +6,7 @@
 
 namespace torch_lazy::codegen::cuda {
 
-std::string RowTurns::TypeOf(int number) const {
-  return MemoryType(text_.TypeAt(body_.expressions[number].address));
-}
+std::string RowTurns::TypeOf(int number) const { return MemoryType(text_.TypeAt(body_.expressions[number].address)); }
 
 std::string RowTurns::Place(int number) const {
   return absl::StrCat(Ahead(number), " + (item * ", way_.threads, " + t) * V");
@@ -27,8 +25,8 @@ void RowTurns::Begin() {
   text_.Line(absl::StrCat("const long blocks = (end_r + ", turns_ - 1, ") / ", turns_, ";"));
   if (loads_.empty()) return;
   for (const int number : loads_)
-    text_.Line(absl::StrCat("__shared__ __align__(16) ", TypeOf(number), " ", Ahead(number), "[kItems * V * ", way_.threads,
-                            "];"));
+    text_.Line(absl::StrCat("__shared__ __align__(16) ", TypeOf(number), " ", Ahead(number), "[kItems * V * ",
+                            way_.threads, "];"));
   if (MayBeBulk()) {
     text_.Line(absl::StrCat("constexpr bool kBulk = lazy_has_bulk() && V == ", width_, ";"));
     text_.Line("__shared__ unsigned long arrived;");

@@ -22,8 +22,8 @@ class RowTurns {
            KernelText* text)
       : body_(body), loops_(loops), way_(way), width_(width), turns_(turns), loads_(std::move(loads)), text_(*text) {}
 
-  void Begin();  // fetches row `first_r`
-  void Open();   // the loop over rows `r`, from there on
+  void Begin();                   // fetches row `first_r`
+  void Open();                    // the loop over rows `r`, from there on
   void FetchNext(bool have_met);  // when the thread, or all that have met, have read all of the row
   void Close(int num_folds);      // in which all threads meet
 

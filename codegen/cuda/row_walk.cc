@@ -16,8 +16,7 @@ void RowWalk::Emit(int number, const RowStage& stage, std::vector<Accumulator>& 
 void RowWalk::EmitKept(int number, const RowStage& stage, std::vector<Accumulator>& folds) {
   const std::string of_rows = way_.rows > 1 ? absl::StrCat("[", way_.rows, "]") : "";
   for (const int kept : stage.kept) {
-    text_.Line(absl::StrCat(ComputeType(body_.expressions[kept].dtype), " x", kept, of_rows,
-                            "[kItems][V];"));
+    text_.Line(absl::StrCat(ComputeType(body_.expressions[kept].dtype), " x", kept, of_rows, "[kItems][V];"));
   }
   if (way_.rows > 1) function_.reads.Read(number);
   function_.ForEachPlacedRow([&] {
@@ -69,8 +68,7 @@ void RowWalk::Write(const Store& store, absl::Span<const KernelText::Along> at,
     return WriteStored(store, "if (in) ", PointerText(store.address, at, &text_), &text_);
   }
   text_.Line("#pragma unroll");
-  text_.Line(absl::StrCat("for (int k = 0; in && k < V; ++k) ",
-                          PlaceText(store.address, along, &text_), " = ",
+  text_.Line(absl::StrCat("for (int k = 0; in && k < V; ++k) ", PlaceText(store.address, along, &text_), " = ",
                           StoredElement(store, text_), ";"));
 }
 
@@ -103,15 +101,13 @@ void RowWalk::EmitSteps(const RowStage& stage, std::vector<Accumulator>& folds) 
   }
   // Where it is but the other way, it is kept short.
   const int unroll = function_.size.items > 0 ? 1 : 8;
-  OpenWalk(has_vectors ? "at" : "j", has_vectors ? "others" : "length", kBlockSteps, unroll,
-           folds);
+  OpenWalk(has_vectors ? "at" : "j", has_vectors ? "others" : "length", kBlockSteps, unroll, folds);
   if (has_vectors) text_.Line("const long j = at < head ? at : at + vectors * V;");
   const std::vector<KernelText::Along> along = PlaceLoops(loops_.inner, 'j', "j", &text_);
   Step(stage, folds, along);
   for (const Store& store : stage.stores) {
     if (IsShareSum(body_, store)) continue;
-    text_.Line(
-        absl::StrCat(PlaceText(store.address, along, &text_), " = ", function_.StoredText(store), ";"));
+    text_.Line(absl::StrCat(PlaceText(store.address, along, &text_), " = ", function_.StoredText(store), ";"));
   }
   CloseWalk(folds);
 }
@@ -120,14 +116,14 @@ void RowWalk::EmitSteps(const RowStage& stage, std::vector<Accumulator>& folds) 
 void RowWalk::OpenWalk(const std::string& at, const std::string& count, int block_steps, int unroll,
                        std::vector<Accumulator>& folds) {
   const int block = block_steps * way_.threads;
-  text_.Open(absl::StrCat("for (long first_", at, " = t; first_", at, " < ", count, "; first_",
-                          at, " += ", block, ") {"));
-  text_.Line(absl::StrCat("const long end_", at, " = ", count, " - first_", at, " < ", block,
-                          " ? ", count, " : first_", at, " + ", block, ";"));
+  text_.Open(
+      absl::StrCat("for (long first_", at, " = t; first_", at, " < ", count, "; first_", at, " += ", block, ") {"));
+  text_.Line(absl::StrCat("const long end_", at, " = ", count, " - first_", at, " < ", block, " ? ", count, " : first_",
+                          at, " + ", block, ";"));
   for (Accumulator& fold : folds) fold.BeginBlock();
   text_.Line(absl::StrCat("#pragma unroll ", unroll));
-  text_.Open(absl::StrCat("for (long ", at, " = first_", at, "; ", at, " < end_", at, "; ", at,
-                          " += ", way_.threads, ") {"));
+  text_.Open(
+      absl::StrCat("for (long ", at, " = first_", at, "; ", at, " < end_", at, "; ", at, " += ", way_.threads, ") {"));
 }
 
 void RowWalk::CloseWalk(std::vector<Accumulator>& folds) {
@@ -137,8 +133,7 @@ void RowWalk::CloseWalk(std::vector<Accumulator>& folds) {
 }
 
 // One element.
-void RowWalk::Step(const RowStage& stage, std::vector<Accumulator>& folds,
-                   absl::Span<const KernelText::Along> along) {
+void RowWalk::Step(const RowStage& stage, std::vector<Accumulator>& folds, absl::Span<const KernelText::Along> along) {
   for (const int number : stage.numbers) {
     if (body_.expressions[number].kind == Expression::Kind::kShareSum) continue;
     if (available_.contains(number)) {
@@ -155,11 +150,9 @@ void RowWalk::Step(const RowStage& stage, std::vector<Accumulator>& folds,
     }
     text_.Define(number, SourceOf(number, along));
   }
-  for (Accumulator& fold : folds)
-    fold.Step(is_vector_ ? "(long)(j + k)" : "j", way_.is_kept ? "in" : "");
+  for (Accumulator& fold : folds) fold.Step(is_vector_ ? "(long)(j + k)" : "j", way_.is_kept ? "in" : "");
   if (!is_vector_) return StepShares(stage);
-  for (const int kept : stage.kept)
-    text_.Line(absl::StrCat(Kept(kept), " = ", text_.name(kept), ";"));
+  for (const int kept : stage.kept) text_.Line(absl::StrCat(Kept(kept), " = ", text_.name(kept), ";"));
   StepShares(stage);
   for (const Store& store : stage.stores) {
     if (!IsShareSum(body_, store)) PutStored(store, &text_);
@@ -182,8 +175,8 @@ std::string RowWalk::SourceOf(int number, absl::Span<const KernelText::Along> al
   if (IsVector(number)) return absl::StrCat("m", e.address, "[k]");
   const std::string place = PlaceText(e.address, along, &text_);
   // The index may be what the thread of the row's first element has just written in its place.
-  const bool is_guarded = way_.is_kept && e.kind == Expression::Kind::kLoad &&
-                          DependsOnData(body_, body_.addresses[e.address]);
+  const bool is_guarded =
+      way_.is_kept && e.kind == Expression::Kind::kLoad && DependsOnData(body_, body_.addresses[e.address]);
   return is_guarded ? RowFunction::Guarded("in", place, e.dtype) : place;
 }
 

@@ -27,11 +27,9 @@ class RowWalk {
                 std::vector<Accumulator>& folds);
   void CloseWalk(std::vector<Accumulator>& folds);
   void EmitVector(const RowStage& stage, std::vector<Accumulator>& folds);
-  void Step(const RowStage& stage, std::vector<Accumulator>& folds,
-            absl::Span<const KernelText::Along> along);
+  void Step(const RowStage& stage, std::vector<Accumulator>& folds, absl::Span<const KernelText::Along> along);
   void StepShares(const RowStage& stage);
-  void Write(const Store& store, absl::Span<const KernelText::Along> at,
-             absl::Span<const KernelText::Along> along);
+  void Write(const Store& store, absl::Span<const KernelText::Along> at, absl::Span<const KernelText::Along> along);
 
   std::string SourceOf(int number, absl::Span<const KernelText::Along> along);
   std::string Kept(int number) const;

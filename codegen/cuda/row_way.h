@@ -11,7 +11,7 @@ struct RowWay {
   bool is_kept = false;  // in registers: kItems vectors of V elements a thread
   int threads = 32;      // of a group, which does a row; of a warp, if fewer, a power of two
   int block_threads = 32;
-  int rows = 1;          // that a group does at once: `row` of them
+  int rows = 1;               // that a group does at once: `row` of them
   bool may_be_exact = false;  // kExact: no thread has a vector beyond the row's end
   int groups() const { return block_threads / threads; }
   bool is_warp() const { return threads <= 32; }
@@ -28,8 +28,7 @@ void EmitKeptWalk(const RowWay& way, KernelText* text, Function write) {
     text->Line("const bool in = is_row && own_j < length;");
     text->Line("const int j = own_j < length ? own_j : 0;");
   } else {
-    text->Line(way.may_be_exact ? "const bool in = kExact || own_j < length;"
-                                : "const bool in = own_j < length;");
+    text->Line(way.may_be_exact ? "const bool in = kExact || own_j < length;" : "const bool in = own_j < length;");
     text->Line("const int j = in ? own_j : 0;");
   }
   write();

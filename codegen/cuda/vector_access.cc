@@ -36,8 +36,7 @@ bool StaysInPlace(const Address& address, const Loop& innermost) {
 
 }  // namespace
 
-VectorAccess::VectorAccess(const Body& body, const Loop* innermost, uint64_t walked,
-                           KernelText* text)
+VectorAccess::VectorAccess(const Body& body, const Loop* innermost, uint64_t walked, KernelText* text)
     : body_(body), innermost_(innermost), text_(*text) {
   std::vector<bool> adds_up(body.addresses.size(), false);  // now and then
   for (const Store& store : body.stores) adds_up[store.address] = IsShareSum(body, store);
@@ -73,9 +72,7 @@ std::vector<Polynomial> VectorAccess::Steps() const {
 bool VectorAccess::FollowsFromExtent() const {
   const Polynomial extent(innermost_->extent);
   const std::vector<Polynomial> steps = Steps();
-  const auto follows = [&](const Polynomial& step) {
-    return step == extent || IsMultiple(step, width_);
-  };
+  const auto follows = [&](const Polynomial& step) { return step == extent || IsMultiple(step, width_); };
   if (!std::all_of(steps.begin(), steps.end(), follows)) return false;
   for (size_t a = 0; a < is_contiguous_.size(); ++a) {
     if (is_contiguous_[a] && !body_.addresses[a].index.offset.terms().empty()) return false;
@@ -96,15 +93,14 @@ std::string VectorAccess::Condition(bool is_flat, int width) {
     const int64_t bytes = std::min(kAccess, width * ir::SizeBytes(text_.SlotType(address.slot)));
     const std::string offset = text_.Number(address.index.offset);
     const std::string pointer = text_.PointerTo(address.slot);
-    const std::string place =
-        offset == "0" ? pointer : absl::StrCat("(", pointer, " + ", offset, ")");
+    const std::string place = offset == "0" ? pointer : absl::StrCat("(", pointer, " + ", offset, ")");
     AddOnce(absl::StrCat("(unsigned long)", place, " % ", bytes), &places);
   }
   std::vector<std::string> conditions;
   if (!numbers.empty())
-    conditions.push_back(absl::StrCat(
-        numbers.size() == 1 ? numbers[0] : absl::StrCat("(", absl::StrJoin(numbers, " | "), ")"),
-        " % ", width, " == 0"));
+    conditions.push_back(
+        absl::StrCat(numbers.size() == 1 ? numbers[0] : absl::StrCat("(", absl::StrJoin(numbers, " | "), ")"), " % ",
+                     width, " == 0"));
   for (const std::string& place : places) conditions.push_back(absl::StrCat(place, " == 0"));
   return conditions.empty() ? "true" : absl::StrJoin(conditions, " && ");
 }
@@ -132,17 +128,14 @@ void VectorAccess::PlaceVectorsInRow(const std::string& length) {
     if (!is_contiguous_[a]) continue;
     const std::string place = PointerText(static_cast<int>(a), begin, &text_);
     const int64_t bytes = ir::SizeBytes(text_.TypeAt(a));
-    if (aligned.empty())
-      aligned = absl::StrCat("-(long)((unsigned long)(", place, ") / ", bytes, ") & ", width_ - 1);
-    AddOnce(absl::StrCat("(unsigned long)(", place, " + aligned) % ",
-                         std::min(kAccess, width_ * bytes), " == 0"),
+    if (aligned.empty()) aligned = absl::StrCat("-(long)((unsigned long)(", place, ") / ", bytes, ") & ", width_ - 1);
+    AddOnce(absl::StrCat("(unsigned long)(", place, " + aligned) % ", std::min(kAccess, width_ * bytes), " == 0"),
             &conditions);
   }
   text_.Line(absl::StrCat("constexpr int V = ", width_, ";"));
   text_.Line(absl::StrCat("const long aligned = ", aligned, ";"));
   text_.Line(absl::StrCat("const bool wide = ", absl::StrJoin(conditions, " && "), ";"));
-  text_.Line(absl::StrCat("const long head = wide ? aligned : 0, vectors = wide ? (", length,
-                          " - head) / V : 0;"));
+  text_.Line(absl::StrCat("const long head = wide ? aligned : 0, vectors = wide ? (", length, " - head) / V : 0;"));
   text_.Line(absl::StrCat("const long others = ", length, " - vectors * V;"));
 }
 
@@ -151,8 +144,7 @@ bool VectorAccess::IsTypical(const CompileOptions& options) const {
   numbers.push_back(innermost_->extent);
   for (size_t a = 0; a < is_contiguous_.size(); ++a) {
     const Address& address = body_.addresses[a];
-    if (is_contiguous_[a])
-      numbers.push_back(body_.slots[address.slot].offset + address.index.offset);
+    if (is_contiguous_[a]) numbers.push_back(body_.slots[address.slot].offset + address.index.offset);
   }
   return std::all_of(numbers.begin(), numbers.end(), [&](const Polynomial& number) {
     double typical = 0;

@@ -7,9 +7,7 @@
 namespace torch_lazy::codegen::cuda {
 namespace {
 
-ir::DType TypeOf(const Store& store, const KernelText& text) {
-  return text.TypeAt(store.address);
-}
+ir::DType TypeOf(const Store& store, const KernelText& text) { return text.TypeAt(store.address); }
 
 // A number that is rounded to be stored is rounded with its neighbour.
 int Unrounded(const Store& store, const KernelText& text) {
@@ -18,8 +16,7 @@ int Unrounded(const Store& store, const KernelText& text) {
   if (!is_cast) return store.expression;
   const int operand = e.arguments[0];
   const bool is_known = !text.name(operand).empty();
-  return is_known && ComputeType(text.body().expressions[operand].dtype) == "float" ? operand
-                                                                                    : store.expression;
+  return is_known && ComputeType(text.body().expressions[operand].dtype) == "float" ? operand : store.expression;
 }
 
 }  // namespace
@@ -31,13 +28,12 @@ void DeclareStored(const Store& store, KernelText* text) {
 
 void PutStored(const Store& store, KernelText* text) {
   const ir::DType dtype = TypeOf(store, *text);
-  const std::string value = ir::IsHalf(dtype) ? text->name(Unrounded(store, *text))
-                                              : StoreText(dtype, text->name(store.expression));
+  const std::string value =
+      ir::IsHalf(dtype) ? text->name(Unrounded(store, *text)) : StoreText(dtype, text->name(store.expression));
   text->Line(absl::StrCat("m", store.address, "[k] = ", value, ";"));
 }
 
-void WriteStored(const Store& store, const std::string& condition, const std::string& pointer,
-                 KernelText* text) {
+void WriteStored(const Store& store, const std::string& condition, const std::string& pointer, KernelText* text) {
   const ir::DType dtype = TypeOf(store, *text);
   const char* write = dtype == ir::DType::kBF16  ? "lazy_write_bf16("
                       : dtype == ir::DType::kF16 ? "lazy_write_f16("

@@ -16,8 +16,7 @@ void DeclareStored(const Store& store, KernelText* text);
 void PutStored(const Store& store, KernelText* text);
 
 // All of them, to `pointer` on; `condition` may be empty.
-void WriteStored(const Store& store, const std::string& condition, const std::string& pointer,
-                 KernelText* text);
+void WriteStored(const Store& store, const std::string& condition, const std::string& pointer, KernelText* text);
 
 // What element `k` is in memory, where neighbours do not lie side by side.
 std::string StoredElement(const Store& store, const KernelText& text);

@@ -27,7 +27,9 @@ Tensor Softshrink(Tensor x, Tensor lambda) {
 
 // Where the magnitude is above lambda.
 Tensor ShrinkBackward(Tensor g, Tensor x, Tensor lambda) {
-  return Where(Binary(Op::kOr, x < -lambda, x > lambda), g, g.Number(0));
+  const Tensor is_above = x > lambda;
+  const Tensor is_below = x < -lambda;
+  return Where(Binary(Op::kOr, is_below, is_above), g, g.Number(0));
 }
 
 // The second result is what ATen's own backward takes, exp(-|x|), and on a GPU nothing; ours does not read it.
@@ -44,14 +46,14 @@ constexpr lazy::Row kRows[] = {
     {"aten::threshold", Formula<kNumbers, [](Tensor x, Number t, Number v) { return Where(x <= t, v, x); }>},
     {"aten::threshold_backward",
      Formula<kNumbers, [](Tensor g, Tensor x, Number t) { return Where(x <= t, g.Number(0), g); }>},
-    {"aten::hardtanh_backward", Formula<kFloats, [](Tensor g, Tensor x, Number low, Number high) {
-       return Where(Binary(Op::kAnd, x > low, x < high), g, g.Number(0));
-     }>},
+    {"aten::hardtanh_backward",
+     Formula<kFloats, [](Tensor g, Tensor x, Number low,
+                         Number high) { return Where(Binary(Op::kAnd, x > low, x < high), g, g.Number(0)); }>},
     {"aten::leaky_relu",
      Formula<kFloats, [](Tensor x, Number slope) { return formula::LeakyRelu(x.builder(), x, slope); }>},
-    {"aten::leaky_relu_backward", Formula<kFloats, [](Tensor g, Tensor x, Number slope) {
-       return formula::LeakyReluBackward(x.builder(), g, x, slope);
-     }>},
+    {"aten::leaky_relu_backward",
+     Formula<kFloats,
+             [](Tensor g, Tensor x, Number slope) { return formula::LeakyReluBackward(x.builder(), g, x, slope); }>},
     {"aten::sigmoid", Of1<formula::Sigmoid>},
     {"aten::sigmoid_backward", Of2<formula::SigmoidBackward>},
     {"aten::tanh_backward", Of2<formula::TanhBackward>},
@@ -63,35 +65,41 @@ constexpr lazy::Row kRows[] = {
     {"aten::hardswish_backward", Of2<formula::HardswishBackward>},
     {"aten::hardsigmoid", Of1<formula::Hardsigmoid>},
     // ATen's sixth is that of f32 in every type.
-    {"aten::hardsigmoid_backward", Formula<kFloats, [](Tensor g, Tensor x) {
-       return Where(Binary(Op::kAnd, x > -3.0, x < 3.0), g * double{1.0f / 6}, g.Number(0));
-     }>},
-    {"aten::gelu", Formula<kFloats, [](Tensor x, String approximate) {
-       return formula::Gelu(x.builder(), x, FormOf(approximate));
-     }>},
-    {"aten::gelu_backward", Formula<kFloats, [](Tensor g, Tensor x, String approximate) {
-       return formula::GeluBackward(x.builder(), g, x, FormOf(approximate));
-     }>},
-    {"aten::elu", Formula<kFloats, [](Tensor x, Number alpha, Number scale, Number input_scale) {
-       return formula::Elu(x.builder(), x, alpha, scale, input_scale);
-     }>},
+    {"aten::hardsigmoid_backward", Formula<kFloats,
+                                           [](Tensor g, Tensor x) {
+                                             return Where(Binary(Op::kAnd, x > -3.0, x < 3.0), g * double{1.0f / 6},
+                                                          g.Number(0));
+                                           }>},
+    {"aten::gelu",
+     Formula<kFloats, [](Tensor x, String approximate) { return formula::Gelu(x.builder(), x, FormOf(approximate)); }>},
+    {"aten::gelu_backward", Formula<kFloats,
+                                    [](Tensor g, Tensor x, String approximate) {
+                                      return formula::GeluBackward(x.builder(), g, x, FormOf(approximate));
+                                    }>},
+    {"aten::elu",
+     Formula<kFloats, [](Tensor x, Number alpha, Number scale,
+                         Number input_scale) { return formula::Elu(x.builder(), x, alpha, scale, input_scale); }>},
     {"aten::elu_backward",
-     Formula<kFloats, [](Tensor g, Number alpha, Number scale, Number input_scale, bool is_result, Tensor x) {
-       return formula::EluBackward(x.builder(), g, alpha, scale, input_scale, is_result, x);
-     }>},
-    {"aten::softplus", Formula<kFloats, [](Tensor x, Number beta, Number threshold) {
-       return formula::Softplus(x.builder(), x, beta, threshold);
-     }>},
-    {"aten::softplus_backward", Formula<kFloats, [](Tensor g, Tensor x, Number beta, Number threshold) {
-       return formula::SoftplusBackward(x.builder(), g, x, beta, threshold);
-     }>},
-    {"aten::hardshrink", Formula<kFloats, [](Tensor x, Number lambda) {
-       return Where(Binary(Op::kAnd, x >= -lambda, x <= lambda), x.Number(0), x);
-     }>},
-    {"aten::hardshrink_backward", Formula<kFloats, [](Tensor g, Tensor x, Number l) { return ShrinkBackward(g, x, l); }>},
+     Formula<kFloats,
+             [](Tensor g, Number alpha, Number scale, Number input_scale, bool is_result, Tensor x) {
+               return formula::EluBackward(x.builder(), g, alpha, scale, input_scale, is_result, x);
+             }>},
+    {"aten::softplus",
+     Formula<kFloats, [](Tensor x, Number beta,
+                         Number threshold) { return formula::Softplus(x.builder(), x, beta, threshold); }>},
+    {"aten::softplus_backward",
+     Formula<kFloats, [](Tensor g, Tensor x, Number beta,
+                         Number threshold) { return formula::SoftplusBackward(x.builder(), g, x, beta, threshold); }>},
+    {"aten::hardshrink", Formula<kFloats,
+                                 [](Tensor x, Number lambda) {
+                                   return Where(Binary(Op::kAnd, x >= -lambda, x <= lambda), x.Number(0), x);
+                                 }>},
+    {"aten::hardshrink_backward",
+     Formula<kFloats, [](Tensor g, Tensor x, Number l) { return ShrinkBackward(g, x, l); }>},
     {"aten::softshrink", Formula<kFloats, [](Tensor x, Number lambda) { return Softshrink(x, lambda); }>,
      lazy::kRefusesNumbers},
-    {"aten::softshrink_backward", Formula<kFloats, [](Tensor g, Tensor x, Number l) { return ShrinkBackward(g, x, l); }>},
+    {"aten::softshrink_backward",
+     Formula<kFloats, [](Tensor g, Tensor x, Number l) { return ShrinkBackward(g, x, l); }>},
     {"aten::log_sigmoid_forward", LogSigmoid},
     {"aten::log_sigmoid_backward", Of2<formula::LogSigmoidBackward>},
     {"aten::native_dropout_backward",

@@ -33,7 +33,8 @@ bool AddNumber(lazy::Lowering& call) {
   return AddScaled(call, ReadAsResult(call, 0), Rounded(Argument<Number>::Read(call, 1), call.Result(0).dtype), kSign);
 }
 
-// ATen's in-place form multiplies the number by the tensor, not the tensor by the number, and then rounds the number first.
+// ATen's in-place form multiplies the number by the tensor, not the tensor by the number, and then rounds the number
+// first.
 bool MulNumberInPlace(lazy::Lowering& call) {
   if (ir::IsComplex(call.ComputeType())) return false;
   call.Return(0, ReadAsResult(call, 0) * Rounded(Argument<Number>::Read(call, 1), call.Result(0).dtype));

@@ -35,8 +35,12 @@ Tensor Joined(lazy::Lowering& call, const std::vector<ir::Value>& parts, int64_t
 }
 
 Tensor Sigmoid(const Tensor& x) { return {x.builder(), ir::decompose::Sigmoid(x.builder(), x)}; }
-Tensor BackThroughSigmoid(const Tensor& grad, const Tensor& y) { return {y.builder(), SigmoidBackward(y.builder(), grad, y)}; }
-Tensor BackThroughTanh(const Tensor& grad, const Tensor& y) { return {y.builder(), TanhBackward(y.builder(), grad, y)}; }
+Tensor BackThroughSigmoid(const Tensor& grad, const Tensor& y) {
+  return {y.builder(), SigmoidBackward(y.builder(), grad, y)};
+}
+Tensor BackThroughTanh(const Tensor& grad, const Tensor& y) {
+  return {y.builder(), TanhBackward(y.builder(), grad, y)};
+}
 
 void ReturnSumOfRows(lazy::Lowering& call, int result, const Tensor& x) {
   if (call.Wanted(result)) call.Return(result, Sum(x, {0}, /*keepdim=*/false));
@@ -61,8 +65,8 @@ bool LstmCellBackward(lazy::Lowering& call) {
   if (!IsLowered(call) || (call.IsNone(0) && call.IsNone(1))) return false;
   const int64_t width = call.Sizes(2)[1];
   const Tensor workspace = Read(call, 4), cx = Read(call, 2);
-  const Tensor in = Part(call, workspace, 0, width), forget = Part(call, workspace, 1, width), cell = Part(call, workspace, 2, width),
-               out = Part(call, workspace, 3, width);
+  const Tensor in = Part(call, workspace, 0, width), forget = Part(call, workspace, 1, width),
+               cell = Part(call, workspace, 2, width), out = Part(call, workspace, 3, width);
   Tensor grad_out = {call.b(), call.b().Like(out, 0)}, grad_cell_state = grad_out;
   if (call.IsNone(0)) {
     grad_cell_state = Read(call, 1);
@@ -72,10 +76,11 @@ bool LstmCellBackward(lazy::Lowering& call) {
     grad_cell_state = BackThroughTanh(grad_hy * out, tanh_cy);
     if (!call.IsNone(1)) grad_cell_state = Read(call, 1) + grad_cell_state;
   }
-  const Tensor grad_gates = Joined(call,
-                                   {BackThroughSigmoid(grad_cell_state * cell, in), BackThroughSigmoid(grad_cell_state * cx, forget),
-                                    BackThroughTanh(grad_cell_state * in, cell), BackThroughSigmoid(grad_out, out)},
-                                   width);
+  const Tensor grad_gates =
+      Joined(call,
+             {BackThroughSigmoid(grad_cell_state * cell, in), BackThroughSigmoid(grad_cell_state * cx, forget),
+              BackThroughTanh(grad_cell_state * in, cell), BackThroughSigmoid(grad_out, out)},
+             width);
   call.Return(0, grad_gates);
   call.Return(1, grad_cell_state * forget);
   ReturnSumOfRows(call, 2, grad_gates);
@@ -88,7 +93,8 @@ bool GruCell(lazy::Lowering& call) {
   const int64_t width = call.Sizes(2)[1];
   const Tensor input = ReadGates(call, 0, 3), hidden = ReadGates(call, 1, 4), hx = Read(call, 2);
   const Tensor reset = Sigmoid(Part(call, hidden, 0, width) + Part(call, input, 0, width)),
-               update = Sigmoid(Part(call, hidden, 1, width) + Part(call, input, 1, width)), hidden_new = Part(call, hidden, 2, width),
+               update = Sigmoid(Part(call, hidden, 1, width) + Part(call, input, 1, width)),
+               hidden_new = Part(call, hidden, 2, width),
                fresh = Tanh(Part(call, input, 2, width) + hidden_new * reset);
   call.Return(0, (hx - fresh) * update + fresh);
   call.Return(1, Joined(call, {reset, update, fresh, hx, hidden_new}, width));
@@ -100,10 +106,12 @@ bool GruCellBackward(lazy::Lowering& call) {
   if (!IsLowered(call)) return false;
   const int64_t width = call.Sizes(0)[1];
   const Tensor grad_hy = Read(call, 0), workspace = Read(call, 1);
-  const Tensor reset = Part(call, workspace, 0, width), update = Part(call, workspace, 1, width), fresh = Part(call, workspace, 2, width),
-               hx = Part(call, workspace, 3, width), hidden_new = Part(call, workspace, 4, width);
+  const Tensor reset = Part(call, workspace, 0, width), update = Part(call, workspace, 1, width),
+               fresh = Part(call, workspace, 2, width), hx = Part(call, workspace, 3, width),
+               hidden_new = Part(call, workspace, 4, width);
   const Tensor grad_hx = grad_hy * update, grad_new = BackThroughTanh(grad_hy - grad_hx, fresh),
-               grad_update = BackThroughSigmoid(grad_hy * (hx - fresh), update), grad_reset = BackThroughSigmoid(grad_new * hidden_new, reset);
+               grad_update = BackThroughSigmoid(grad_hy * (hx - fresh), update),
+               grad_reset = BackThroughSigmoid(grad_new * hidden_new, reset);
   const Tensor grad_input = Joined(call, {grad_reset, grad_update, grad_new}, width),
                grad_hidden = Joined(call, {grad_reset, grad_update, grad_new * reset}, width);
   call.Return(0, grad_input);

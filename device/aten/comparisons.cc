@@ -23,8 +23,8 @@ DType Promote(DType x, DType y) {
   return low == DType::kU8 && high == DType::kI8 ? DType::kI16 : high;
 }
 
-// The type in which two tensors meet: one without dims only counts if its category is higher. Nothing if that depends on
-// whether the f64 was a number of the program's, which counts as f32.
+// The type in which two tensors meet: one without dims only counts if its category is higher. Nothing if that depends
+// on whether the f64 was a number of the program's, which counts as f32.
 std::optional<DType> CommonType(const Tensor& x, const Tensor& y) {
   if (x.dtype() == y.dtype()) return x.dtype();
   if (x.rank() > 0 && y.rank() > 0) return Promote(x.dtype(), y.dtype());

@@ -20,9 +20,11 @@ bool Dropout(lazy::Lowering& call) {
   int64_t count = 1;
   for (const int64_t size : call.Sizes(0)) count *= size;
   const Tensor x{b, call.Operand(0, type)}, scale{b, call.Number(2, type)};
-  const Value threshold = call.Number(3, DType::kI64), seed = call.Number(4, DType::kI64), offset = call.Number(5, DType::kI64),
-              threads = call.Number(6, DType::kI64), width = b.Const(DType::kI64, call.Int(7));
-  const Tensor kept{b, ir::decompose::KeptElements(b, {seed, offset, threads, width, threshold}, dims, call.IntList(8), call.ExtentOf(count))};
+  const Value threshold = call.Number(3, DType::kI64), seed = call.Number(4, DType::kI64),
+              offset = call.Number(5, DType::kI64), threads = call.Number(6, DType::kI64),
+              width = b.Const(DType::kI64, call.Int(7));
+  const Tensor kept{b, ir::decompose::KeptElements(b, {seed, offset, threads, width, threshold}, dims, call.IntList(8),
+                                                   call.ExtentOf(count))};
   call.Return(0, x * Cast(kept, type) * scale);
   call.Return(1, kept);
   return true;

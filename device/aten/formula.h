@@ -4,9 +4,10 @@
 //   {"aten::threshold_backward",
 //    Formula<kFloats, [](Tensor g, Tensor x, Number t) { return Where(x <= t, x.Number(0), g); }>},
 //
-// A formula takes the arguments of the schema in order; it need not name the last ones. They are given in the type that the
-// row computes in, which is the result's, or f32 for a 16-bit float, and return casts to the result's: one rounding, as in
-// ATen's kernels for 16-bit floats. A tensor of another type than the result is first rounded to it, as TensorIterator does.
+// A formula takes the arguments of the schema in order; it need not name the last ones. They are given in the type that
+// the row computes in, which is the result's, or f32 for a 16-bit float, and return casts to the result's: one
+// rounding, as in ATen's kernels for 16-bit floats. A tensor of another type than the result is first rounded to it, as
+// TensorIterator does.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +22,15 @@ namespace torch_lazy::device {
 
 // What a formula's parameter may be.
 using Tensor = ir::decompose::Expression;
-struct Number : Tensor { using Tensor::Tensor; };  // a Scalar or a float; rank 0
-struct Exact : Tensor { using Tensor::Tensor; };   // a tensor, without the rounding to the result's type
-struct Mask : Tensor { using Tensor::Tensor; };    // a tensor, as bool
+struct Number : Tensor {
+  using Tensor::Tensor;
+};  // a Scalar or a float; rank 0
+struct Exact : Tensor {
+  using Tensor::Tensor;
+};  // a tensor, without the rounding to the result's type
+struct Mask : Tensor {
+  using Tensor::Tensor;
+};  // a tensor, as bool
 // and std::optional of these, bool, int64_t, absl::string_view.
 
 inline Tensor Cast(const Tensor& x, ir::DType dtype) { return {x.builder(), x.builder().Cast(x, dtype)}; }
@@ -36,9 +43,9 @@ inline ir::DType Wide(ir::DType dtype) { return ir::IsHalf(dtype) ? ir::DType::k
 // The types a row computes in.
 enum TypeClass {
   kFloats,
-  kNumbers,    // floats and integers
-  kIntegers,   // and bool
-  kReals,      // all but complex
+  kNumbers,   // floats and integers
+  kIntegers,  // and bool
+  kReals,     // all but complex
 };
 bool InClass(TypeClass type_class, ir::DType dtype);
 
@@ -71,7 +78,9 @@ struct Argument<Exact> {
 template <>
 struct Argument<Mask> {
   static bool Fits(lazy::Lowering& call, int arg) { return IsReal(call, arg); }
-  static Mask Read(lazy::Lowering& call, int arg) { return {call.b(), call.b().Cast(call.Tensor(arg), ir::DType::kBool)}; }
+  static Mask Read(lazy::Lowering& call, int arg) {
+    return {call.b(), call.b().Cast(call.Tensor(arg), ir::DType::kBool)};
+  }
 };
 
 template <>

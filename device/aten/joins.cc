@@ -7,7 +7,8 @@
 
 namespace torch_lazy::device {
 
-ir::Value Padded(lazy::Lowering& call, ir::Value x, ir::Value value, int dim, int64_t before, int64_t after, ir::Extent extent) {
+ir::Value Padded(lazy::Lowering& call, ir::Value x, ir::Value value, int dim, int64_t before, int64_t after,
+                 ir::Extent extent) {
   std::vector<ir::Value> parts;
   const auto add_constant = [&](int64_t count) {
     ir::Dims dims = call.b().dims(x);

@@ -10,10 +10,18 @@
 
 namespace torch_lazy::device {
 
-struct Shared : Tensor { using Tensor::Tensor; };         // one tensor for all items
-struct Numbers : Tensor { using Tensor::Tensor; };        // a number for each item
-struct StoredNumber : Tensor { using Tensor::Tensor; };   // a Number, rounded to the result's type
-struct StoredNumbers : Tensor { using Tensor::Tensor; };
+struct Shared : Tensor {
+  using Tensor::Tensor;
+};  // one tensor for all items
+struct Numbers : Tensor {
+  using Tensor::Tensor;
+};  // a number for each item
+struct StoredNumber : Tensor {
+  using Tensor::Tensor;
+};  // a Number, rounded to the result's type
+struct StoredNumbers : Tensor {
+  using Tensor::Tensor;
+};
 
 // What is read for item k.
 template <typename T>

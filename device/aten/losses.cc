@@ -53,50 +53,57 @@ bool ClassLossBackward(lazy::Lowering& call) {
   if (!ReadClassArguments(call, 1, &args)) return false;
   const DType type = call.ComputeType();
   const Value g = call.b().Cast(call.Tensor(0), type), total_weight = call.b().Cast(call.Tensor(6), type);
-  call.Return(0, formula::NllLossBackward(call.b(), g, args.log_probs, args.target, args.weight, args.reduction, args.ignored,
-                                          total_weight));
+  call.Return(0, formula::NllLossBackward(call.b(), g, args.log_probs, args.target, args.weight, args.reduction,
+                                          args.ignored, total_weight));
   return true;
 }
 
-// (log_probs, target, weight?, reduction, ignore_index) -> (loss, total_weight). The CPU's stays with ATen, which raises for a
-// target that is out of range; CUDA's kernels end the program there, ours give NaN.
+// (log_probs, target, weight?, reduction, ignore_index) -> (loss, total_weight). The CPU's stays with ATen, which
+// raises for a target that is out of range; CUDA's kernels end the program there, ours give NaN.
 bool ClassLoss(lazy::Lowering& call) {
   ClassArguments args;
   if (!call.IsForCuda() || !ReadClassArguments(call, 0, &args)) return false;
-  const auto result = formula::NllLoss(call.b(), args.log_probs, args.target, args.weight, args.reduction, args.ignored);
+  const auto result =
+      formula::NllLoss(call.b(), args.log_probs, args.target, args.weight, args.reduction, args.ignored);
   call.Return(0, result.loss);
   call.Return(1, result.total_weight);
   return true;
 }
 
 constexpr lazy::Row kRows[] = {
-    {"aten::mse_loss", Formula<kFloats, [](Tensor x, Tensor target, int64_t reduction) {
-       return formula::MseLoss(x.builder(), x, target, As(reduction));
-     }>},
-    {"aten::mse_loss_backward", Formula<kFloats, [](Tensor g, Tensor x, Tensor target, int64_t reduction) {
-       return formula::MseLossBackward(x.builder(), g, x, target, As(reduction));
-     }>},
-    {"aten::smooth_l1_loss", Formula<kFloats, [](Tensor x, Tensor target, int64_t reduction, Number beta) {
-       return formula::SmoothL1Loss(x.builder(), x, target, As(reduction), beta);
-     }>, lazy::kRefusesNumbers},
-    {"aten::smooth_l1_loss_backward",
-     Formula<kFloats, [](Tensor g, Tensor x, Tensor target, int64_t reduction, Number beta) {
-       return formula::SmoothL1LossBackward(x.builder(), g, x, target, As(reduction), beta);
-     }>},
-    {"aten::huber_loss", Formula<kFloats, [](Tensor x, Tensor target, int64_t reduction, Number delta) {
-       return formula::HuberLoss(x.builder(), x, target, As(reduction), delta);
-     }>, lazy::kRefusesNumbers},
+    {"aten::mse_loss",
+     Formula<kFloats, [](Tensor x, Tensor target,
+                         int64_t reduction) { return formula::MseLoss(x.builder(), x, target, As(reduction)); }>},
+    {"aten::mse_loss_backward", Formula<kFloats,
+                                        [](Tensor g, Tensor x, Tensor target, int64_t reduction) {
+                                          return formula::MseLossBackward(x.builder(), g, x, target, As(reduction));
+                                        }>},
+    {"aten::smooth_l1_loss",
+     Formula<kFloats, [](Tensor x, Tensor target, int64_t reduction,
+                         Number beta) { return formula::SmoothL1Loss(x.builder(), x, target, As(reduction), beta); }>,
+     lazy::kRefusesNumbers},
+    {"aten::smooth_l1_loss_backward", Formula<kFloats,
+                                              [](Tensor g, Tensor x, Tensor target, int64_t reduction, Number beta) {
+                                                return formula::SmoothL1LossBackward(x.builder(), g, x, target,
+                                                                                     As(reduction), beta);
+                                              }>},
+    {"aten::huber_loss",
+     Formula<kFloats, [](Tensor x, Tensor target, int64_t reduction,
+                         Number delta) { return formula::HuberLoss(x.builder(), x, target, As(reduction), delta); }>,
+     lazy::kRefusesNumbers},
     {"aten::huber_loss_backward",
-     Formula<kFloats, [](Tensor g, Tensor x, Tensor target, int64_t reduction, Number delta) {
-       return HuberBackward(g, x, target, As(reduction), delta);
-     }>},
-    {"aten::binary_cross_entropy", Formula<kFloats, [](Tensor x, Tensor target, Weight weight, int64_t reduction) {
-       return formula::BinaryCrossEntropy(x.builder(), x, target, ValueOf(weight), As(reduction));
-     }>},
+     Formula<kFloats, [](Tensor g, Tensor x, Tensor target, int64_t reduction,
+                         Number delta) { return HuberBackward(g, x, target, As(reduction), delta); }>},
+    {"aten::binary_cross_entropy", Formula<kFloats,
+                                           [](Tensor x, Tensor target, Weight weight, int64_t reduction) {
+                                             return formula::BinaryCrossEntropy(x.builder(), x, target, ValueOf(weight),
+                                                                                As(reduction));
+                                           }>},
     {"aten::binary_cross_entropy_backward",
-     Formula<kFloats, [](Tensor g, Tensor x, Tensor target, Weight weight, int64_t reduction) {
-       return formula::BinaryCrossEntropyBackward(x.builder(), g, x, target, ValueOf(weight), As(reduction));
-     }>},
+     Formula<kFloats,
+             [](Tensor g, Tensor x, Tensor target, Weight weight, int64_t reduction) {
+               return formula::BinaryCrossEntropyBackward(x.builder(), g, x, target, ValueOf(weight), As(reduction));
+             }>},
     {"aten::nll_loss_forward", ClassLoss},
     {"aten::nll_loss2d_forward", ClassLoss},
     {"aten::nll_loss_backward", ClassLossBackward},

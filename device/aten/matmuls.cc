@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of matrices, and what linear layers make of them. Integers and complex numbers are ATen's.
 //
-// 16-bit floats are multiplied by one library call where ATen's is cuBLAS, which sums up in f32, adds a bias and rounds once. What else
-// it adds or scales before it rounds stays ATen's call: rounded in between, it would not be eager's. On the CPU all of them do, where
-// ATen chooses among libraries by more than the operands.
+// 16-bit floats are multiplied by one library call where ATen's is cuBLAS, which sums up in f32, adds a bias and rounds
+// once. What else it adds or scales before it rounds stays ATen's call: rounded in between, it would not be eager's. On
+// the CPU all of them do, where ATen chooses among libraries by more than the operands.
 #include "device/aten/rows.h"
 #include "lazy/lowering.h"
 
@@ -51,7 +51,8 @@ bool AddProduct(lazy::Lowering& call) {
   ir::Builder& b = call.b();
   if (!IsMultiplied(call, 1)) return false;
   const double beta = call.StructuralNumber(3), alpha = call.StructuralNumber(4);
-  if (IsHalf(call, 1) && beta == 1 && alpha == 1) return MultiplyAndAdd(call, call.Tensor(1), call.Tensor(2), call.Tensor(0));
+  if (IsHalf(call, 1) && beta == 1 && alpha == 1)
+    return MultiplyAndAdd(call, call.Tensor(1), call.Tensor(2), call.Tensor(0));
   if (IsHalf(call, 1) && (beta != 0 || alpha != 1)) return false;
   Value sum = b.Matmul(call.Tensor(1), call.Tensor(2));
   if (alpha != 1) sum = b.Mul(sum, b.Like(sum, alpha));

@@ -20,8 +20,8 @@ bool Variance(lazy::Lowering& call) {
   if (!IsReal(call, 0) || !InClass(kFloats, call.ComputeType())) return false;
   const Tensor x = ReadAsResult(call, 0);
   const Tensor correction = call.IsNone(2) ? x.Number(1) : Argument<Number>::Read(call, 2);
-  const ir::decompose::MeanAndVariance moments = ir::decompose::VarianceAndMean(
-      call.b(), x, DimsArgument(call, 1, x.rank()), correction, call.Bool(3));
+  const ir::decompose::MeanAndVariance moments =
+      ir::decompose::VarianceAndMean(call.b(), x, DimsArgument(call, 1, x.rank()), correction, call.Bool(3));
   call.Return(0, kRoot ? call.b().Unary(Op::kSqrt, moments.variance) : moments.variance);
   if (call.num_results() > 1) call.Return(1, moments.mean);
   return true;

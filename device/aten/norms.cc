@@ -51,8 +51,9 @@ bool LayerNorm(lazy::Lowering& call) {
 bool LayerNormBackward(lazy::Lowering& call) {
   const DType type = TypeOf(call, 1);
   if (!ir::IsFloat(type)) return false;
-  return ReturnGradients(call, formula::LayerNormBackward(call.b(), Read(call, 0, type), Read(call, 1, type), Axis(call, 1, 2),
-                                                          Read(call, 3, type), Read(call, 4, type), Read(call, 5, type)));
+  return ReturnGradients(
+      call, formula::LayerNormBackward(call.b(), Read(call, 0, type), Read(call, 1, type), Axis(call, 1, 2),
+                                       Read(call, 3, type), Read(call, 4, type), Read(call, 5, type)));
 }
 
 // Groups of one channel, or one group of all: other groups would need an extent that is a quotient.
@@ -77,15 +78,18 @@ bool GroupNormBackward(lazy::Lowering& call) {
   const DType type = TypeOf(call, 1);
   formula::Groups groups;
   if (!ir::IsFloat(type) || !GroupsOf(call, 1, call.Int(6), call.Int(8), &groups)) return false;
-  return ReturnGradients(call, formula::GroupNormBackward(call.b(), Read(call, 0, type), Read(call, 1, type), groups,
-                                                          Read(call, 2, type), Read(call, 3, type), Read(call, 4, type)));
+  return ReturnGradients(
+      call, formula::GroupNormBackward(call.b(), Read(call, 0, type), Read(call, 1, type), groups, Read(call, 2, type),
+                                       Read(call, 3, type), Read(call, 4, type)));
 }
 
 // With running statistics, which are written, or without; what follows them stands at `momentum_arg`.
 bool BatchNormTraining(lazy::Lowering& call, bool has_stats, int momentum_arg) {
   const DType type = TypeOf(call, 0);
   if (!ir::IsFloat(type)) return false;
-  const auto stat = [&](int arg) { return has_stats ? Read(call, arg, Wide(call.b().dtype(call.Tensor(arg)))) : ir::kNoValue; };
+  const auto stat = [&](int arg) {
+    return has_stats ? Read(call, arg, Wide(call.b().dtype(call.Tensor(arg)))) : ir::kNoValue;
+  };
   const Value running_mean = stat(3), running_variance = stat(4);
   if (has_stats && (call.b().dtype(running_mean) != type || call.b().dtype(running_variance) != type)) return false;
   const formula::BatchNormTraining result = formula::BatchNormForTraining(
@@ -98,12 +102,14 @@ bool BatchNormTraining(lazy::Lowering& call, bool has_stats, int momentum_arg) {
   return true;
 }
 
-// (x, weight?, bias?, running_mean, running_var, momentum, eps); the two other results are empty, or on a GPU the statistics.
+// (x, weight?, bias?, running_mean, running_var, momentum, eps); the two other results are empty, or on a GPU the
+// statistics.
 bool BatchNormInference(lazy::Lowering& call) {
   const DType type = TypeOf(call, 0);
   if (!ir::IsFloat(type)) return false;
   const Value mean = Read(call, 3, type), variance = Read(call, 4, type), eps = call.Number(6, type);
-  call.Return(0, formula::BatchNormForInference(call.b(), Read(call, 0, type), Read(call, 1, type), Read(call, 2, type), mean, variance, eps));
+  call.Return(0, formula::BatchNormForInference(call.b(), Read(call, 0, type), Read(call, 1, type), Read(call, 2, type),
+                                                mean, variance, eps));
   const bool has_statistics = call.Result(1).dims == call.b().dims(mean);
   call.Return(1, has_statistics ? mean : call.b().Const(type, 0));
   call.Return(2, has_statistics ? formula::Rstd(call.b(), variance, eps) : call.b().Const(type, 0));
@@ -128,9 +134,10 @@ bool BatchNormBackward(lazy::Lowering& call) {
   const bool training = call.Bool(7);
   if (!ir::IsFloat(type) || call.IsNone(training ? 5 : 3) || call.IsNone(training ? 6 : 4)) return false;
   const Value mean = Read(call, training ? 5 : 3, type);
-  const Value rstd = training ? Read(call, 6, type) : formula::Rstd(call.b(), Read(call, 4, type), call.Number(8, type));
-  return ReturnGradients(call, formula::BatchNormBackward(call.b(), Read(call, 0, type), Read(call, 1, type), mean, rstd,
-                                                          Read(call, 2, type), training));
+  const Value rstd =
+      training ? Read(call, 6, type) : formula::Rstd(call.b(), Read(call, 4, type), call.Number(8, type));
+  return ReturnGradients(call, formula::BatchNormBackward(call.b(), Read(call, 0, type), Read(call, 1, type), mean,
+                                                          rstd, Read(call, 2, type), training));
 }
 
 constexpr lazy::Row kRows[] = {

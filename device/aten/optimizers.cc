@@ -14,10 +14,22 @@ using ir::Op;
 
 // The arguments of _fused_adam_ by position.
 enum Adam {
-  kParams, kGrads, kAverages, kSquares, kMaxSquares, kSteps,
-  kRate, kBeta1, kBeta2, kDecay, kEpsilon, kUseMax, kMaximize, kGradScale, kFoundInf,
+  kParams,
+  kGrads,
+  kAverages,
+  kSquares,
+  kMaxSquares,
+  kSteps,
+  kRate,
+  kBeta1,
+  kBeta2,
+  kDecay,
+  kEpsilon,
+  kUseMax,
+  kMaximize,
+  kGradScale,
+  kFoundInf,
 };
-
 
 // 1 - beta ^ step
 Tensor Correction(lazy::Lowering& call, int beta, const Tensor& step) {
@@ -37,7 +49,8 @@ bool CanStep(lazy::Lowering& call, int num_lists) {
 // (params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps, lr, betas, weight_decay, eps, amsgrad, maximize, ...)
 template <bool kDecoupled, bool kTensorRate>
 bool AdamStep(lazy::Lowering& call) {
-  if (!call.IsNone(kGradScale) || !call.IsNone(kFoundInf) || call.Bool(kUseMax) || !CanStep(call, kSteps + 1)) return false;
+  if (!call.IsNone(kGradScale) || !call.IsNone(kFoundInf) || call.Bool(kUseMax) || !CanStep(call, kSteps + 1))
+    return false;
   const int n = call.ListSize(kParams);
   const auto number = [&](int arg, DType type) { return Tensor(call.b(), call.Number(arg, type)); };
   const Tensor decay = number(kDecay, DType::kF32), epsilon = number(kEpsilon, DType::kF32);
@@ -48,9 +61,12 @@ bool AdamStep(lazy::Lowering& call) {
     Tensor p = item(kParams, k), g = item(kGrads, k);
     const Tensor stored_g = g, step = Cast(item(kSteps, k), DType::kF64);
     if (call.Bool(kMaximize)) g = -g;
-    if (kDecoupled) p = p - Cast(rate, DType::kF32) * decay * p;
-    else g = g + decay * p;
-    const Tensor average(call.b(), ir::decompose::Lerp(call.b(), item(kAverages, k), g, Cast(1.0 - beta1, DType::kF32)));
+    if (kDecoupled)
+      p = p - Cast(rate, DType::kF32) * decay * p;
+    else
+      g = g + decay * p;
+    const Tensor average(call.b(),
+                         ir::decompose::Lerp(call.b(), item(kAverages, k), g, Cast(1.0 - beta1, DType::kF32)));
     const Tensor square = Cast(beta2, DType::kF32) * item(kSquares, k) + Cast(1.0 - beta2, DType::kF32) * g * g;
     const Tensor root = Unary(Op::kSqrt, Correction(call, kBeta2, step));
     const Tensor size = Cast(rate / Correction(call, kBeta1, step), DType::kF32);

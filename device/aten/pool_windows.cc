@@ -14,7 +14,8 @@ int64_t CeilDiv(int64_t a, int64_t b) { return a <= 0 ? 0 : (a + b - 1) / b; }
 ir::Ints OrderOf(lazy::Lowering& call, int arg) {
   const ir::Node& node = call.b().graph().node(call.Tensor(arg));
   const int rank = node.type.rank();
-  if (call.IsForCuda() && node.op == ir::Op::kPermute && node.attrs.dims[static_cast<size_t>(rank) - 2] < node.attrs.dims[static_cast<size_t>(rank) - 1]) {
+  if (call.IsForCuda() && node.op == ir::Op::kPermute &&
+      node.attrs.dims[static_cast<size_t>(rank) - 2] < node.attrs.dims[static_cast<size_t>(rank) - 1]) {
     return node.attrs.dims;
   }
   ir::Ints order(static_cast<size_t>(rank));

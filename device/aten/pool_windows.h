@@ -24,7 +24,8 @@ int64_t Item(const ir::Ints& list, size_t k, int64_t otherwise);
 
 int64_t CeilDiv(int64_t a, int64_t b);  // 0 for negative ones
 
-// On a GPU, the order of the tensor's dims in memory, rows before columns: indices are made in the order in which they are stored.
+// On a GPU, the order of the tensor's dims in memory, rows before columns: indices are made in the order in which they
+// are stored.
 ir::Ints OrderOf(lazy::Lowering& call, int arg);
 ir::Dims InOrder(const ir::Dims& dims, const ir::Ints& order);
 ir::Ints InverseOf(const ir::Ints& order);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling with windows: each element of a window is a slice of the input with the pool's stride. Windows that reach over the
-// input's edge are few, and are made apart.
+// Pooling with windows: each element of a window is a slice of the input with the pool's stride. Windows that reach
+// over the input's edge are few, and are made apart.
 #include <algorithm>
 #include <limits>
 #include <vector>
@@ -58,8 +58,8 @@ ir::Value ElementOf(lazy::Lowering& call, ir::Value x, const Patch& patch, const
   return call.b().Slice(x, starts, patch.dims, steps);
 }
 
-// Of each window, the index of its first element in the rows and columns of the input, as ATen counts them. That element may be in the
-// padding; `is_inside`: it is moved into the input.
+// Of each window, the index of its first element in the rows and columns of the input, as ATen counts them. That
+// element may be in the padding; `is_inside`: it is moved into the input.
 ir::Value FirstIndexOf(lazy::Lowering& call, const Patch& patch, bool is_inside) {
   ir::Builder& b = call.b();
   const ir::Type type{DType::kI64, patch.dims};
@@ -80,13 +80,14 @@ struct Candidate {
   ir::Value value, index;
 };
 
-// Of a window's elements in order: a later one wins if it is greater, or NaN. In pairs, which wait less for each other. The value is
-// of this dtype, and the last index is chosen by it, so that one kernel makes both.
+// Of a window's elements in order: a later one wins if it is greater, or NaN. In pairs, which wait less for each other.
+// The value is of this dtype, and the last index is chosen by it, so that one kernel makes both.
 Candidate Best(ir::Builder& b, absl::Span<const Candidate> candidates, DType dtype) {
   if (candidates.size() == 1) return {b.Cast(candidates[0].value, dtype), candidates[0].index};
   const DType computed = b.dtype(candidates[0].value);
   const size_t half = (candidates.size() + 1) / 2;
-  const Candidate former = Best(b, candidates.first(half), computed), later = Best(b, candidates.subspan(half), computed);
+  const Candidate former = Best(b, candidates.first(half), computed),
+                  later = Best(b, candidates.subspan(half), computed);
   const ir::Value greatest = b.Cast(b.Binary(Op::kMax, later.value, former.value), dtype);
   const ir::Value is_greater = b.Binary(Op::kGt, b.Cast(greatest, computed), former.value);
   const ir::Value is_nan = b.Binary(Op::kNe, later.value, later.value);
@@ -130,14 +131,16 @@ Candidate Join(ir::Builder& b, const std::vector<Candidate>& parts, int dim, ir:
   return {b.Concat(values, dim, extent), b.Concat(indices, dim, extent)};
 }
 
-// max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode). An element of the padding never wins.
+// max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode). An element of the padding never
+// wins.
 bool MaxPool2d(lazy::Lowering& call) {
   constexpr size_t kMostPatches = 9;       // else the padding is written
   constexpr size_t kMostPatchesOnGpu = 4;  // a launch each; ATen has one for all
   ir::Builder& b = call.b();
   const ir::Ints order = OrderOf(call, 0);
   ir::Value x = b.Permute(call.Tensor(0), InverseOf(order));
-  const ir::Ints kernel = call.IntList(1), stride = call.IntList(2), padding = call.IntList(3), dilation = call.IntList(4);
+  const ir::Ints kernel = call.IntList(1), stride = call.IntList(2), padding = call.IntList(3),
+                 dilation = call.IntList(4);
   if (!ir::IsFloat(b.dtype(x)) || call.Bool(5)) return false;
   const ir::Dims dims = InOrder(call.Result(0).dims, order);
   const ir::Ints sizes = call.Sizes(0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of max pooling on a GPU. Nobody adds to what another writes: each element asks the windows that reach it. Elements
-// of one remainder modulo the stride are made together, and lie between the others.
+// The gradient of max pooling on a GPU. Nobody adds to what another writes: each element asks the windows that reach
+// it. Elements of one remainder modulo the stride are made together, and lie between the others.
 #include <algorithm>
 #include <vector>
 
@@ -16,8 +16,8 @@ using ir::Op;
 
 constexpr int64_t kMostParts = 16;  // a launch each
 
-// Elements of one remainder modulo the stride, in one dim of the input, which the same windows reach: those from `begin` on and before
-// `end`, counted from the element's own quotient.
+// Elements of one remainder modulo the stride, in one dim of the input, which the same windows reach: those from
+// `begin` on and before `end`, counted from the element's own quotient.
 struct Reached {
   int64_t first, count;
   int64_t begin, end;
@@ -40,8 +40,8 @@ std::vector<std::vector<Reached>> ReachedBy(const Window& w, int64_t num_windows
 }
 
 // The gradients of such elements, of dims [..., count, 1, count, 1]: the sums of those of windows that have taken them.
-ir::Value GradientOf(lazy::Lowering& call, ir::Value grad, ir::Value index, const Window* windows, const Reached* const* reached,
-                     const int64_t* remainders) {
+ir::Value GradientOf(lazy::Lowering& call, ir::Value grad, ir::Value index, const Window* windows,
+                     const Reached* const* reached, const int64_t* remainders) {
   ir::Builder& b = call.b();
   ir::Dims dims = b.dims(grad);
   for (int k = 0; k < 2; ++k) dims[static_cast<size_t>(windows[k].dim)] = call.ExtentOf(reached[k]->count);
@@ -60,7 +60,8 @@ ir::Value GradientOf(lazy::Lowering& call, ir::Value grad, ir::Value index, cons
   for (at[0] = reached[0]->begin; at[0] < reached[0]->end; ++at[0]) {
     for (at[1] = reached[1]->begin; at[1] < reached[1]->end; ++at[1]) {
       ir::Dims starts(dims.size(), ir::Extent::Constant(0));
-      for (int k = 0; k < 2; ++k) starts[static_cast<size_t>(windows[k].dim)] = call.ExtentOf(reached[k]->first + at[k]);
+      for (int k = 0; k < 2; ++k)
+        starts[static_cast<size_t>(windows[k].dim)] = call.ExtentOf(reached[k]->first + at[k]);
       const ir::Ints steps(dims.size(), 1);
       const ir::Value taken = b.Binary(Op::kEq, b.Slice(index, starts, dims, steps), here);
       const ir::Value gradient = b.Where(taken, b.Cast(b.Slice(grad, starts, dims, steps), computed), zero);
@@ -76,7 +77,8 @@ bool MaxPool2dBackward(lazy::Lowering& call) {
   ir::Builder& b = call.b();
   const ir::Ints order = OrderOf(call, 0), inverse = InverseOf(order);
   const ir::Value grad = b.Permute(call.Tensor(0), inverse), index = b.Permute(call.Tensor(7), inverse);
-  const ir::Ints kernel = call.IntList(2), stride = call.IntList(3), padding = call.IntList(4), dilation = call.IntList(5);
+  const ir::Ints kernel = call.IntList(2), stride = call.IntList(3), padding = call.IntList(4),
+                 dilation = call.IntList(5);
   if (!call.IsForCuda() || !ir::IsFloat(b.dtype(grad)) || call.Bool(6)) return false;
   const size_t rank = order.size();
   const ir::Dims dims = InOrder(call.Result(0).dims, order);
@@ -86,7 +88,11 @@ bool MaxPool2dBackward(lazy::Lowering& call) {
   for (int k = 0; k < 2; ++k) {
     const size_t item = static_cast<size_t>(k);
     Window& w = windows[k];
-    w = {static_cast<int>(order[rank - 2 + item]), Item(kernel, item, 1), 0, Item(padding, item, 0), Item(dilation, item, 1),
+    w = {static_cast<int>(order[rank - 2 + item]),
+         Item(kernel, item, 1),
+         0,
+         Item(padding, item, 0),
+         Item(dilation, item, 1),
          call.Sizes(1)[rank - 2 + item]};
     w.stride = Item(stride, item, w.kernel);
     if (w.dilation != 1 || w.input % w.stride != 0) return false;

@@ -4,9 +4,10 @@
 namespace torch_lazy::device {
 
 void RegisterRows() {
-  for (Rows (*family)() : {UnaryRows, ArithmeticRows, TernaryRows, ComparisonRows, ActivationRows, CopyRows, JoinRows, MatmulRows, PoolingRows,
-                           PoolingGradientRows, ReductionRows, MomentRows, SoftmaxRows, NormRows, LossRows, ForeachRows, OptimizerRows,
-                           DropoutRows, CellRows, CheckedRows}) {
+  for (Rows (*family)() :
+       {UnaryRows,  ArithmeticRows, TernaryRows,         ComparisonRows, ActivationRows, CopyRows,    JoinRows,
+        MatmulRows, PoolingRows,    PoolingGradientRows, ReductionRows,  MomentRows,     SoftmaxRows, NormRows,
+        LossRows,   ForeachRows,    OptimizerRows,       DropoutRows,    CellRows,       CheckedRows}) {
     for (const lazy::Row& row : family()) lazy::RegisterRow(row);
   }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of one tensor.
 //
-// Eager takes the square root of f32 from MKL, which is off by one bit for every sixth value; here it is correctly rounded.
+// Eager takes the square root of f32 from MKL, which is off by one bit for every sixth value; here it is correctly
+// rounded.
 #include <limits>
 
 #include "device/aten/formula.h"

@@ -40,19 +40,21 @@ at::Tensor Histc(at::Tensor self, int64_t bins, at::Scalar min, at::Scalar max) 
 }
 
 at::Tensor Trace(at::Tensor self) {
-  return self.dim() == 2 && (IsReduced(self) || self.scalar_type() == at::kBool) ? self.diagonal().sum() : at::trace(self);
+  return self.dim() == 2 && (IsReduced(self) || self.scalar_type() == at::kBool) ? self.diagonal().sum()
+                                                                                 : at::trace(self);
 }
 
-at::Tensor AvgPool3d(at::Tensor self, Extents kernel, Extents stride, Extents padding, bool ceil_mode, bool count_padding,
-                     std::optional<int64_t> divisor) {
+at::Tensor AvgPool3d(at::Tensor self, Extents kernel, Extents stride, Extents padding, bool ceil_mode,
+                     bool count_padding, std::optional<int64_t> divisor) {
   const at::Tensor input = IsReduced(self) ? self.to(at::kFloat) : self;
   return at::avg_pool3d(input, kernel, stride, padding, ceil_mode, count_padding, divisor).to(self.scalar_type());
 }
 
-at::Tensor AvgPool3dBackward(at::Tensor grad, at::Tensor self, Extents kernel, Extents stride, Extents padding, bool ceil_mode,
-                             bool count_padding, std::optional<int64_t> divisor) {
+at::Tensor AvgPool3dBackward(at::Tensor grad, at::Tensor self, Extents kernel, Extents stride, Extents padding,
+                             bool ceil_mode, bool count_padding, std::optional<int64_t> divisor) {
   const at::ScalarType type = IsReduced(self) ? at::kFloat : self.scalar_type();
-  return at::avg_pool3d_backward(grad.to(type), self.to(type), kernel, stride, padding, ceil_mode, count_padding, divisor)
+  return at::avg_pool3d_backward(grad.to(type), self.to(type), kernel, stride, padding, ceil_mode, count_padding,
+                                 divisor)
       .to(self.scalar_type());
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which of its forms scaled_dot_product_attention takes.
 //
-// On the CPU the one it would take there, for the same reasons: `_scaled_dot_product_flash_attention_for_cpu` where that
-// kernel's conditions hold, else plain matrix products and softmax. On a GPU the form that CUDA would take. Flash's and cuDNN's
-// arrive as `_scaled_dot_product_fused_attention_overrideable`, since for the flash form PyTorch asks the device's name, and
-// calls the CPU's. Either way what arrives is recorded, forward and backward (fused_attention.cc), and gives what eager gives.
+// On the CPU the one it would take there, for the same reasons: `_scaled_dot_product_flash_attention_for_cpu` where
+// that kernel's conditions hold, else plain matrix products and softmax. On a GPU the form that CUDA would take.
+// Flash's and cuDNN's arrive as `_scaled_dot_product_fused_attention_overrideable`, since for the flash form PyTorch
+// asks the device's name, and calls the CPU's. Either way what arrives is recorded, forward and backward
+// (fused_attention.cc), and gives what eager gives.
 #include <ATen/Context.h>
 #include <ATen/native/transformers/attention.h>
 #include <ATen/native/transformers/sdp_utils_cpp.h>
@@ -35,23 +36,28 @@ class WithoutOthers {
   const bool flash_ = at::globalContext().userEnabledFlashSDP(), cudnn_ = at::globalContext().userEnabledCuDNNSDP();
 };
 
-int64_t ChoiceOfCuda(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, const std::optional<at::Tensor>& mask,
-                     double dropout, bool is_causal, std::optional<double> scale, bool enable_gqa) {
-  const std::optional<at::Tensor> like_mask = mask.has_value() && mask->defined() ? std::optional(LikeOnCuda(*mask)) : std::nullopt;
+int64_t ChoiceOfCuda(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                     const std::optional<at::Tensor>& mask, double dropout, bool is_causal, std::optional<double> scale,
+                     bool enable_gqa) {
+  const std::optional<at::Tensor> like_mask =
+      mask.has_value() && mask->defined() ? std::optional(LikeOnCuda(*mask)) : std::nullopt;
   // Not by way of Python, which would not have such tensors among fake ones.
-  return at::_ops::_fused_sdp_choice::redispatch(c10::DispatchKeySet(c10::DispatchKey::CUDA), LikeOnCuda(query), LikeOnCuda(key),
-                                                 LikeOnCuda(value), like_mask, dropout, is_causal, scale, enable_gqa);
+  return at::_ops::_fused_sdp_choice::redispatch(c10::DispatchKeySet(c10::DispatchKey::CUDA), LikeOnCuda(query),
+                                                 LikeOnCuda(key), LikeOnCuda(value), like_mask, dropout, is_causal,
+                                                 scale, enable_gqa);
 }
 
-// Flash's form of rows that PyTorch pads, masks as cuDNN takes them, and dropout of both are left to the memory-efficient form.
-// Fake tensors may have sizes that are no numbers yet: asked for as numbers they would be some, and the graph good for these alone.
+// Flash's form of rows that PyTorch pads, masks as cuDNN takes them, and dropout of both are left to the
+// memory-efficient form. Fake tensors may have sizes that are no numbers yet: asked for as numbers they would be some,
+// and the graph good for these alone.
 bool IsFused(const at::Tensor& query, const at::Tensor& value, const std::optional<at::Tensor>& mask, double dropout) {
   if (dropout != 0 || (mask.has_value() && mask->defined())) return false;
   return query.sym_size(-1) % 8 == 0 && value.sym_size(-1) == query.sym_size(-1);
 }
 
-int64_t Choose(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, const std::optional<at::Tensor>& mask,
-               double dropout, bool is_causal, std::optional<double> scale, bool enable_gqa) {
+int64_t Choose(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+               const std::optional<at::Tensor>& mask, double dropout, bool is_causal, std::optional<double> scale,
+               bool enable_gqa) {
   if (lazy::IsOnHost()) {
     return at::native::_fused_sdp_choice_cpp(query, key, value, mask, dropout, is_causal, scale, enable_gqa);
   }
@@ -76,11 +82,10 @@ REGISTER_PRIVATEUSE1_DISPATCH(_fused_sdp_choice_stub, &torch_lazy::device::Choos
 
 namespace torch_lazy::device {
 
-void RegisterAttention(torch::Library& aten) {
-  aten.impl("_fused_sdp_choice", TORCH_FN(Choose));
-}
+void RegisterAttention(torch::Library& aten) { aten.impl("_fused_sdp_choice", TORCH_FN(Choose)); }
 
-bool TakesCudnn(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, bool is_causal, std::optional<double> scale) {
+bool TakesCudnn(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, bool is_causal,
+                std::optional<double> scale) {
   return ChoiceOfCuda(query, key, value, /*mask=*/std::nullopt, /*dropout=*/0, is_causal, scale, /*enable_gqa=*/true) ==
          static_cast<int64_t>(sdp::SDPBackend::cudnn_attention);
 }

@@ -20,7 +20,8 @@ struct Boxed;
 template <class Operator, class Result, class... Args>
 struct Boxed<Operator, Result(Args...)> {
   static Result Call(Args... args) {
-    static const lazy::Op& op = lazy::OpOf(c10::Dispatcher::singleton().findSchemaOrThrow(Operator::name, Operator::overload_name));
+    static const lazy::Op& op =
+        lazy::OpOf(c10::Dispatcher::singleton().findSchemaOrThrow(Operator::name, Operator::overload_name));
     torch::jit::Stack stack = c10::impl::boxArgs<Args...>(std::forward<Args>(args)...);
     lazy::Call(op, &stack);
     return c10::impl::PopResult<Result>::call(stack);

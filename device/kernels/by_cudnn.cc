@@ -53,8 +53,9 @@ std::optional<RecurrentResult> ByCudnn(const RecurrentNet& net) {
   const int64_t per_layer = (net.has_biases ? 4 : 2) + (proj_size != 0 ? 1 : 0);
   const std::optional<at::Tensor> cx = net.cx.defined() ? std::optional(net.cx) : std::nullopt;
   auto [output, hy, cy, reserve, weights] = at::_cudnn_rnn_symint(
-      net.input, net.weights, per_layer, /*weight_buf=*/std::nullopt, net.hx, cx, static_cast<int64_t>(net.mode), hidden_size, proj_size,
-      net.num_layers, net.batch_first, net.dropout, net.train, net.bidirectional, c10::fromIntArrayRefSlow(BatchSizesOf(net)), dropout_state);
+      net.input, net.weights, per_layer, /*weight_buf=*/std::nullopt, net.hx, cx, static_cast<int64_t>(net.mode),
+      hidden_size, proj_size, net.num_layers, net.batch_first, net.dropout, net.train, net.bidirectional,
+      c10::fromIntArrayRefSlow(BatchSizesOf(net)), dropout_state);
   return RecurrentResult(std::move(output), std::move(hy), std::move(cy));
 }
 

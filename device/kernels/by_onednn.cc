@@ -31,35 +31,42 @@ bool Supports(const char* op) {
 }
 
 bool TakesType(at::ScalarType dtype) {
-  static const bool bfloat16 = Supports("mkldnn::_is_mkldnn_bf16_supported"), half = Supports("mkldnn::_is_mkldnn_fp16_supported");
-  return dtype == at::kFloat || (dtype == at::kBFloat16 && bfloat16) || (dtype == at::kHalf && half && !at::GradMode::is_enabled());
+  static const bool bfloat16 = Supports("mkldnn::_is_mkldnn_bf16_supported"),
+                    half = Supports("mkldnn::_is_mkldnn_fp16_supported");
+  return dtype == at::kFloat || (dtype == at::kBFloat16 && bfloat16) ||
+         (dtype == at::kHalf && half && !at::GradMode::is_enabled());
 }
 
 // One after the other along a new dimension; one alone needs no copy.
-Tensor Stacked(const std::vector<Tensor>& states) { return states.size() == 1 ? states[0].unsqueeze(0) : at::stack(states, 0); }
+Tensor Stacked(const std::vector<Tensor>& states) {
+  return states.size() == 1 ? states[0].unsqueeze(0) : at::stack(states, 0);
+}
 
 bool IsSymbolic(const Tensor& tensor) { return tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides(); }
 
 bool TakesOneDnn(const RecurrentNet& net) {
   const bool is_plain = net.mode == RnnMode::kLstm && !net.batch_sizes.has_value();
-  return is_plain && lazy::IsOnHost() && at::globalContext().userEnabledMkldnn() && TakesType(net.input.scalar_type()) &&
-         !IsSymbolic(net.input) && !IsSymbolic(net.hx) && net.input.numel() != 0 && net.hx.size(2) == net.cx.size(2);
+  return is_plain && lazy::IsOnHost() && at::globalContext().userEnabledMkldnn() &&
+         TakesType(net.input.scalar_type()) && !IsSymbolic(net.input) && !IsSymbolic(net.hx) &&
+         net.input.numel() != 0 && net.hx.size(2) == net.cx.size(2);
 }
 
-// Whether a gradient is recorded decides what the kernel does. It runs when nobody knows any more, so that is said by `train`, which
-// the kernel does not read.
-Layer RnnLayer(const Tensor& input, const Tensor& w_ih, const Tensor& w_hh, const Tensor& b_ih, const Tensor& b_hh, const Tensor& hx,
-               const Tensor& cx, bool reverse, at::IntArrayRef batch_sizes, int64_t mode, int64_t hidden_size, int64_t num_layers,
-               bool has_biases, bool bidirectional, bool batch_first, bool) {
-  return CallBoxed<at::_ops::mkldnn_rnn_layer>(input, w_ih, w_hh, b_ih, b_hh, hx, cx, reverse, batch_sizes, mode, hidden_size, num_layers,
-                                               has_biases, bidirectional, batch_first, c10::GradMode::is_enabled());
+// Whether a gradient is recorded decides what the kernel does. It runs when nobody knows any more, so that is said by
+// `train`, which the kernel does not read.
+Layer RnnLayer(const Tensor& input, const Tensor& w_ih, const Tensor& w_hh, const Tensor& b_ih, const Tensor& b_hh,
+               const Tensor& hx, const Tensor& cx, bool reverse, at::IntArrayRef batch_sizes, int64_t mode,
+               int64_t hidden_size, int64_t num_layers, bool has_biases, bool bidirectional, bool batch_first, bool) {
+  return CallBoxed<at::_ops::mkldnn_rnn_layer>(input, w_ih, w_hh, b_ih, b_hh, hx, cx, reverse, batch_sizes, mode,
+                                               hidden_size, num_layers, has_biases, bidirectional, batch_first,
+                                               c10::GradMode::is_enabled());
 }
 
-Layer RunLayer(Tensor input, Tensor w_ih, Tensor w_hh, Tensor b_ih, Tensor b_hh, Tensor hx, Tensor cx, bool reverse, Ints batch_sizes,
-               int64_t mode, int64_t hidden_size, int64_t num_layers, bool has_biases, bool bidirectional, bool batch_first, bool train) {
+Layer RunLayer(Tensor input, Tensor w_ih, Tensor w_hh, Tensor b_ih, Tensor b_hh, Tensor hx, Tensor cx, bool reverse,
+               Ints batch_sizes, int64_t mode, int64_t hidden_size, int64_t num_layers, bool has_biases,
+               bool bidirectional, bool batch_first, bool train) {
   const c10::AutoGradMode grad_mode(train);
-  return at::mkldnn_rnn_layer(input, w_ih, w_hh, b_ih, b_hh, hx, cx, reverse, batch_sizes, mode, hidden_size, num_layers, has_biases,
-                              bidirectional, batch_first, train);
+  return at::mkldnn_rnn_layer(input, w_ih, w_hh, b_ih, b_hh, hx, cx, reverse, batch_sizes, mode, hidden_size,
+                              num_layers, has_biases, bidirectional, batch_first, train);
 }
 
 }  // namespace
@@ -77,10 +84,10 @@ std::optional<RecurrentResult> ByOneDnn(const RecurrentNet& net) {
       const auto index = static_cast<int64_t>(hy.size());
       const at::TensorList weights = net.weights.slice(hy.size() * per_layer, per_layer);
       const auto bias = [&](size_t k) { return net.has_biases ? weights[2 + k] : at::zeros_like(weights[k]); };
-      auto [output, hidden, cell, workspace] =
-          at::mkldnn_rnn_layer(input, weights[0], weights[1], bias(0), bias(1), hx[index], cx[index], /*reverse=*/direction > 0,
-                               /*batch_sizes=*/{}, static_cast<int64_t>(net.mode), hx.size(2), net.num_layers, net.has_biases,
-                               net.bidirectional, net.batch_first, net.train);
+      auto [output, hidden, cell, workspace] = at::mkldnn_rnn_layer(
+          input, weights[0], weights[1], bias(0), bias(1), hx[index], cx[index], /*reverse=*/direction > 0,
+          /*batch_sizes=*/{}, static_cast<int64_t>(net.mode), hx.size(2), net.num_layers, net.has_biases,
+          net.bidirectional, net.batch_first, net.train);
       outputs.push_back(std::move(output));
       hy.push_back(std::move(hidden));
       cy.push_back(std::move(cell));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The views that programs take at each step, in one call each. PyTorch's make them out of others, by a dispatch each: t of
-// transpose and as_strided, a part of split of narrow, slice and as_strided. What is unusual (names, errors) is left to them.
+// The views that programs take at each step, in one call each. PyTorch's make them out of others, by a dispatch each: t
+// of transpose and as_strided, a part of split of narrow, slice and as_strided. What is unusual (names, errors) is left
+// to them.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -19,9 +20,11 @@
 namespace torch_lazy::device {
 namespace {
 
-// As as_strided's, which keeps the conjugate and negative bits. Sizes and strides lie within the storage as those of `self`.
+// As as_strided's, which keeps the conjugate and negative bits. Sizes and strides lie within the storage as those of
+// `self`.
 at::Tensor ViewOf(const at::Tensor& self, at::IntArrayRef sizes, at::IntArrayRef strides, int64_t offset) {
-  auto view = at::detail::make_tensor<c10::TensorImpl>(c10::TensorImpl::VIEW, c10::Storage(self.storage()), self.key_set(), self.dtype());
+  auto view = at::detail::make_tensor<c10::TensorImpl>(c10::TensorImpl::VIEW, c10::Storage(self.storage()),
+                                                       self.key_set(), self.dtype());
   view.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides, offset);
   return view;
 }
@@ -59,7 +62,8 @@ at::Tensor Part(const at::Tensor& self, int64_t dim, int64_t start, int64_t size
   return ViewOf(self, sizes, strides, offset);
 }
 
-at::Tensor Slice(const at::Tensor& self, int64_t dim, std::optional<int64_t> first, std::optional<int64_t> last, int64_t step) {
+at::Tensor Slice(const at::Tensor& self, int64_t dim, std::optional<int64_t> first, std::optional<int64_t> last,
+                 int64_t step) {
   if (!IsCommon(self, dim) || step <= 0) return at::native::slice(self, dim, first, last, step);
   dim = FromFront(self, dim);
   const int64_t size = self.size(dim);
@@ -70,7 +74,8 @@ at::Tensor Slice(const at::Tensor& self, int64_t dim, std::optional<int64_t> fir
 }
 
 at::Tensor Select(const at::Tensor& self, int64_t dim, int64_t index) {
-  if (!IsCommon(self, dim) || index < -self.size(dim) || index >= self.size(dim)) return at::native::select_symint(self, dim, index);
+  if (!IsCommon(self, dim) || index < -self.size(dim) || index >= self.size(dim))
+    return at::native::select_symint(self, dim, index);
   dim = FromFront(self, dim);
   c10::DimVector sizes(self.sizes()), strides(self.strides());
   const int64_t offset = self.storage_offset() + (index < 0 ? index + self.size(dim) : index) * strides[dim];

@@ -14,11 +14,12 @@ namespace torch_lazy::device {
 namespace {
 
 // The schema of native_batch_norm hides that training updates the running statistics; its twins say it.
-std::tuple<at::Tensor, at::Tensor, at::Tensor> NativeBatchNorm(const at::Tensor& input, const std::optional<at::Tensor>& weight,
+std::tuple<at::Tensor, at::Tensor, at::Tensor> NativeBatchNorm(const at::Tensor& input,
+                                                               const std::optional<at::Tensor>& weight,
                                                                const std::optional<at::Tensor>& bias,
                                                                const std::optional<at::Tensor>& running_mean,
-                                                               const std::optional<at::Tensor>& running_var, bool training,
-                                                               double momentum, double eps) {
+                                                               const std::optional<at::Tensor>& running_var,
+                                                               bool training, double momentum, double eps) {
   const bool has_stats = running_mean.has_value() && running_mean->defined();
   if (!has_stats) return at::_native_batch_norm_legit(input, weight, bias, training, momentum, eps);
   if (!training) {
@@ -28,9 +29,11 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> NativeBatchNorm(const at::Tensor&
   return at::_native_batch_norm_legit(input, weight, bias, mean, var, training, momentum, eps);
 }
 
-// The length is what eager computes; the numbers are filled in by a recorded call, where ATen would resize an empty tensor.
-at::Tensor ArangeStep(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step, std::optional<at::ScalarType> dtype,
-                      std::optional<at::Layout> layout, std::optional<at::Device> device, std::optional<bool> pin_memory) {
+// The length is what eager computes; the numbers are filled in by a recorded call, where ATen would resize an empty
+// tensor.
+at::Tensor ArangeStep(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step,
+                      std::optional<at::ScalarType> dtype, std::optional<at::Layout> layout,
+                      std::optional<at::Device> device, std::optional<bool> pin_memory) {
   const bool integers = start.isIntegral(/*includeBool=*/true) && end.isIntegral(true) && step.isIntegral(true);
   const at::ScalarType type = dtype.value_or(integers ? at::kLong : c10::get_default_dtype_as_scalartype());
   const int64_t length = type == at::kLong ? at::native::compute_arange_size<int64_t>(start, end, step)
@@ -40,7 +43,8 @@ at::Tensor ArangeStep(const at::Scalar& start, const at::Scalar& end, const at::
 }
 
 at::Tensor ArangeStart(const at::Scalar& start, const at::Scalar& end, std::optional<at::ScalarType> dtype,
-                       std::optional<at::Layout> layout, std::optional<at::Device> device, std::optional<bool> pin_memory) {
+                       std::optional<at::Layout> layout, std::optional<at::Device> device,
+                       std::optional<bool> pin_memory) {
   return ArangeStep(start, end, /*step=*/1, dtype, layout, device, pin_memory);
 }
 

@@ -28,8 +28,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> ConvolutionBackward(at::Tensor gr
                                                                    bool transposed, Ints output_padding, int64_t groups,
                                                                    std::array<bool, 3> wanted) {
   const Ints bias_sizes = {grad.size(1)};
-  return at::convolution_backward(grad, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding,
-                                  groups, wanted);
+  return at::convolution_backward(grad, input, weight, bias_sizes, stride, padding, dilation, transposed,
+                                  output_padding, groups, wanted);
 }
 
 }  // namespace

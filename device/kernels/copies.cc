@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies to, from and on the device.
 //
-// PyTorch sends every copy_ with a lazy tensor here as one _copy_from, broadcast and cast included. On the device it is a
-// recorded call; from the host the bytes are taken at once, since the program may change or free them right after.
+// PyTorch sends every copy_ with a lazy tensor here as one _copy_from, broadcast and cast included. On the device it is
+// a recorded call; from the host the bytes are taken at once, since the program may change or free them right after.
 #include <algorithm>
 
 #include <ATen/ops/_local_scalar_dense.h>
@@ -33,15 +33,17 @@ bool HasPendingWork(const at::Tensor& tensor) {
   const lazy::LazyStorageImpl* storage = lazy::LazyStorageImpl::Of(tensor);
   if (storage == nullptr) return false;
   const lazy::Locked lock(lazy::DeviceLock());
-  return std::any_of(storage->touches.begin(), storage->touches.end(), [](const auto& touch) { return !touch.trace->RunsAhead(); });
+  return std::any_of(storage->touches.begin(), storage->touches.end(),
+                     [](const auto& touch) { return !touch.trace->RunsAhead(); });
 }
 
-// To a GPU, by way of page-locked memory that PyTorch keeps until the copy is done: CUDA would wait for all work before a copy
-// from memory that it cannot trust to stay.
+// To a GPU, by way of page-locked memory that PyTorch keeps until the copy is done: CUDA would wait for all work before
+// a copy from memory that it cannot trust to stay.
 void FillFromHost(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
   constexpr int64_t kMostStagedBytes = 64 << 20;
-  const bool stages = to.is_cuda() && from.is_cpu() && from.layout() == at::kStrided && !(non_blocking && from.is_pinned()) &&
-                      static_cast<int64_t>(from.nbytes()) <= kMostStagedBytes && from.numel() > 0;
+  const bool stages = to.is_cuda() && from.is_cpu() && from.layout() == at::kStrided &&
+                      !(non_blocking && from.is_pinned()) && static_cast<int64_t>(from.nbytes()) <= kMostStagedBytes &&
+                      from.numel() > 0;
   if (stages) {
     const at::Tensor staged = at::empty(from.sizes(), from.options().pinned_memory(true)).copy_(from);
     to.copy_(staged, /*non_blocking=*/true);

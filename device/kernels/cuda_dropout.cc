@@ -30,7 +30,9 @@ int64_t ThreadsFor(int64_t count, lazy::Multiprocessors gpu) {
 }
 
 // The kernel has its probability in the type that it computes in.
-double Kept(at::ScalarType dtype, double p) { return dtype == at::kDouble ? 1 - p : static_cast<double>(static_cast<float>(1 - p)); }
+double Kept(at::ScalarType dtype, double p) {
+  return dtype == at::kDouble ? 1 - p : static_cast<double>(static_cast<float>(1 - p));
+}
 
 // As curand_uniform.
 float Uniform(int64_t number) { return static_cast<float>(static_cast<uint32_t>(number)) * 0x1p-32F + 0x1p-33F; }
@@ -45,7 +47,9 @@ bool DrawsAlike(at::ScalarType dtype, int64_t width, int64_t count) {
   at::Tensor mask;
   {
     const lazy::DrawScope scope(draw);
-    mask = std::get<1>(at::native_dropout(at::empty({count}, at::device(lazy::EagerDevice()).dtype(dtype)), kProbability, /*train=*/true)).cpu();
+    mask = std::get<1>(at::native_dropout(at::empty({count}, at::device(lazy::EagerDevice()).dtype(dtype)),
+                                          kProbability, /*train=*/true))
+               .cpu();
   }
   const bool* const drawn = mask.const_data_ptr<bool>();
   const ir::PhiloxLaunch launch = {draw.seed, draw.offset, ThreadsFor(count, lazy::MultiprocessorsOfGpu()), width};
@@ -69,7 +73,8 @@ DropoutLaunch LaunchOf(const at::Tensor& input, lazy::Multiprocessors gpu) {
   std::vector<int64_t> order(static_cast<size_t>(input.dim()));
   std::iota(order.begin(), order.end(), 0);
   if (width > 1) {  // in memory's order
-    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return input.stride(a) > input.stride(b); });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int64_t a, int64_t b) { return input.stride(a) > input.stride(b); });
   }
   const int64_t numbers = ((count - 1) / (threads * kTogether) + 1) * kTogether;
   return {threads, width, std::move(order), static_cast<uint64_t>(numbers)};
@@ -103,7 +108,9 @@ bool DrawsAsKnown(at::ScalarType dtype, int64_t width) {
   constexpr int64_t kFew = 257;  // odd: wider accesses would leave a remainder
   const int64_t round = MostThreads(lazy::MultiprocessorsOfGpu()) * (width == 1 ? kTogether : 1);
   found->second = DrawsAlike(dtype, width, width * kFew) && DrawsAlike(dtype, width, width * (round + kFew));
-  if (!found->second) base::WarnOnce("dropout", "PyTorch's CUDA kernel of dropout draws in a way that is not known: masks are drawn by it");
+  if (!found->second)
+    base::WarnOnce("dropout",
+                   "PyTorch's CUDA kernel of dropout draws in a way that is not known: masks are drawn by it");
   return found->second;
 }
 

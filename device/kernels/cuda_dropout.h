@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ATen's kernel of native_dropout does on CUDA, element by element.
 //
-// A number of curand's Philox for each element, as float in (0, 1]; the element is kept where that is less than 1 - p, and
-// multiplied by 1 / (1 - p). This is PyTorch's own affair and may change, so `DrawsAsKnown` asks.
+// A number of curand's Philox for each element, as float in (0, 1]; the element is kept where that is less than 1 - p,
+// and multiplied by 1 / (1 - p). This is PyTorch's own affair and may change, so `DrawsAsKnown` asks.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace torch_lazy::device {
 // How the kernel goes over a tensor; see ir/philox.h.
 struct DropoutLaunch {
   int64_t threads;
-  int64_t width;               // of its accesses, by dtype, alignment and number of elements; 1 where the tensor is not dense
+  int64_t width;  // of its accesses, by dtype, alignment and number of elements; 1 where the tensor is not dense
   std::vector<int64_t> order;  // the dims in which elements are counted, from the outermost to the innermost
   uint64_t numbers_per_thread;
 };

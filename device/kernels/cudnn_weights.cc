@@ -59,9 +59,9 @@ WeightsLayout AskCudnn(const RnnForm& form, at::TensorList weights, int64_t per_
   for (const at::Tensor& weight : weights) {
     moved.push_back(at::empty(weight.sizes(), at::device(lazy::EagerDevice()).dtype(weight.scalar_type())));
   }
-  const at::Tensor buffer =
-      at::_cudnn_rnn_flatten_weight(moved, per_layer, form.input_size, static_cast<int64_t>(form.mode), form.hidden_size,
-                                    form.proj_size, form.num_layers, /*batch_first=*/false, form.bidirectional);
+  const at::Tensor buffer = at::_cudnn_rnn_flatten_weight(
+      moved, per_layer, form.input_size, static_cast<int64_t>(form.mode), form.hidden_size, form.proj_size,
+      form.num_layers, /*batch_first=*/false, form.bidirectional);
   WeightsLayout layout = {buffer.numel(), {}};
   for (const at::Tensor& weight : moved) {
     TORCH_INTERNAL_ASSERT(weight.storage().is_alias_of(buffer.storage()) && weight.is_contiguous());
@@ -87,8 +87,15 @@ WeightsLayout LayoutOf(const RnnForm& form, at::TensorList weights, int64_t per_
   if (lazy::IsOnHost()) return InOrder(weights);
   static std::mutex* const mutex = new std::mutex;
   static auto* const known = new std::map<std::array<int64_t, 9>, WeightsLayout>;
-  const std::array<int64_t, 9> key = {static_cast<int64_t>(form.mode), form.input_size, form.hidden_size, form.proj_size, form.num_layers,
-                                      form.bidirectional, per_layer, static_cast<int64_t>(weights[0].scalar_type()), lazy::CurrentDevice()};
+  const std::array<int64_t, 9> key = {static_cast<int64_t>(form.mode),
+                                      form.input_size,
+                                      form.hidden_size,
+                                      form.proj_size,
+                                      form.num_layers,
+                                      form.bidirectional,
+                                      per_layer,
+                                      static_cast<int64_t>(weights[0].scalar_type()),
+                                      lazy::CurrentDevice()};
   const std::lock_guard<std::mutex> lock(*mutex);
   const auto found = known->find(key);
   if (found != known->end()) return found->second;
@@ -98,7 +105,8 @@ WeightsLayout LayoutOf(const RnnForm& form, at::TensorList weights, int64_t per_
 at::Tensor PackWeights(at::TensorList weights, const WeightsLayout& layout) {
   std::vector<size_t> order(weights.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return layout.offsets[a] < layout.offsets[b]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return layout.offsets[a] < layout.offsets[b]; });
   std::vector<at::Tensor> parts;
   int64_t end = 0;
   const auto fill_up_to = [&](int64_t offset) {

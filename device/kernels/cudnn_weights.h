@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The weights of a recurrent net as cuDNN takes them: in one buffer.
 //
-// Eager moves a module's parameters into such a buffer, where they stay. Ours stay where they are, and each call's buffer is a
-// `cat` of them, which fuses with what they are cast to. Where cuDNN wants which one is asked of it, once for each kind of net.
+// Eager moves a module's parameters into such a buffer, where they stay. Ours stay where they are, and each call's
+// buffer is a `cat` of them, which fuses with what they are cast to. Where cuDNN wants which one is asked of it, once
+// for each kind of net.
 #pragma once
 
 #include <cstdint>

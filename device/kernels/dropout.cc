@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dropout: recorded products with a mask that is drawn at once on the CPU; on a GPU an operator of our own, which draws the
-// numbers of CUDA's generator that are its own in the order of the program, whenever it runs.
+// Dropout: recorded products with a mask that is drawn at once on the CPU; on a GPU an operator of our own, which draws
+// the numbers of CUDA's generator that are its own in the order of the program, whenever it runs.
 #include <limits>
 
 #include <ATen/TensorOperators.h>
@@ -34,7 +34,8 @@ bool IsHalf(at::ScalarType dtype) { return dtype == at::kHalf || dtype == at::kB
 // ---- torch_lazy::dropout ----
 
 // Its mask, on the host.
-at::Tensor Kept(const at::Tensor& input, const ir::PhiloxLaunch& launch, int64_t threshold, const std::vector<int64_t>& order) {
+at::Tensor Kept(const at::Tensor& input, const ir::PhiloxLaunch& launch, int64_t threshold,
+                const std::vector<int64_t>& order) {
   at::Tensor mask = at::empty_like(input, input.options().dtype(at::kBool));
   const at::Tensor in_order = at::empty(input.permute(order).sizes(), mask.options());
   bool* const kept = in_order.mutable_data_ptr<bool>();
@@ -59,18 +60,20 @@ Result RunDropout(at::Tensor input, double p, double scale, at::Scalar threshold
 Result Record(const at::Tensor& input, double p, const DropoutLaunch& launch) {
   static const auto op = c10::Dispatcher::singleton()
                              .findSchemaOrThrow("torch_lazy::dropout", "")
-                             .typed<Result(const at::Tensor&, double, double, const at::Scalar&, const at::Scalar&, const at::Scalar&,
-                                           const at::Scalar&, int64_t, at::IntArrayRef)>();
+                             .typed<Result(const at::Tensor&, double, double, const at::Scalar&, const at::Scalar&,
+                                           const at::Scalar&, const at::Scalar&, int64_t, at::IntArrayRef)>();
   const lazy::PhiloxDraw draw = lazy::TakeDraw(launch.numbers_per_thread);
   const at::ScalarType dtype = input.scalar_type();
-  return op.call(input, p, ScaleOf(dtype, p), ThresholdOf(dtype, p), draw.seed, draw.offset, launch.threads, launch.width, launch.order);
+  return op.call(input, p, ScaleOf(dtype, p), ThresholdOf(dtype, p), draw.seed, draw.offset, launch.threads,
+                 launch.width, launch.order);
 }
 
 // ---- ATen's operators ----
 
 // Drawn for a tensor that lies as this one, whatever it holds.
 at::Tensor MaskOfCuda(const at::Tensor& input, double p) {
-  const at::Tensor like = at::empty_strided(input.sizes(), input.strides(), input.options().device(lazy::EagerDevice()));
+  const at::Tensor like =
+      at::empty_strided(input.sizes(), input.strides(), input.options().device(lazy::EagerDevice()));
   const std::lock_guard<std::mutex> lock(lazy::DrawMutex());
   const at::Tensor mask = std::get<1>(at::native_dropout(like, p, /*train=*/true));
   return lazy::MakeTensor(lazy::MakeStorage(mask.storage()), mask.scalar_type(), mask.sizes(), mask.strides());
@@ -104,8 +107,8 @@ Result NativeDropout(const at::Tensor& input, double p, std::optional<bool> trai
   return {output, mask};
 }
 
-// The products that eager takes on the CPU; of other devices, CUDA among them, PyTorch asks native_dropout, which rounds
-// otherwise.
+// The products that eager takes on the CPU; of other devices, CUDA among them, PyTorch asks native_dropout, which
+// rounds otherwise.
 at::Tensor Dropout(const at::Tensor& input, double p, bool train) {
   TORCH_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
   if (p == 0 || !train || input.sym_numel() == 0) return input;  // Dynamo's tensors come here, too

@@ -27,8 +27,8 @@ void CheckOptions(OptionalLayout layout, std::optional<bool> pin_memory) {
   TORCH_CHECK(!pin_memory.value_or(false), "Only dense CPU tensors can be pinned");
 }
 
-// torch.use_deterministic_algorithms() asks for memory that is the same every time. Nearly all of it is overwritten unread, so the storage
-// is filled when its content is first needed, if ever.
+// torch.use_deterministic_algorithms() asks for memory that is the same every time. Nearly all of it is overwritten
+// unread, so the storage is filled when its content is first needed, if ever.
 c10::Storage MakeUnwritten(size_t size_bytes, c10::ScalarType dtype) {
   return lazy::MakeStorage(size_bytes, lazy::FillsUnwritten() ? dtype : c10::ScalarType::Undefined);
 }
@@ -66,8 +66,8 @@ at::Tensor EmptyStrided(c10::IntArrayRef sizes, c10::IntArrayRef strides, Option
 }
 
 // A tensor of zeros that are not stored is an optimisation of autograd's; stored ones mean the same.
-at::Tensor EfficientZeroTensor(c10::IntArrayRef sizes, OptionalDType dtype, OptionalLayout layout, OptionalDevice device,
-                               std::optional<bool> pin_memory) {
+at::Tensor EfficientZeroTensor(c10::IntArrayRef sizes, OptionalDType dtype, OptionalLayout layout,
+                               OptionalDevice device, std::optional<bool> pin_memory) {
   return at::zeros(sizes, dtype, layout, device, pin_memory);
 }
 

@@ -11,7 +11,9 @@ namespace torch_lazy::device {
 // Which of the forms of results: of flash's kernels, cuDNN's, or the memory-efficient ones. Part of a trace's path.
 enum class AttentionForm : int64_t { kFlash, kCudnn, kEfficient };
 
-// True if CUDA would take cuDNN's kernels for these (batch, heads, length, width), without mask and dropout; else flash's.
-bool TakesCudnn(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, bool is_causal, std::optional<double> scale);
+// True if CUDA would take cuDNN's kernels for these (batch, heads, length, width), without mask and dropout; else
+// flash's.
+bool TakesCudnn(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, bool is_causal,
+                std::optional<double> scale);
 
 }  // namespace torch_lazy::device

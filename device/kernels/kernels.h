@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels that are more than a recorded call.
 //
-// Each function registers one file's kernels in the library of `aten` at PrivateUse1; device/dispatch.cc calls them all.
+// Each function registers one file's kernels in the library of `aten` at PrivateUse1; device/dispatch.cc calls them
+// all.
 #pragma once
 
 #include <torch/library.h>
@@ -20,10 +21,10 @@ void RegisterNativeDropout(torch::Library& aten);
 void RegisterCudnnRnn(torch::Library& aten);
 void RegisterOneDnnRnn(torch::Library& aten);
 void RegisterCudnnRnnAutocast(torch::Library& aten);  // at AutocastPrivateUse1
-void RegisterNested(torch::Library& aten);  // at NestedTensorPrivateUse1
+void RegisterNested(torch::Library& aten);            // at NestedTensorPrivateUse1
 
-// At PrivateUse1 and at AutogradPrivateUse1: the parts of dropout and of recurrent nets have their own derivatives, and who asks
-// whether tensors may be exchanged does not ask autograd for their history.
+// At PrivateUse1 and at AutogradPrivateUse1: the parts of dropout and of recurrent nets have their own derivatives, and
+// who asks whether tensors may be exchanged does not ask autograd for their history.
 void RegisterDropout(torch::Library& aten);
 void RegisterRecurrentNets(torch::Library& aten);
 void RegisterShallowCopies(torch::Library& aten);

@@ -34,7 +34,8 @@ at::Tensor Linear(at::Tensor input, at::Tensor weight, std::optional<at::Tensor>
 
 // A matrix, and a bias for each of its rows. Eager takes a vector as well, and a bias of whatever shape broadcasts.
 bool AreRowsAndTheirBias(const at::Tensor& weight, const c10::IValue& bias) {
-  return weight.dim() == 2 && (bias.isNone() || !bias.toTensor().defined() || bias.toTensor().sizes() == weight.sizes().slice(0, 1));
+  return weight.dim() == 2 &&
+         (bias.isNone() || !bias.toTensor().defined() || bias.toTensor().sizes() == weight.sizes().slice(0, 1));
 }
 
 bool LinearNeedsParts(Arguments arguments) {
@@ -45,7 +46,8 @@ bool LinearNeedsParts(Arguments arguments) {
 
 bool LinearBackwardNeedsParts(Arguments arguments) {
   return IsOutOfTheOrdinary(arguments) ||
-         (c10::GradMode::is_enabled() && AnyTensor(arguments, [](const at::Tensor& tensor) { return tensor.requires_grad(); }));
+         (c10::GradMode::is_enabled() &&
+          AnyTensor(arguments, [](const at::Tensor& tensor) { return tensor.requires_grad(); }));
 }
 
 }  // namespace

@@ -13,8 +13,8 @@ void CallKernelOfCpu(const c10::OperatorHandle& handle, c10::DispatchKeySet, tor
 }  // namespace
 
 void RegisterNested(torch::Library& aten) {
-  for (const char* name : {"_nested_tensor_size", "_nested_tensor_storage_offsets", "_nested_tensor_strides", "_to_copy", "copy_",
-                           "empty_like", "is_same_size"}) {
+  for (const char* name : {"_nested_tensor_size", "_nested_tensor_storage_offsets", "_nested_tensor_strides",
+                           "_to_copy", "copy_", "empty_like", "is_same_size"}) {
     aten.impl(name, torch::CppFunction::makeFromBoxedFunction<&CallKernelOfCpu>());
   }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cells of LSTM and GRU, which PyTorch fuses on devices like ours and which have no kernel on the CPU.
 //
-// What is computed and saved is what ATen's CUDA kernels do. In which order follows eager's unfused cells on the CPU and
-// what autograd makes of them, so that the digits are the same.
+// What is computed and saved is what ATen's CUDA kernels do. In which order follows eager's unfused cells on the CPU
+// and what autograd makes of them, so that the digits are the same.
 #include <optional>
 
 #include <ATen/TensorOperators.h>
@@ -31,7 +31,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> LstmCell(at::Tensor input_gates, 
                                                         OptionalTensor input_bias, OptionalTensor hidden_bias) {
   const std::vector<at::Tensor> gates =
       (WithBias(hidden_gates, hidden_bias) + WithBias(input_gates, input_bias)).chunk(4, 1);
-  const at::Tensor in = gates[0].sigmoid(), forget = gates[1].sigmoid(), cell = gates[2].tanh(), out = gates[3].sigmoid();
+  const at::Tensor in = gates[0].sigmoid(), forget = gates[1].sigmoid(), cell = gates[2].tanh(),
+                   out = gates[3].sigmoid();
   const at::Tensor cy = (forget * cx).add_(in * cell);
   return {out * cy.tanh(), cy, at::cat({in, forget, cell, out}, 1)};
 }
@@ -72,7 +73,8 @@ std::tuple<at::Tensor, at::Tensor> GruCell(at::Tensor input_gates, at::Tensor hi
 
 // (grad_input_gates, grad_hidden_gates, grad_hx, grad_input_bias, grad_hidden_bias)
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> GruCellBackward(at::Tensor grad_hy,
-                                                                                       at::Tensor workspace, bool has_bias) {
+                                                                                       at::Tensor workspace,
+                                                                                       bool has_bias) {
   const std::vector<at::Tensor> saved = workspace.chunk(5, 1);
   const at::Tensor &reset = saved[0], &update = saved[1], &fresh = saved[2], &hx = saved[3], &hidden_new = saved[4];
   const at::Tensor grad_hx = grad_hy * update;

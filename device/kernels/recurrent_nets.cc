@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What takes a recurrent net whole.
 //
-// PyTorch's composites ask the tensor's device whether a library has a kernel for the whole sequence, and take ours for one that
-// has none: a product and a cell for each step. Here what eager would take is taken, and composites do the rest.
+// PyTorch's composites ask the tensor's device whether a library has a kernel for the whole sequence, and take ours for
+// one that has none: a product and a cell for each step. Here what eager would take is taken, and composites do the
+// rest.
 #include "device/kernels/recurrent_nets.h"
 
 #include <algorithm>
@@ -29,26 +30,29 @@ bool IsUsual(const Tensor& tensor) {
 std::optional<RecurrentResult> Whole(const RecurrentNet& net) {
   const bool is_usual = IsUsual(net.input) && IsUsual(net.hx) && (!net.cx.defined() || IsUsual(net.cx)) &&
                         std::all_of(net.weights.begin(), net.weights.end(), IsUsual);
-  if (!is_usual || net.weights.empty() || net.hx.dim() != 3 || (net.cx.defined() && net.cx.dim() != 3)) return std::nullopt;
+  if (!is_usual || net.weights.empty() || net.hx.dim() != 3 || (net.cx.defined() && net.cx.dim() != 3))
+    return std::nullopt;
   std::optional<RecurrentResult> result = ByCudnn(net);
   return result.has_value() ? std::move(result) : ByOneDnn(net);
 }
 
-RecurrentResult Lstm(const Tensor& input, TensorList hx, TensorList weights, bool has_biases, int64_t num_layers, double dropout, bool train,
-                     bool bidirectional, bool batch_first) {
+RecurrentResult Lstm(const Tensor& input, TensorList hx, TensorList weights, bool has_biases, int64_t num_layers,
+                     double dropout, bool train, bool bidirectional, bool batch_first) {
   if (hx.size() == 2) {
-    if (auto result = Whole({input, hx[0], hx[1], weights, RnnMode::kLstm, has_biases, num_layers, dropout, train, bidirectional, batch_first})) {
+    if (auto result = Whole({input, hx[0], hx[1], weights, RnnMode::kLstm, has_biases, num_layers, dropout, train,
+                             bidirectional, batch_first})) {
       return *std::move(result);
     }
   }
   return at::native::lstm(input, hx, weights, has_biases, num_layers, dropout, train, bidirectional, batch_first);
 }
 
-RecurrentResult PackedLstm(const Tensor& data, const Tensor& batch_sizes, TensorList hx, TensorList weights, bool has_biases, int64_t num_layers,
-                           double dropout, bool train, bool bidirectional) {
+RecurrentResult PackedLstm(const Tensor& data, const Tensor& batch_sizes, TensorList hx, TensorList weights,
+                           bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional) {
   if (hx.size() == 2) {
-    if (auto result = Whole({data, hx[0], hx[1], weights, RnnMode::kLstm, has_biases, num_layers, dropout, train, bidirectional,
-                             /*batch_first=*/false, batch_sizes})) {
+    if (auto result =
+            Whole({data, hx[0], hx[1], weights, RnnMode::kLstm, has_biases, num_layers, dropout, train, bidirectional,
+                   /*batch_first=*/false, batch_sizes})) {
       return *std::move(result);
     }
   }
@@ -56,22 +60,24 @@ RecurrentResult PackedLstm(const Tensor& data, const Tensor& batch_sizes, Tensor
 }
 
 using Native = Two (*)(const Tensor&, const Tensor&, TensorList, bool, int64_t, double, bool, bool, bool);
-using PackedNative = Two (*)(const Tensor&, const Tensor&, const Tensor&, TensorList, bool, int64_t, double, bool, bool);
+using PackedNative = Two (*)(const Tensor&, const Tensor&, const Tensor&, TensorList, bool, int64_t, double, bool,
+                             bool);
 
 template <RnnMode mode, Native native>
-Two Simple(const Tensor& input, const Tensor& hx, TensorList weights, bool has_biases, int64_t num_layers, double dropout, bool train,
-           bool bidirectional, bool batch_first) {
-  if (auto result = Whole({input, hx, Tensor(), weights, mode, has_biases, num_layers, dropout, train, bidirectional, batch_first})) {
+Two Simple(const Tensor& input, const Tensor& hx, TensorList weights, bool has_biases, int64_t num_layers,
+           double dropout, bool train, bool bidirectional, bool batch_first) {
+  if (auto result = Whole(
+          {input, hx, Tensor(), weights, mode, has_biases, num_layers, dropout, train, bidirectional, batch_first})) {
     return {std::get<0>(*result), std::get<1>(*result)};
   }
   return native(input, hx, weights, has_biases, num_layers, dropout, train, bidirectional, batch_first);
 }
 
 template <RnnMode mode, PackedNative native>
-Two PackedSimple(const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, TensorList weights, bool has_biases, int64_t num_layers,
-                 double dropout, bool train, bool bidirectional) {
-  if (auto result = Whole({data, hx, Tensor(), weights, mode, has_biases, num_layers, dropout, train, bidirectional, /*batch_first=*/false,
-                           batch_sizes})) {
+Two PackedSimple(const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, TensorList weights, bool has_biases,
+                 int64_t num_layers, double dropout, bool train, bool bidirectional) {
+  if (auto result = Whole({data, hx, Tensor(), weights, mode, has_biases, num_layers, dropout, train, bidirectional,
+                           /*batch_first=*/false, batch_sizes})) {
     return {std::get<0>(*result), std::get<1>(*result)};
   }
   return native(data, batch_sizes, hx, weights, has_biases, num_layers, dropout, train, bidirectional);

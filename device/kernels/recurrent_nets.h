@@ -13,9 +13,10 @@ namespace torch_lazy::device {
 
 // The arguments that all of them share.
 struct RecurrentNet {
-  const at::Tensor& input;  // (length, batch, width), or (batch, length, width); (sum of batch_sizes, width) of packed ones
+  const at::Tensor&
+      input;  // (length, batch, width), or (batch, length, width); (sum of batch_sizes, width) of packed ones
   const at::Tensor& hx;
-  at::Tensor cx;            // of an LSTM
+  at::Tensor cx;  // of an LSTM
   at::TensorList weights;
   RnnMode mode;
   bool has_biases;

@@ -27,13 +27,14 @@ void SetSizes(const at::Tensor& tensor, c10::IntArrayRef sizes, at::OptionalIntA
   c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
   at::native::resize_impl_cpu_(impl, sizes, strides, /*resize_storage=*/false);
   if (impl->numel() == 0) return;
-  const size_t size_bytes = at::detail::computeStorageNbytes(
-      impl->sizes(), impl->strides(), impl->itemsize(), static_cast<size_t>(impl->storage_offset()));
+  const size_t size_bytes = at::detail::computeStorageNbytes(impl->sizes(), impl->strides(), impl->itemsize(),
+                                                             static_cast<size_t>(impl->storage_offset()));
   c10::StorageImpl* storage = impl->unsafe_storage().unsafeGetStorageImpl();
   if (size_bytes > storage->nbytes()) ResizeStorage(storage, size_bytes);
 }
 
-const at::Tensor& Resize(const at::Tensor& self, c10::IntArrayRef sizes, std::optional<c10::MemoryFormat> memory_format) {
+const at::Tensor& Resize(const at::Tensor& self, c10::IntArrayRef sizes,
+                         std::optional<c10::MemoryFormat> memory_format) {
   CheckFork();
   const int64_t old_size_bytes = static_cast<int64_t>(self.storage().nbytes());
   SetSizes(self, sizes, std::nullopt);
@@ -45,7 +46,8 @@ const at::Tensor& Resize(const at::Tensor& self, c10::IntArrayRef sizes, std::op
   return self;
 }
 
-at::Tensor& SetStorage(at::Tensor& self, at::Storage source, int64_t offset, c10::IntArrayRef sizes, c10::IntArrayRef strides) {
+at::Tensor& SetStorage(at::Tensor& self, at::Storage source, int64_t offset, c10::IntArrayRef sizes,
+                       c10::IntArrayRef strides) {
   at::native::checkSetStorage(self, std::move(source), offset, sizes, strides);
   self.unsafeGetTensorImpl()->set_storage_offset(offset);
   SetSizes(self, sizes, strides.data() != nullptr ? at::OptionalIntArrayRef(strides) : std::nullopt);

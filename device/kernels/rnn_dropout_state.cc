@@ -33,7 +33,8 @@ at::Tensor NewState(double dropout) {
 }  // namespace
 
 at::Tensor RnnDropoutState(double dropout) {
-  const std::lock_guard<std::mutex> draws(lazy::DrawMutex());  // who runs what was recorded under another seed sets that for the moment
+  const std::lock_guard<std::mutex> draws(
+      lazy::DrawMutex());  // who runs what was recorded under another seed sets that for the moment
   const std::optional<bool> was_seeded = lazy::WasSeeded();
   if (!was_seeded.has_value()) return {};
   lazy::BreakNoting("it draws for dropout between layers of a recurrent net");

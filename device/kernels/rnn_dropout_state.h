@@ -6,8 +6,9 @@
 
 namespace torch_lazy::device {
 
-// Their state, which each call moves on, on the current device. As eager's: begun where none is, and after the generator was
-// seeded, with a number of the generator. Undefined where that cannot be told, without libtorch_lazy_cuda.so.
+// Their state, which each call moves on, on the current device. As eager's: begun where none is, and after the
+// generator was seeded, with a number of the generator. Undefined where that cannot be told, without
+// libtorch_lazy_cuda.so.
 at::Tensor RnnDropoutState(double dropout);
 
 }  // namespace torch_lazy::device

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Views: other sizes and strides over the same storage. Nothing is recorded, and no data is touched.
 //
-// PyTorch's own functions for the CPU do just that, and keep the conjugate and negative bits. All other views are made out
-// of these.
+// PyTorch's own functions for the CPU do just that, and keep the conjugate and negative bits. All other views are made
+// out of these.
 #include <ATen/ops/_reshape_alias_native.h>
 #include <ATen/ops/as_strided_native.h>
 #include <ATen/ops/unfold_native.h>

@@ -32,7 +32,8 @@ class WholeOrParts final : public c10::OperatorKernel {
 
 bool IsOutOfTheOrdinary(Arguments arguments) {
   return AnyTensor(arguments, [](const at::Tensor& tensor) {
-    return tensor.is_complex() || tensor._fw_grad(/*level=*/0).defined() || tensor.key_set().has(c10::DispatchKey::Python);
+    return tensor.is_complex() || tensor._fw_grad(/*level=*/0).defined() ||
+           tensor.key_set().has(c10::DispatchKey::Python);
   });
 }
 

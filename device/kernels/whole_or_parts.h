@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that autograd meets whole here, and in parts on the CPU.
 //
-// Autograd's formula for the whole knows less than those of the parts: `linear` refuses complex numbers and knows one rank of
-// weight and bias, neither it nor its backward nor the GRU cell has a derivative in forward mode, and the second derivative of
-// `linear` rounds otherwise. And Python's dispatch modes and tensor subclasses count or replace the parts. There they are taken
-// apart, as by eager always.
+// Autograd's formula for the whole knows less than those of the parts: `linear` refuses complex numbers and knows one
+// rank of weight and bias, neither it nor its backward nor the GRU cell has a derivative in forward mode, and the
+// second derivative of `linear` rounds otherwise. And Python's dispatch modes and tensor subclasses count or replace
+// the parts. There they are taken apart, as by eager always.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cells of LSTM and GRU, as device/kernels/recurrent.cc computes them, and the whole nets of cuDNN and oneDNN (device/kernels/cudnn_rnn.cc,
-// device/kernels/by_onednn.cc).
+// The cells of LSTM and GRU, as device/kernels/recurrent.cc computes them, and the whole nets of cuDNN and oneDNN
+// (device/kernels/cudnn_rnn.cc, device/kernels/by_onednn.cc).
 #include <utility>
 
 #include "device/shapes/rules.h"
@@ -12,7 +12,8 @@ using lazy::ShapeCall;
 
 // Gates of (batch, count * hidden) beside a state of (batch, hidden).
 bool AreGates(const at::Tensor& gates, const at::Tensor& state, int64_t count) {
-  return gates.dim() == 2 && state.dim() == 2 && gates.size(0) == state.size(0) && gates.size(1) == count * state.size(1);
+  return gates.dim() == 2 && state.dim() == 2 && gates.size(0) == state.size(0) &&
+         gates.size(1) == count * state.size(1);
 }
 
 bool ReturnRows(ShapeCall& call, const at::Tensor& state, int64_t count) {
@@ -22,8 +23,8 @@ bool ReturnRows(ShapeCall& call, const at::Tensor& state, int64_t count) {
 // (input_gates, hidden_gates, cx, input_bias?, hidden_bias?) -> (hy, cy, workspace)
 bool LstmCell(ShapeCall& call) {
   const at::Tensor& cx = call.Tensor(2);
-  return AreGates(call.Tensor(0), cx, 4) && AreGates(call.Tensor(1), cx, 4) && call.ReturnLike(cx) && call.ReturnLike(cx) &&
-         ReturnRows(call, cx, 4);
+  return AreGates(call.Tensor(0), cx, 4) && AreGates(call.Tensor(1), cx, 4) && call.ReturnLike(cx) &&
+         call.ReturnLike(cx) && ReturnRows(call, cx, 4);
 }
 
 // (grad_hy?, grad_cy?, cx, cy, workspace, has_bias) -> (grad_gates, grad_cx, grad_bias)
@@ -41,7 +42,8 @@ bool LstmCellBackward(ShapeCall& call) {
 // (input_gates, hidden_gates, hx, input_bias?, hidden_bias?) -> (hy, workspace)
 bool GruCell(ShapeCall& call) {
   const at::Tensor& hx = call.Tensor(2);
-  return AreGates(call.Tensor(0), hx, 3) && AreGates(call.Tensor(1), hx, 3) && call.ReturnLike(hx) && ReturnRows(call, hx, 5);
+  return AreGates(call.Tensor(0), hx, 3) && AreGates(call.Tensor(1), hx, 3) && call.ReturnLike(hx) &&
+         ReturnRows(call, hx, 5);
 }
 
 // (grad_hy, workspace, has_bias) -> (grad_input_gates, grad_hidden_gates, grad_hx, grad_input_bias, grad_hidden_bias)
@@ -75,7 +77,8 @@ struct NetArguments {  // of a call whose `mode` is the argument `at`
   bool is_turned, train;
 };
 
-// (input, weights, hx, cx?, dropout_state?, mode, ...) -> (output, hy, cy, reserve). How much is reserved cuDNN alone knows.
+// (input, weights, hx, cx?, dropout_state?, mode, ...) -> (output, hy, cy, reserve). How much is reserved cuDNN alone
+// knows.
 bool CudnnRnn(ShapeCall& call) {
   const NetArguments net(call, 5);
   if (net.train) return false;
@@ -97,7 +100,8 @@ bool CudnnRnnBackward(ShapeCall& call) {
   const at::Tensor &input = call.Tensor(0), &output = call.Tensor(4);
   if (call.Has(5) && call.Tensor(5).sizes() != output.sizes()) return false;
   for (const auto& [gradient, state] : {std::pair(6, 2), {7, 3}}) {
-    if (call.Has(gradient) && (!call.Has(state) || call.Tensor(gradient).sizes() != call.Tensor(state).sizes())) return false;
+    if (call.Has(gradient) && (!call.Has(state) || call.Tensor(gradient).sizes() != call.Tensor(state).sizes()))
+      return false;
   }
   ReturnSequence(call, input, input.size(-1), net.is_turned);
   call.ReturnLike(call.Tensor(2));
@@ -109,7 +113,8 @@ bool CudnnRnnBackward(ShapeCall& call) {
   return call.Bools(19)[3] ? call.ReturnLike(call.Tensor(1)) : call.ReturnUndefined();
 }
 
-// (input, w_ih, w_hh, b_ih, b_hh, hx, cx, ..., train) -> (output, hy, cy, workspace). How large that is oneDNN alone knows.
+// (input, w_ih, w_hh, b_ih, b_hh, hx, cx, ..., train) -> (output, hy, cy, workspace). How large that is oneDNN alone
+// knows.
 bool OneDnnLayer(ShapeCall& call) {
   if (call.Bool(15)) return false;
   ReturnSequence(call, call.Tensor(0), call.Int(10), /*is_turned=*/false);
@@ -125,18 +130,15 @@ bool OneDnnLayerBackward(ShapeCall& call) {
   if (!call.Has(10) && !call.Has(11) && !call.Has(12)) return false;
   const auto like = [&](size_t arg) { return call.Return(call.Tensor(arg).sizes(), at::kFloat); };
   const c10::DimVector bias = {call.Tensor(2).size(0)};
-  return like(0) && like(1) && like(2) && call.Return(bias, at::kFloat) && call.Return(bias, at::kFloat) && like(5) && like(6);
+  return like(0) && like(1) && like(2) && call.Return(bias, at::kFloat) && call.Return(bias, at::kFloat) && like(5) &&
+         like(6);
 }
 
 constexpr ShapeRow kRows[] = {
-    {"aten::_thnn_fused_gru_cell", GruCell},
-    {"aten::_thnn_fused_gru_cell_backward", GruCellBackward},
-    {"aten::_thnn_fused_lstm_cell", LstmCell},
-    {"aten::_thnn_fused_lstm_cell_backward_impl", LstmCellBackward},
-    {"aten::mkldnn_rnn_layer", OneDnnLayer},
-    {"aten::mkldnn_rnn_layer_backward", OneDnnLayerBackward},
-    {"torch_lazy::cudnn_rnn", CudnnRnn},
-    {"torch_lazy::cudnn_rnn_backward", CudnnRnnBackward},
+    {"aten::_thnn_fused_gru_cell", GruCell},   {"aten::_thnn_fused_gru_cell_backward", GruCellBackward},
+    {"aten::_thnn_fused_lstm_cell", LstmCell}, {"aten::_thnn_fused_lstm_cell_backward_impl", LstmCellBackward},
+    {"aten::mkldnn_rnn_layer", OneDnnLayer},   {"aten::mkldnn_rnn_layer_backward", OneDnnLayerBackward},
+    {"torch_lazy::cudnn_rnn", CudnnRnn},       {"torch_lazy::cudnn_rnn_backward", CudnnRnnBackward},
 };
 
 }  // namespace

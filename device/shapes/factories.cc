@@ -23,7 +23,8 @@ bool Linspace(ShapeCall& call) {
   return call.Int(2) >= 0 && call.Return({call.Int(2)}, call.DType(3, c10::get_default_dtype_as_scalartype()));
 }
 bool Eye(ShapeCall& call) {
-  return call.Int(0) >= 0 && call.Return({call.Int(0), call.Int(0)}, call.DType(1, c10::get_default_dtype_as_scalartype()));
+  return call.Int(0) >= 0 &&
+         call.Return({call.Int(0), call.Int(0)}, call.DType(1, c10::get_default_dtype_as_scalartype()));
 }
 bool EyeOf(ShapeCall& call) {
   return call.Int(0) >= 0 && call.Int(1) >= 0 &&

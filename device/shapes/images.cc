@@ -23,7 +23,9 @@ bool AreFor(int64_t num_dims, std::initializer_list<const Ints*> lists) {
 }
 
 // Number k of such an argument.
-int64_t At(const Ints& list, size_t k, int64_t if_none) { return list.empty() ? if_none : list.size() == 1 ? list[0] : list[k]; }
+int64_t At(const Ints& list, size_t k, int64_t if_none) {
+  return list.empty() ? if_none : list.size() == 1 ? list[0] : list[k];
+}
 
 bool ReturnLikeInput(ShapeCall& call, c10::IntArrayRef sizes, const at::Tensor& input) {
   return call.Return(sizes, input.suggest_memory_format(), input.scalar_type());
@@ -41,13 +43,13 @@ bool Convolution(ShapeCall& call) {
   c10::DimVector sizes = {input.size(0), transposed ? weight.size(1) * groups : weight.size(0)};
   if (sizes[1] % groups != 0 || (call.Has(2) && call.Tensor(2).sizes() != c10::IntArrayRef({sizes[1]}))) return false;
   for (size_t k = 0; k + 2 < static_cast<size_t>(rank); ++k) {
-    const int64_t step = At(stride, k, 1), pad = At(padding, k, 0), spread = At(dilation, k, 1), more = At(output_padding, k, 0);
+    const int64_t step = At(stride, k, 1), pad = At(padding, k, 0), spread = At(dilation, k, 1),
+                  more = At(output_padding, k, 0);
     const int64_t size = input.size(k + 2), kernel = spread * (weight.size(k + 2) - 1) + 1;
     if (step <= 0 || pad < 0 || spread <= 0 || kernel <= 0) return false;
     if (transposed && (more < 0 || more >= std::max(step, spread))) return false;
     if (!transposed && size + 2 * pad < kernel) return false;
-    sizes.push_back(transposed ? (size - 1) * step - 2 * pad + kernel + more
-                               : (size + 2 * pad - kernel) / step + 1);
+    sizes.push_back(transposed ? (size - 1) * step - 2 * pad + kernel + more : (size + 2 * pad - kernel) / step + 1);
     if (sizes.back() <= 0) return false;
   }
   const bool rows = input.suggest_memory_format() == at::MemoryFormat::Contiguous;
@@ -61,14 +63,20 @@ bool ConvolutionBackward(ShapeCall& call) {
   if (grad.dim() != input.dim() || grad.size(0) != input.size(0) || input.numel() == 0) return false;
   const bool rows = input.suggest_memory_format() == at::MemoryFormat::Contiguous;
   const at::MemoryFormat format = rows ? weight.suggest_memory_format() : input.suggest_memory_format();
-  if (wanted[0]) call.Return(input.sizes(), format, input.scalar_type()); else call.ReturnUndefined();
-  if (wanted[1]) call.Return(weight.sizes(), format, weight.scalar_type()); else call.ReturnUndefined();
+  if (wanted[0])
+    call.Return(input.sizes(), format, input.scalar_type());
+  else
+    call.ReturnUndefined();
+  if (wanted[1])
+    call.Return(weight.sizes(), format, weight.scalar_type());
+  else
+    call.ReturnUndefined();
   return wanted[2] ? call.Return({grad.size(1)}, grad.scalar_type()) : call.ReturnUndefined();
 }
 
 // Sizes after pooling over the last two dimensions.
-bool Pooled(const at::Tensor& input, const Ints& kernel, const Ints& stride, const Ints& padding, const Ints& dilation, bool ceil,
-            c10::DimVector* sizes) {
+bool Pooled(const at::Tensor& input, const Ints& kernel, const Ints& stride, const Ints& padding, const Ints& dilation,
+            bool ceil, c10::DimVector* sizes) {
   if ((input.dim() != 3 && input.dim() != 4) || input.numel() == 0) return false;
   if (kernel.empty() || !AreFor(2, {&kernel, &stride, &padding, &dilation})) return false;
   *sizes = input.sizes();
@@ -112,7 +120,8 @@ bool PoolBackward(ShapeCall& call) {
 bool Resize(ShapeCall& call) {
   const at::Tensor& input = call.Tensor(0);
   const Ints size = call.Ints(1);
-  if ((input.dim() != 3 && input.dim() != 4) || input.numel() == 0 || size.size() != 2 || size[0] <= 0 || size[1] <= 0) return false;
+  if ((input.dim() != 3 && input.dim() != 4) || input.numel() == 0 || size.size() != 2 || size[0] <= 0 || size[1] <= 0)
+    return false;
   c10::DimVector sizes(input.sizes());
   sizes[sizes.size() - 2] = size[0];
   sizes[sizes.size() - 1] = size[1];
@@ -123,8 +132,8 @@ bool Resize(ShapeCall& call) {
 bool ResizeBackward(ShapeCall& call) {
   const at::Tensor& grad = call.Tensor(0);
   const Ints size = call.Ints(1), input = call.Ints(2);
-  if (grad.dim() != 4 || input.size() != 4 || size.size() != 2 || grad.size(0) != input[0] || grad.size(1) != input[1] ||
-      grad.size(2) != size[0] || grad.size(3) != size[1]) {
+  if (grad.dim() != 4 || input.size() != 4 || size.size() != 2 || grad.size(0) != input[0] ||
+      grad.size(1) != input[1] || grad.size(2) != size[0] || grad.size(3) != size[1]) {
     return false;
   }
   return ReturnLikeInput(call, input, grad);

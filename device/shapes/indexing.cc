@@ -44,7 +44,8 @@ bool Index(ShapeCall& call) {
     if (index->sizes() != first->sizes() || (index->dim() > 1 && !index->is_contiguous())) return false;
     if (index->scalar_type() != at::kLong && index->scalar_type() != at::kInt) return false;
   }
-  const size_t before = static_cast<size_t>(first - indices.begin()), after = static_cast<size_t>(last - indices.begin());
+  const size_t before = static_cast<size_t>(first - indices.begin()),
+               after = static_cast<size_t>(last - indices.begin());
   c10::DimVector sizes(self.sizes().slice(0, before));
   sizes.append(first->sizes().begin(), first->sizes().end());
   sizes.append(self.sizes().begin() + static_cast<ptrdiff_t>(after), self.sizes().end());
@@ -100,7 +101,8 @@ bool Roll(ShapeCall& call) {
 bool Sort(ShapeCall& call) {
   const at::Tensor& self = call.Tensor(0);
   if (self.dim() != 0 && call.Dim(2, self.dim()) < 0) return false;
-  return call.Return(self.sizes(), self.strides(), self.scalar_type()) && call.Return(self.sizes(), self.strides(), at::kLong);
+  return call.Return(self.sizes(), self.strides(), self.scalar_type()) &&
+         call.Return(self.sizes(), self.strides(), at::kLong);
 }
 
 // (self, k, dim, ...) -> (values, indices)
@@ -118,7 +120,8 @@ bool Bucketize(ShapeCall& call) { return call.Return(call.Tensor(0).sizes(), cal
 
 // (condition, self, other)
 bool Where(ShapeCall& call) {
-  return call.Tensor(1).scalar_type() == call.Tensor(2).scalar_type() && call.ReturnElementwise(call.Tensor(1).scalar_type());
+  return call.Tensor(1).scalar_type() == call.Tensor(2).scalar_type() &&
+         call.ReturnElementwise(call.Tensor(1).scalar_type());
 }
 
 // (grad, input_sizes, dim, ...)

@@ -52,8 +52,10 @@ bool LayerNorm(ShapeCall& call) {
   }
   c10::DimVector sizes(input.sizes());
   std::fill(sizes.end() - static_cast<ptrdiff_t>(normalized.size()), sizes.end(), 1);
-  const at::ScalarType dtype = call.Has(2) && call.Tensor(2).scalar_type() != input.scalar_type() ? at::kFloat : input.scalar_type();
-  return call.ReturnLike(input) && call.Return(sizes, StatisticsOf(input, dtype)) && call.Return(sizes, StatisticsOf(input, dtype));
+  const at::ScalarType dtype =
+      call.Has(2) && call.Tensor(2).scalar_type() != input.scalar_type() ? at::kFloat : input.scalar_type();
+  return call.ReturnLike(input) && call.Return(sizes, StatisticsOf(input, dtype)) &&
+         call.Return(sizes, StatisticsOf(input, dtype));
 }
 
 // (grad, input, normalized_shape, mean, rstd, weight?, bias?, wanted)
@@ -62,7 +64,8 @@ bool LayerNormBackward(ShapeCall& call) {
   const std::vector<bool> wanted = call.Bools(7);
   if (call.Tensor(0).sizes() != input.sizes() || !EndsWith(input.sizes(), call.Ints(2))) return false;
   if ((wanted[1] && !call.Has(5)) || (wanted[2] && !call.Has(6))) return false;
-  return ReturnGradient(call, wanted[0], input) && ReturnGradient(call, wanted[1], wanted[1] ? call.Tensor(5) : input) &&
+  return ReturnGradient(call, wanted[0], input) &&
+         ReturnGradient(call, wanted[1], wanted[1] ? call.Tensor(5) : input) &&
          ReturnGradient(call, wanted[2], wanted[2] ? call.Tensor(6) : input);
 }
 
@@ -74,9 +77,10 @@ bool GroupNorm(ShapeCall& call) {
   for (const size_t parameter : {1, 2}) {
     if (call.Has(parameter) && call.Tensor(parameter).sizes() != c10::IntArrayRef({c})) return false;
   }
-  const at::ScalarType dtype = call.Has(1) && call.Tensor(1).scalar_type() != input.scalar_type() ? at::kFloat : input.scalar_type();
-  return call.Return(input.sizes(), input.suggest_memory_format(), input.scalar_type()) && call.Return({n, groups}, dtype) &&
-         call.Return({n, groups}, dtype);
+  const at::ScalarType dtype =
+      call.Has(1) && call.Tensor(1).scalar_type() != input.scalar_type() ? at::kFloat : input.scalar_type();
+  return call.Return(input.sizes(), input.suggest_memory_format(), input.scalar_type()) &&
+         call.Return({n, groups}, dtype) && call.Return({n, groups}, dtype);
 }
 
 // (grad, input, mean, rstd, weight?, n, c, hw, groups, wanted)
@@ -86,8 +90,14 @@ bool GroupNormBackward(ShapeCall& call) {
   if (call.Tensor(0).sizes() != input.sizes()) return false;
   const int64_t c = call.Int(6);
   const at::ScalarType dtype = call.Has(4) ? call.Tensor(4).scalar_type() : input.scalar_type();
-  if (wanted[0]) call.Return(input.sizes(), input.suggest_memory_format(), input.scalar_type()); else call.ReturnUndefined();
-  if (wanted[1]) call.Return({c}, dtype); else call.ReturnUndefined();
+  if (wanted[0])
+    call.Return(input.sizes(), input.suggest_memory_format(), input.scalar_type());
+  else
+    call.ReturnUndefined();
+  if (wanted[1])
+    call.Return({c}, dtype);
+  else
+    call.ReturnUndefined();
   return wanted[2] ? call.Return({c}, dtype) : call.ReturnUndefined();
 }
 
@@ -105,8 +115,8 @@ bool BatchNorm(ShapeCall& call) {
   if (call.Bool(5) && input.numel() <= input.size(1)) return false;  // one value a channel may be refused
   const at::ScalarType dtype = StatisticsOf(input, call.Has(1) ? call.Tensor(1).scalar_type() : input.scalar_type());
   const int64_t saved = call.Bool(5) || !lazy::IsOnHost() ? input.size(1) : 0;
-  return call.Return(input.sizes(), input.suggest_memory_format(), input.scalar_type()) && call.Return({saved}, dtype) &&
-         call.Return({saved}, dtype);
+  return call.Return(input.sizes(), input.suggest_memory_format(), input.scalar_type()) &&
+         call.Return({saved}, dtype) && call.Return({saved}, dtype);
 }
 
 // (grad, input, weight?, running_mean?, running_var?, mean?, rstd?, training, eps, wanted)
@@ -116,8 +126,14 @@ bool BatchNormBackward(ShapeCall& call) {
   if (call.Tensor(0).sizes() != input.sizes() || input.dim() < 2) return false;
   const int64_t c = input.size(1);
   const at::ScalarType dtype = call.Has(2) ? call.Tensor(2).scalar_type() : input.scalar_type();
-  if (wanted[0]) call.Return(input.sizes(), input.suggest_memory_format(), input.scalar_type()); else call.ReturnUndefined();
-  if (wanted[1]) call.Return({c}, dtype); else call.ReturnUndefined();
+  if (wanted[0])
+    call.Return(input.sizes(), input.suggest_memory_format(), input.scalar_type());
+  else
+    call.ReturnUndefined();
+  if (wanted[1])
+    call.Return({c}, dtype);
+  else
+    call.ReturnUndefined();
   return wanted[2] ? call.Return({c}, dtype) : call.ReturnUndefined();
 }
 
@@ -126,12 +142,14 @@ bool Loss(ShapeCall& call) {
   const at::Tensor& self = call.Tensor(0);
   if (self.scalar_type() != call.Tensor(1).scalar_type()) return false;
   at::infer_size_dimvector(self.sizes(), call.Tensor(1).sizes());
-  return call.Int(2) == at::Reduction::None ? call.ReturnElementwise(self.scalar_type()) : call.Return({}, self.scalar_type());
+  return call.Int(2) == at::Reduction::None ? call.ReturnElementwise(self.scalar_type())
+                                            : call.Return({}, self.scalar_type());
 }
 
 // (grad, self, target, reduction, ...)
 bool LossBackward(ShapeCall& call) {
-  return call.Tensor(1).scalar_type() == call.Tensor(2).scalar_type() && call.ReturnElementwise(call.Tensor(1).scalar_type());
+  return call.Tensor(1).scalar_type() == call.Tensor(2).scalar_type() &&
+         call.ReturnElementwise(call.Tensor(1).scalar_type());
 }
 
 // (self, target, weight?, reduction, ignore_index) -> (loss, total_weight)
@@ -139,8 +157,10 @@ bool NllLoss(ShapeCall& call) {
   const at::Tensor &self = call.Tensor(0), &target = call.Tensor(1);
   if (self.dim() != 2 || target.dim() != 1 || self.size(0) != target.size(0)) return false;
   if (call.Has(2) && call.Tensor(2).sizes() != self.sizes().slice(1)) return false;
-  if (call.Int(3) == at::Reduction::None) call.Return({self.size(0)}, self.scalar_type());
-  else call.Return({}, self.scalar_type());
+  if (call.Int(3) == at::Reduction::None)
+    call.Return({self.size(0)}, self.scalar_type());
+  else
+    call.Return({}, self.scalar_type());
   return call.Return({}, self.scalar_type());
 }
 
@@ -165,8 +185,9 @@ bool LogSigmoid(ShapeCall& call) {
 // (input, ...) -> (output, which elements are kept), as empty_like
 bool Dropout(ShapeCall& call) {
   const at::Tensor& input = call.Tensor(0);
-  const std::vector<int64_t> strides =
-      input.is_non_overlapping_and_dense() ? input.strides().vec() : at::infer_dense_strides(input.sizes(), input.strides());
+  const std::vector<int64_t> strides = input.is_non_overlapping_and_dense()
+                                           ? input.strides().vec()
+                                           : at::infer_dense_strides(input.sizes(), input.strides());
   return call.Return(input.sizes(), strides, input.scalar_type()) && call.Return(input.sizes(), strides, at::kBool);
 }
 

@@ -59,8 +59,14 @@ bool LinearBackward(ShapeCall& call) {
   if (grad.dim() != input.dim() || grad.dim() == 0 || weight.dim() != 2) return false;
   if (grad.sizes().slice(0, grad.dim() - 1) != input.sizes().slice(0, input.dim() - 1)) return false;
   if (grad.size(-1) != weight.size(0) || input.size(-1) != weight.size(1)) return false;
-  if (wanted[0]) call.ReturnLike(input); else call.ReturnUndefined();
-  if (wanted[1]) call.ReturnLike(weight); else call.ReturnUndefined();
+  if (wanted[0])
+    call.ReturnLike(input);
+  else
+    call.ReturnUndefined();
+  if (wanted[1])
+    call.ReturnLike(weight);
+  else
+    call.ReturnUndefined();
   return wanted[2] ? call.Return({weight.size(0)}, grad.scalar_type()) : call.ReturnUndefined();
 }
 
@@ -101,12 +107,14 @@ bool AttentionBackward(ShapeCall& call) {
 
 // Dense, in the order of a tensor's strides.
 bool ReturnInOrder(ShapeCall& call, const at::Tensor& like) {
-  const std::vector<int64_t> strides =
-      like.is_non_overlapping_and_dense() ? like.strides().vec() : at::infer_dense_strides(like.sizes(), like.strides());
+  const std::vector<int64_t> strides = like.is_non_overlapping_and_dense()
+                                           ? like.strides().vec()
+                                           : at::infer_dense_strides(like.sizes(), like.strides());
   return call.Return(like.sizes(), strides, like.scalar_type());
 }
 
-// (query, key, value, bias?, form, keeps sums, causal, scale?, ..., seed?, offset?) -> (output, logarithms of sums, draw)
+// (query, key, value, bias?, form, keeps sums, causal, scale?, ..., seed?, offset?) -> (output, logarithms of sums,
+// draw)
 bool AttentionOfCuda(ShapeCall& call) {
   const at::Tensor& query = call.Tensor(0);
   if (!IsAttention(query, call.Tensor(1), call.Tensor(2)) || call.Has(3)) return false;
@@ -120,7 +128,8 @@ bool AttentionOfCuda(ShapeCall& call) {
     return call.Has(9) ? call.Return({2}, at::kLong) : call.ReturnUndefined();
   }
   ReturnInOrder(call, query);
-  form == AttentionForm::kCudnn ? call.Return({batch, heads, length, 1}, at::kFloat) : call.Return({batch, heads, length}, at::kFloat);
+  form == AttentionForm::kCudnn ? call.Return({batch, heads, length, 1}, at::kFloat)
+                                : call.Return({batch, heads, length}, at::kFloat);
   return call.ReturnUndefined();
 }
 

@@ -20,23 +20,30 @@ bool Reduced(const at::Tensor& self, const std::vector<int64_t>& dims, bool keep
     gone[dim] = true;
   }
   for (int64_t d = 0; d < rank; ++d) {
-    if (!gone[d]) sizes->push_back(self.size(d));
-    else if (keep) sizes->push_back(1);
+    if (!gone[d])
+      sizes->push_back(self.size(d));
+    else if (keep)
+      sizes->push_back(1);
   }
   return true;
 }
 
-bool ReturnReduced(ShapeCall& call, const std::vector<int64_t>& dims, bool keep, std::initializer_list<at::ScalarType> dtypes) {
+bool ReturnReduced(ShapeCall& call, const std::vector<int64_t>& dims, bool keep,
+                   std::initializer_list<at::ScalarType> dtypes) {
   c10::DimVector sizes;
   if (!Reduced(call.Tensor(0), dims, keep, &sizes)) return false;
   for (const at::ScalarType dtype : dtypes) call.Return(sizes, dtype);
   return true;
 }
 
-std::vector<int64_t> DimsOf(ShapeCall& call, size_t arg) { return call.Has(arg) ? call.Ints(arg) : std::vector<int64_t>(); }
+std::vector<int64_t> DimsOf(ShapeCall& call, size_t arg) {
+  return call.Has(arg) ? call.Ints(arg) : std::vector<int64_t>();
+}
 
 at::ScalarType Own(ShapeCall& call) { return call.Tensor(0).scalar_type(); }
-at::ScalarType OfSum(ShapeCall& call) { return at::isIntegralType(Own(call), /*includeBool=*/true) ? at::kLong : Own(call); }
+at::ScalarType OfSum(ShapeCall& call) {
+  return at::isIntegralType(Own(call), /*includeBool=*/true) ? at::kLong : Own(call);
+}
 at::ScalarType OfTruth(ShapeCall& call) { return Own(call) == at::kByte ? at::kByte : at::kBool; }
 at::ScalarType OfSpread(ShapeCall& call) { return c10::toRealValueType(Own(call)); }
 
@@ -44,13 +51,21 @@ at::ScalarType OfSpread(ShapeCall& call) { return c10::toRealValueType(Own(call)
 bool Sum(ShapeCall& call) { return ReturnReduced(call, {}, false, {call.DType(1, OfSum(call))}); }
 bool Mean(ShapeCall& call) { return ReturnReduced(call, {}, false, {call.DType(1, Own(call))}); }
 // (self, dims?, keep, dtype?)
-bool SumOverDims(ShapeCall& call) { return ReturnReduced(call, DimsOf(call, 1), call.Bool(2), {call.DType(3, OfSum(call))}); }
-bool MeanOverDims(ShapeCall& call) { return ReturnReduced(call, DimsOf(call, 1), call.Bool(2), {call.DType(3, Own(call))}); }
+bool SumOverDims(ShapeCall& call) {
+  return ReturnReduced(call, DimsOf(call, 1), call.Bool(2), {call.DType(3, OfSum(call))});
+}
+bool MeanOverDims(ShapeCall& call) {
+  return ReturnReduced(call, DimsOf(call, 1), call.Bool(2), {call.DType(3, Own(call))});
+}
 // (self, dim, keep, dtype?)
-bool ProdOverDim(ShapeCall& call) { return ReturnReduced(call, {call.Int(1)}, call.Bool(2), {call.DType(3, OfSum(call))}); }
+bool ProdOverDim(ShapeCall& call) {
+  return ReturnReduced(call, {call.Int(1)}, call.Bool(2), {call.DType(3, OfSum(call))});
+}
 // Of nothing, there is no greatest; which dimension is empty is not asked.
 // (self, dims, keep)
-bool ExtremeOverDims(ShapeCall& call) { return call.Tensor(0).numel() != 0 && ReturnReduced(call, DimsOf(call, 1), call.Bool(2), {Own(call)}); }
+bool ExtremeOverDims(ShapeCall& call) {
+  return call.Tensor(0).numel() != 0 && ReturnReduced(call, DimsOf(call, 1), call.Bool(2), {Own(call)});
+}
 // (self)
 bool Extreme(ShapeCall& call) { return call.Tensor(0).numel() != 0 && ReturnReduced(call, {}, false, {Own(call)}); }
 bool Truth(ShapeCall& call) { return ReturnReduced(call, {}, false, {OfTruth(call)}); }
@@ -74,10 +89,13 @@ bool ArgExtreme(ShapeCall& call) {
 // (self, dims?, correction?, keep)
 bool Spread(ShapeCall& call) { return ReturnReduced(call, DimsOf(call, 1), call.Bool(3), {OfSpread(call)}); }
 // (self, dims?, correction?, keep) -> (spread, mean)
-bool SpreadAndMean(ShapeCall& call) { return ReturnReduced(call, DimsOf(call, 1), call.Bool(3), {OfSpread(call), Own(call)}); }
+bool SpreadAndMean(ShapeCall& call) {
+  return ReturnReduced(call, DimsOf(call, 1), call.Bool(3), {OfSpread(call), Own(call)});
+}
 // (self, order, dims?, keep, dtype?)
 bool VectorNorm(ShapeCall& call) {
-  return call.Tensor(0).numel() != 0 && ReturnReduced(call, DimsOf(call, 2), call.Bool(3), {call.DType(4, OfSpread(call))});
+  return call.Tensor(0).numel() != 0 &&
+         ReturnReduced(call, DimsOf(call, 2), call.Bool(3), {call.DType(4, OfSpread(call))});
 }
 // (self, order?, dims, keep)
 bool NormOverDims(ShapeCall& call) {

@@ -6,8 +6,8 @@
 namespace torch_lazy::device {
 
 void RegisterShapeRules() {
-  for (ShapeRows (*family)() : {InPlaceShapes, ProductShapes, ReductionShapes, LayerShapes, ImageShapes, IndexingShapes, CellShapes,
-                                FactoryShapes}) {
+  for (ShapeRows (*family)() : {InPlaceShapes, ProductShapes, ReductionShapes, LayerShapes, ImageShapes, IndexingShapes,
+                                CellShapes, FactoryShapes}) {
     for (const ShapeRow& row : family()) lazy::RegisterShapeRule(row.name, row.rule);
   }
 }

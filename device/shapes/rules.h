@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of shape, by family: the sizes of results by those of operands, for operators that TensorIterator does not know.
+// Rules of shape, by family: the sizes of results by those of operands, for operators that TensorIterator does not
+// know.
 //
-// They let a step of sizes that were never seen be recorded like any other. See lazy/shape_rule.h for what a rule must tell.
+// They let a step of sizes that were never seen be recorded like any other. See lazy/shape_rule.h for what a rule must
+// tell.
 #pragma once
 
 #include "absl/types/span.h"

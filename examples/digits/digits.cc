@@ -26,11 +26,10 @@ struct Batch {
 struct NetImpl : torch::nn::Module {
   NetImpl() {
     using namespace torch::nn;
-    body = register_module(
-        "body",
-        Sequential(Conv2d(Conv2dOptions(1, 32, 3).padding(1).bias(false)), BatchNorm2d(32), ReLU(),
-                   Conv2d(Conv2dOptions(32, 64, 3).padding(1).bias(false)), BatchNorm2d(64), ReLU(),
-                   MaxPool2d(2), Flatten(), Linear(64 * 4 * 4, 64), ReLU(), Linear(64, 10)));
+    body = register_module("body",
+                           Sequential(Conv2d(Conv2dOptions(1, 32, 3).padding(1).bias(false)), BatchNorm2d(32), ReLU(),
+                                      Conv2d(Conv2dOptions(32, 64, 3).padding(1).bias(false)), BatchNorm2d(64), ReLU(),
+                                      MaxPool2d(2), Flatten(), Linear(64 * 4 * 4, 64), ReLU(), Linear(64, 10)));
   }
   Tensor forward(const Tensor& images) { return body->forward(images); }
   torch::nn::Sequential body = nullptr;
@@ -47,8 +46,7 @@ std::pair<Batch, Batch> LoadDigits(const std::string& path) {
   const Tensor shuffled = rows.index_select(0, torch::randperm(rows.size(0)));
   const auto part = [&](int64_t begin, int64_t end) {
     const Tensor some = shuffled.slice(0, begin, end);
-    return Batch{some.slice(1, 0, 64).reshape({-1, 1, 8, 8}) / 16,
-                 some.select(1, 64).to(torch::kLong)};
+    return Batch{some.slice(1, 0, 64).reshape({-1, 1, 8, 8}) / 16, some.select(1, 64).to(torch::kLong)};
   };
   const int64_t num_train = rows.size(0) * 2 / 3;
   return {part(0, num_train), part(num_train, rows.size(0))};
@@ -56,8 +54,8 @@ std::pair<Batch, Batch> LoadDigits(const std::string& path) {
 
 // One pass over the training images; returns the mean loss. Only its last line waits for the
 // device.
-double TrainEpoch(Net& net, torch::optim::Optimizer& optimizer, const Batch& train,
-                  int64_t batch_size, ProgressBar& bar) {
+double TrainEpoch(Net& net, torch::optim::Optimizer& optimizer, const Batch& train, int64_t batch_size,
+                  ProgressBar& bar) {
   net->train();
   const Tensor order = torch::randperm(train.labels.size(0));
   Tensor loss_sum = torch::zeros({}, train.images.options());
@@ -78,12 +76,7 @@ double TrainEpoch(Net& net, torch::optim::Optimizer& optimizer, const Batch& tra
 double Accuracy(Net& net, const Batch& test) {
   const torch::NoGradGuard no_grad;
   net->eval();
-  return net->forward(test.images)
-      .argmax(1)
-      .eq(test.labels)
-      .to(torch::kFloat)
-      .mean()
-      .item<double>();
+  return net->forward(test.images).argmax(1).eq(test.labels).to(torch::kFloat).mean().item<double>();
 }
 
 Result Train(const std::string& device_name, const Options& options) {

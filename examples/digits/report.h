@@ -27,8 +27,7 @@ inline std::map<std::string, double> ReadMetrics() {
   torch::jit::Stack stack;
   op->callBoxed(&stack);
   const std::string json = stack.back().toStringRef();
-  for (const char* name :
-       {"calls_total", "traces_run", "kernels_compiled", "kernel_launches", "syncs"}) {
+  for (const char* name : {"calls_total", "traces_run", "kernels_compiled", "kernel_launches", "syncs"}) {
     const size_t at = json.find('"' + std::string(name) + "\":");
     if (at == std::string::npos) continue;
     const char* value = json.c_str() + json.find(':', at) + 1;
@@ -67,8 +66,7 @@ struct Result {
     epoch_ms_per_step.push_back(time.count() / static_cast<double>(num_steps));
     const double launches_before = metrics["kernel_launches"];
     metrics = ReadMetrics();
-    kernels_per_step =
-        (metrics["kernel_launches"] - launches_before) / static_cast<double>(num_steps);
+    kernels_per_step = (metrics["kernel_launches"] - launches_before) / static_cast<double>(num_steps);
     return epoch_ms_per_step.back();
   }
 
@@ -102,8 +100,7 @@ class ProgressBar {
 
   void Finish(double loss, double accuracy, double ms_per_step) {
     if (!shown_) std::printf("%s", title_.c_str());
-    std::printf("  loss %.4f  test accuracy %5.2f %%  %6.2f ms a step\n", loss, 100 * accuracy,
-                ms_per_step);
+    std::printf("  loss %.4f  test accuracy %5.2f %%  %6.2f ms a step\n", loss, 100 * accuracy, ms_per_step);
     std::fflush(stdout);
   }
 
@@ -131,7 +128,7 @@ inline void PrintTable(std::vector<Result>& results) {
     std::printf(
         "\nof device lazy: calls %.0f, traces run %.0f, kernels compiled %.0f, kernels a step "
         "%.1f, syncs %.0f\n",
-        result.metrics["calls_total"], result.metrics["traces_run"],
-        result.metrics["kernels_compiled"], result.kernels_per_step, result.metrics["syncs"]);
+        result.metrics["calls_total"], result.metrics["traces_run"], result.metrics["kernels_compiled"],
+        result.kernels_per_step, result.metrics["syncs"]);
   }
 }

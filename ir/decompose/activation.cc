@@ -118,8 +118,7 @@ Value Elu(Builder& b, Value input, Value alpha, Value scale, Value input_scale) 
   return Where(x <= 0.0, Unary(Op::kExpm1, x * i) * (a * s), x * s);
 }
 
-Value EluBackward(Builder& b, Value grad, Value alpha, Value scale, Value input_scale,
-                  bool is_result, Value input) {
+Value EluBackward(Builder& b, Value grad, Value alpha, Value scale, Value input_scale, bool is_result, Value input) {
   const Expression g(b, grad), x(b, input), s(b, scale), i(b, input_scale);
   const Expression a = Expression(b, alpha) * s;
   const Expression negative = is_result ? g * i * (x + a) : g * i * a * Exp(x * i);

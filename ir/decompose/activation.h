@@ -32,8 +32,7 @@ Value GeluBackward(Builder& b, Value grad, Value x, GeluForm form);
 
 Value Elu(Builder& b, Value x, Value alpha, Value scale, Value input_scale);
 // `is_result`: `x` is the result of Elu instead of its operand.
-Value EluBackward(Builder& b, Value grad, Value alpha, Value scale, Value input_scale,
-                  bool is_result, Value x);
+Value EluBackward(Builder& b, Value grad, Value alpha, Value scale, Value input_scale, bool is_result, Value x);
 Value Softplus(Builder& b, Value x, Value beta, Value threshold);
 Value SoftplusBackward(Builder& b, Value grad, Value x, Value beta, Value threshold);
 Value Mish(Builder& b, Value x);

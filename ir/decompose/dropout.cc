@@ -5,8 +5,7 @@
 
 namespace torch_lazy::ir::decompose {
 
-Value KeptElements(Builder& b, const Draw& draw, const Dims& dims, const Ints& order,
-                   Extent count) {
+Value KeptElements(Builder& b, const Draw& draw, const Dims& dims, const Ints& order, Extent count) {
   Dims ordered;
   Ints back(order.size());
   for (size_t k = 0; k < order.size(); ++k) {

@@ -18,9 +18,7 @@ Dims Common(const Dims& a, const Dims& b) {
   return common;
 }
 
-Expression To(const Dims& dims, const Expression& x) {
-  return {x.builder(), x.builder().BroadcastTo(x, dims)};
-}
+Expression To(const Dims& dims, const Expression& x) { return {x.builder(), x.builder().BroadcastTo(x, dims)}; }
 
 }  // namespace
 

@@ -10,7 +10,7 @@ namespace torch_lazy::ir::decompose {
 
 Value Lerp(Builder& b, Value start, Value end, Value weight);
 Value Addcmul(Builder& b, Value x, Value a, Value c,
-              Value value);  // x + value * a * c, fused at the end
+              Value value);                                         // x + value * a * c, fused at the end
 Value Addcdiv(Builder& b, Value x, Value a, Value c, Value value);  // x + value * a / c, not fused
 
 }  // namespace torch_lazy::ir::decompose

@@ -55,8 +55,7 @@ Value SmoothL1Loss(Builder& b, Value input, Value target, Reduction reduction, V
   return Reduced(b, Where(z < limit, 0.5 * z * z / limit, z - 0.5 * limit), reduction);
 }
 
-Value SmoothL1LossBackward(Builder& b, Value grad, Value input, Value target, Reduction reduction,
-                           Value beta) {
+Value SmoothL1LossBackward(Builder& b, Value grad, Value input, Value target, Reduction reduction, Value beta) {
   const Expression g(b, grad), x(b, input), limit(b, beta);
   const Expression d = x - Expression(b, target);
   const Expression above = Where(d >= limit, d.Number(1), d / limit);
@@ -76,8 +75,7 @@ Value BinaryCrossEntropy(Builder& b, Value input, Value target, Value weight, Re
   return Reduced(b, loss, reduction);
 }
 
-Value BinaryCrossEntropyBackward(Builder& b, Value grad, Value input, Value target, Value weight,
-                                 Reduction reduction) {
+Value BinaryCrossEntropyBackward(Builder& b, Value grad, Value input, Value target, Value weight, Reduction reduction) {
   const Expression g(b, grad), x(b, input), t(b, target);
   Expression dx = g * (x - t) / Max((1.0 - x) * x, 1e-12);
   if (weight != kNoValue) dx = dx * Expression(b, weight);
@@ -85,8 +83,8 @@ Value BinaryCrossEntropyBackward(Builder& b, Value grad, Value input, Value targ
   return dx;
 }
 
-Value BinaryCrossEntropyWithLogits(Builder& b, Value input, Value target, Value weight,
-                                   Value pos_weight, Reduction reduction) {
+Value BinaryCrossEntropyWithLogits(Builder& b, Value input, Value target, Value weight, Value pos_weight,
+                                   Reduction reduction) {
   const Expression x(b, input), t(b, target), log_sigmoid(b, LogSigmoid(b, input));
   Expression loss = (1.0 - t) * x;
   if (pos_weight == kNoValue) {
@@ -135,8 +133,7 @@ NllLossResult NllLoss(Builder& b, Value log_probs, Value target, Value weight, R
   const Expression t(b, target);
   const Expression classes(b, b.ExtentOf(x.dims()[picks.dim]));
   const Expression is_class = Binary(Op::kAnd, t >= t.Number(0), t < classes);
-  const Expression loss = Where(is_class, -picked * picks.weight,
-                                x.Number(std::numeric_limits<double>::quiet_NaN()));
+  const Expression loss = Where(is_class, -picked * picks.weight, x.Number(std::numeric_limits<double>::quiet_NaN()));
   const Expression losses = Where(picks.valid, loss, x.Number(0));
   const Ints all = AllDims(losses);
   // ATen gives a total weight of 0 where it is not needed.
@@ -146,8 +143,8 @@ NllLossResult NllLoss(Builder& b, Value log_probs, Value target, Value weight, R
   return {reduction == Reduction::kMean ? sum / total : sum, total};
 }
 
-Value NllLossBackward(Builder& b, Value grad, Value log_probs, Value target, Value weight,
-                      Reduction reduction, Value ignore_index, Value total_weight) {
+Value NllLossBackward(Builder& b, Value grad, Value log_probs, Value target, Value weight, Reduction reduction,
+                      Value ignore_index, Value total_weight) {
   const Expression x(b, log_probs);
   const Picks picks = PicksOf(b, x, target, weight, ignore_index);
   Expression g(b, grad);

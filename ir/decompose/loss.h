@@ -16,16 +16,14 @@ Value Reduced(Builder& b, Value elements, Reduction reduction);
 Value MseLoss(Builder& b, Value x, Value target, Reduction reduction);
 Value MseLossBackward(Builder& b, Value grad, Value x, Value target, Reduction reduction);
 Value SmoothL1Loss(Builder& b, Value x, Value target, Reduction reduction, Value beta);
-Value SmoothL1LossBackward(Builder& b, Value grad, Value x, Value target, Reduction reduction,
-                           Value beta);
+Value SmoothL1LossBackward(Builder& b, Value grad, Value x, Value target, Reduction reduction, Value beta);
 Value HuberLoss(Builder& b, Value x, Value target, Reduction reduction, Value delta);
 
 // `weight` may be kNoValue, else it broadcasts to x.
 Value BinaryCrossEntropy(Builder& b, Value x, Value target, Value weight, Reduction reduction);
-Value BinaryCrossEntropyBackward(Builder& b, Value grad, Value x, Value target, Value weight,
-                                 Reduction reduction);
-Value BinaryCrossEntropyWithLogits(Builder& b, Value x, Value target, Value weight,
-                                   Value pos_weight, Reduction reduction);
+Value BinaryCrossEntropyBackward(Builder& b, Value grad, Value x, Value target, Value weight, Reduction reduction);
+Value BinaryCrossEntropyWithLogits(Builder& b, Value x, Value target, Value weight, Value pos_weight,
+                                   Reduction reduction);
 
 // log_probs is [classes] or [batch, classes, ...]; target, i64, lacks the classes' dim. `weight`
 // ([classes]) may be kNoValue. `ignore_index` is i64. A target that is neither a class nor ignored
@@ -34,9 +32,8 @@ struct NllLossResult {
   Value loss;
   Value total_weight;  // rank 0
 };
-NllLossResult NllLoss(Builder& b, Value log_probs, Value target, Value weight, Reduction reduction,
-                      Value ignore_index);
-Value NllLossBackward(Builder& b, Value grad, Value log_probs, Value target, Value weight,
-                      Reduction reduction, Value ignore_index, Value total_weight);
+NllLossResult NllLoss(Builder& b, Value log_probs, Value target, Value weight, Reduction reduction, Value ignore_index);
+Value NllLossBackward(Builder& b, Value grad, Value log_probs, Value target, Value weight, Reduction reduction,
+                      Value ignore_index, Value total_weight);
 
 }  // namespace torch_lazy::ir::decompose

@@ -28,9 +28,7 @@ Expression PerChannel(Builder& b, Value v, int rank) {
   return {b, b.Reshape(v, dims)};
 }
 
-Expression RstdOf(const Expression& variance, const Expression& eps) {
-  return Unary(Op::kRsqrt, variance + eps);
-}
+Expression RstdOf(const Expression& variance, const Expression& eps) { return Unary(Op::kRsqrt, variance + eps); }
 
 Expression SquaresAround(const Expression& mean, const Expression& x, const Ints& dims) {
   return Sum(Square(x - mean), dims, /*keepdim=*/true);
@@ -52,8 +50,7 @@ Expression CountOf(const Expression& x, const Ints& dims) {
 }
 
 // rstd * (g - S(g) / N - xh * S(g * xh) / N)
-Expression GradientOfInput(const Expression& g, const Expression& xh, const Expression& rstd,
-                           const Ints& dims) {
+Expression GradientOfInput(const Expression& g, const Expression& xh, const Expression& rstd, const Ints& dims) {
   const Expression mean_g = Mean(g, dims, /*keepdim=*/true);
   const Expression mean_gxh = Mean(g * xh, dims, /*keepdim=*/true);
   return rstd * (g - mean_g - xh * mean_gxh);
@@ -96,14 +93,13 @@ Normalized LayerNorm(Builder& b, Value input, int axis, Value weight, Value bias
   return {y, s.mean, rstd};
 }
 
-NormGradients LayerNormBackward(Builder& b, Value grad, Value input, int axis, Value mean,
-                                Value rstd, Value weight) {
+NormGradients LayerNormBackward(Builder& b, Value grad, Value input, int axis, Value mean, Value rstd, Value weight) {
   const Expression g(b, grad), x(b, input), r(b, rstd);
   const Expression xh = (x - Expression(b, mean)) * r;
   const Expression gw = weight == kNoValue ? g : g * Expression(b, weight);
   const Ints rows = DimRange(0, axis);
-  return {GradientOfInput(gw, xh, r, DimRange(axis, x.rank())),
-          Sum(g * xh, rows, /*keepdim=*/false), Sum(g, rows, /*keepdim=*/false)};
+  return {GradientOfInput(gw, xh, r, DimRange(axis, x.rank())), Sum(g * xh, rows, /*keepdim=*/false),
+          Sum(g, rows, /*keepdim=*/false)};
 }
 
 Normalized GroupNorm(Builder& b, Value input, Groups groups, Value weight, Value bias, Value eps) {
@@ -113,12 +109,11 @@ Normalized GroupNorm(Builder& b, Value input, Groups groups, Value weight, Value
   const Expression rstd = RstdOf(s.squares / CountOf(x, dims), {b, eps});
   const Expression y(b, b.Reshape((x - s.mean) * rstd, b.dims(input)));
   const Dims groups_only = {x.dims()[0], groups.count};
-  return {ScaleChannels(y, weight, bias), b.Reshape(s.mean, groups_only),
-          b.Reshape(rstd, groups_only)};
+  return {ScaleChannels(y, weight, bias), b.Reshape(s.mean, groups_only), b.Reshape(rstd, groups_only)};
 }
 
-NormGradients GroupNormBackward(Builder& b, Value grad, Value input, Groups groups, Value mean,
-                                Value rstd, Value weight) {
+NormGradients GroupNormBackward(Builder& b, Value grad, Value input, Groups groups, Value mean, Value rstd,
+                                Value weight) {
   const Expression g(b, grad), x = InGroups({b, input}, groups);
   const Expression r = PerGroup(b, rstd, x.rank());
   const Expression xh = (x - PerGroup(b, mean, x.rank())) * r;
@@ -126,13 +121,11 @@ NormGradients GroupNormBackward(Builder& b, Value grad, Value input, Groups grou
   const Expression dx = GradientOfInput(gw, xh, r, DimRange(2, x.rank()));
   const Ints others = NotChannels(g.rank());
   const Expression xh_channels(b, b.Reshape(xh, g.dims()));
-  return {b.Reshape(dx, g.dims()), Sum(g * xh_channels, others, /*keepdim=*/false),
-          Sum(g, others, /*keepdim=*/false)};
+  return {b.Reshape(dx, g.dims()), Sum(g * xh_channels, others, /*keepdim=*/false), Sum(g, others, /*keepdim=*/false)};
 }
 
-BatchNormTraining BatchNormForTraining(Builder& b, Value input, Value weight, Value bias,
-                                       Value running_mean, Value running_variance, Value momentum,
-                                       Value eps) {
+BatchNormTraining BatchNormForTraining(Builder& b, Value input, Value weight, Value bias, Value running_mean,
+                                       Value running_variance, Value momentum, Value eps) {
   const Expression x(b, input), m(b, momentum);
   const Ints dims = NotChannels(x.rank());
   const Dims channels = {x.dims()[1]};
@@ -145,7 +138,8 @@ BatchNormTraining BatchNormForTraining(Builder& b, Value input, Value weight, Va
   const Expression squares = SquaresAround(mean, x, dims), count = CountOf(x, dims);
   const Expression rstd = RstdOf(squares / count, {b, eps});
   const Value y = ScaleChannels((x - mean) * rstd, weight, bias);
-  const Value new_variance = running_variance != kNoValue ? blended(squares / (count - 1.0), running_variance) : kNoValue;
+  const Value new_variance =
+      running_variance != kNoValue ? blended(squares / (count - 1.0), running_variance) : kNoValue;
   return {{y, b.Reshape(mean, channels), b.Reshape(rstd, channels)}, new_mean, new_variance};
 }
 
@@ -156,16 +150,15 @@ Value BatchNormForInference(Builder& b, Value input, Value weight, Value bias, V
   return ScaleChannels((x - PerChannel(b, running_mean, x.rank())) * rstd, weight, bias);
 }
 
-NormGradients BatchNormBackward(Builder& b, Value grad, Value input, Value mean, Value rstd,
-                                Value weight, bool training) {
+NormGradients BatchNormBackward(Builder& b, Value grad, Value input, Value mean, Value rstd, Value weight,
+                                bool training) {
   const Expression g(b, grad), x(b, input);
   const Expression r = PerChannel(b, rstd, x.rank());
   const Expression xh = (x - PerChannel(b, mean, x.rank())) * r;
   const Ints dims = NotChannels(x.rank());
   // The weight is one number per channel, so it can be multiplied last.
   const Expression dx = training ? GradientOfInput(g, xh, r, dims) : g * r;
-  return {ScaleChannels(dx, weight, kNoValue), Sum(g * xh, dims, /*keepdim=*/false),
-          Sum(g, dims, /*keepdim=*/false)};
+  return {ScaleChannels(dx, weight, kNoValue), Sum(g * xh, dims, /*keepdim=*/false), Sum(g, dims, /*keepdim=*/false)};
 }
 
 }  // namespace torch_lazy::ir::decompose

@@ -26,8 +26,7 @@ Expression PickFrom(const Expression& x, const Expression& hit, int dim, int dep
   Builder& b = x.builder();
   Dims dims = x.dims();
   dims.erase(dims.begin() + dim);
-  if (const Value same = SameAlong(b.graph(), x, dim); same != kNoValue)
-    return Row(b, same, dims, dim);
+  if (const Value same = SameAlong(b.graph(), x, dim); same != kNoValue) return Row(b, same, dims, dim);
   Node node = b.graph().node(x);  // a copy: nodes are appended
   int varying = 0;
   for (const Value input : node.inputs) varying += SameAlong(b.graph(), input, dim) == kNoValue;
@@ -44,8 +43,6 @@ Expression PickFrom(const Expression& x, const Expression& hit, int dim, int dep
 
 }  // namespace
 
-Expression Pick(const Expression& x, const Expression& hit, int dim) {
-  return PickFrom(x, hit, dim, 0);
-}
+Expression Pick(const Expression& x, const Expression& hit, int dim) { return PickFrom(x, hit, dim, 0); }
 
 }  // namespace torch_lazy::ir::decompose

@@ -5,8 +5,7 @@
 
 namespace torch_lazy::ir::decompose {
 
-MeanAndVariance VarianceAndMean(Builder& b, Value input, const Ints& dims, Value correction,
-                                bool keepdim) {
+MeanAndVariance VarianceAndMean(Builder& b, Value input, const Ints& dims, Value correction, bool keepdim) {
   const Expression x(b, input);
   const Expression mean = Mean(x, dims, /*keepdim=*/true);
   const Expression squares = Sum(Square(x - mean), dims, keepdim);

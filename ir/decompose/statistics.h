@@ -14,8 +14,7 @@ struct MeanAndVariance {
 };
 
 // Divided by max(count - correction, 0); `correction` has rank 0 and x's dtype.
-MeanAndVariance VarianceAndMean(Builder& b, Value x, const Ints& dims, Value correction,
-                                bool keepdim);
+MeanAndVariance VarianceAndMean(Builder& b, Value x, const Ints& dims, Value correction, bool keepdim);
 Value Std(Builder& b, Value x, const Ints& dims, Value correction, bool keepdim);
 
 }  // namespace torch_lazy::ir::decompose

@@ -32,9 +32,7 @@ struct Match {
     const Node& maker = b.graph().node(v);
     return maker.op == op ? maker.inputs[0] : kNoValue;
   }
-  Value Full(double number) const {
-    return b.Full(b.Const(node.type.dtype, number), node.type.dims);
-  }
+  Value Full(double number) const { return b.Full(b.Const(node.type.dtype, number), node.type.dims); }
 };
 
 // Whether each number of `from` is one of `to`: then a cast through `to` loses nothing.
@@ -44,10 +42,7 @@ bool Holds(DType to, DType from) {
     return to == DType::kF64 || (to == DType::kF32 && from != DType::kF64);
   }
   if (IsFloat(to)) {
-    const int64_t digits = to == DType::kF64   ? 53
-                           : to == DType::kF32 ? 24
-                           : to == DType::kF16 ? 11
-                                               : 8;
+    const int64_t digits = to == DType::kF64 ? 53 : to == DType::kF32 ? 24 : to == DType::kF16 ? 11 : 8;
     return 8 * SizeBytes(from) <= digits;
   }
   if (to == DType::kBool || to == DType::kU8) return false;
@@ -97,8 +92,7 @@ Value RoundAgain(const Match& m) {
 }
 
 Value Add(const Match& m) {
-  const double neutral =
-      m.floats() ? -0.0 : 0;  // x + -0 is x even for x = 0 and x = -0; x + 0 is not
+  const double neutral = m.floats() ? -0.0 : 0;  // x + -0 is x even for x = 0 and x = -0; x + 0 is not
   if (m.is(1, neutral)) return m.in(0);
   if (m.is(0, neutral)) return m.in(1);
   if (m.node.type.dtype == DType::kBool) return kNoValue;
@@ -152,8 +146,7 @@ Value Pow(const Match& m) {
 }
 
 Value Fma(const Match& m) {
-  if (m.is(0, 1))
-    return m.b.Add(m.in(1), m.in(2));  // the product is exact, so one rounding remains
+  if (m.is(0, 1)) return m.b.Add(m.in(1), m.in(2));  // the product is exact, so one rounding remains
   if (m.is(1, 1)) return m.b.Add(m.in(0), m.in(2));
   return m.is(2, m.floats() ? -0.0 : 0) ? m.b.Mul(m.in(0), m.in(1)) : kNoValue;
 }

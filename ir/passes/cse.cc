@@ -20,8 +20,8 @@ struct NodeHash {
     Value second = node->inputs.size() < 2 ? kNoValue : node->inputs[1];
     if (Commutes(*node) && first > second) std::swap(first, second);
     const Attrs& a = node->attrs;
-    return absl::HashOf(node->op, node->type.dtype, node->type.dims, first, second, a.index, a.dim,
-                        a.dims, a.extent, std::bit_cast<uint64_t>(a.f), a.i);
+    return absl::HashOf(node->op, node->type.dtype, node->type.dims, first, second, a.index, a.dim, a.dims, a.extent,
+                        std::bit_cast<uint64_t>(a.f), a.i);
   }
 };
 
@@ -29,14 +29,12 @@ struct NodeHash {
 struct NodeEqual {
   bool operator()(const Node* a, const Node* b) const {
     if (*a == *b) return true;
-    return a->op == b->op && Commutes(*a) && a->inputs[0] == b->inputs[1] &&
-           a->inputs[1] == b->inputs[0] && a->type == b->type && a->attrs == b->attrs;
+    return a->op == b->op && Commutes(*a) && a->inputs[0] == b->inputs[1] && a->inputs[1] == b->inputs[0] &&
+           a->type == b->type && a->attrs == b->attrs;
   }
 };
 
-bool IsUnique(const Node& node) {
-  return node.op == Op::kParam || node.op == Op::kScalar || node.op == Op::kCall;
-}
+bool IsUnique(const Node& node) { return node.op == Op::kParam || node.op == Op::kScalar || node.op == Op::kCall; }
 
 }  // namespace
 
@@ -51,8 +49,7 @@ Graph EliminateCommonSubexpressions(const Graph& graph) {
     const Value next = static_cast<Value>(result.nodes.size());
     Node& node = result.nodes.emplace_back(old_node);
     for (Value& input : node.inputs) input = new_value[input];
-    const auto [found, is_new] =
-        IsUnique(node) ? std::pair{seen.end(), true} : seen.emplace(&node, next);
+    const auto [found, is_new] = IsUnique(node) ? std::pair{seen.end(), true} : seen.emplace(&node, next);
     new_value.push_back(is_new ? next : found->second);
     if (!is_new) result.nodes.pop_back();
   }

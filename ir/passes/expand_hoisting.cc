@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // exp(expand x) is expand(exp x): each number is computed once instead of once for every place it
-// is broadcast to, and so is a cast of what is chosen among such. What optimizers compute from their scalars (a bias correction, say) so becomes
-// work on single numbers.
+// is broadcast to, and so is a cast of what is chosen among such. What optimizers compute from their scalars (a bias
+// correction, say) so becomes work on single numbers.
 #include <algorithm>
 #include <utility>
 
@@ -15,7 +15,8 @@ namespace {
 
 Value Apply(Builder& b, const Node& node, absl::InlinedVector<Value, 3> inputs) {
   Dims dims = b.dims(inputs[0]);
-  return b.Append(Node{.op = node.op, .inputs = std::move(inputs), .type = {node.type.dtype, std::move(dims)}, .attrs = node.attrs});
+  return b.Append(Node{
+      .op = node.op, .inputs = std::move(inputs), .type = {node.type.dtype, std::move(dims)}, .attrs = node.attrs});
 }
 
 // All operands are one number each: the op is done on rank 0.
@@ -40,8 +41,7 @@ Value BeforeExpands(Builder& b, const Node& node) {
   }
   if (before == node.type.dims) return kNoValue;
   absl::InlinedVector<Value, 3> inputs;
-  for (Value input : node.inputs)
-    inputs.push_back(b.Expand(b.graph().node(input).inputs[0], before));
+  for (Value input : node.inputs) inputs.push_back(b.Expand(b.graph().node(input).inputs[0], before));
   return b.Expand(Apply(b, node, std::move(inputs)), node.type.dims);
 }
 

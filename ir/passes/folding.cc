@@ -10,8 +10,8 @@ namespace torch_lazy::ir {
 namespace {
 
 bool DividesByZero(const Node& node, const std::vector<HostValue>& operands) {
-  const bool divides = node.op == Op::kFloorDiv || node.op == Op::kTruncDiv ||
-                       node.op == Op::kFmod || node.op == Op::kRemainder;
+  const bool divides =
+      node.op == Op::kFloorDiv || node.op == Op::kTruncDiv || node.op == Op::kFmod || node.op == Op::kRemainder;
   return divides && !IsFloat(node.type.dtype) && operands[1].integers[0] == 0;
 }
 
@@ -31,8 +31,7 @@ Value Fold(Builder& b, const Node& node) {
   on_numbers.type.dims.clear();
   const HostValue value = *EvaluateNode(on_numbers, pointers, {});
   const DType dtype = value.dtype;
-  const Value constant =
-      IsFloat(dtype) ? b.Const(dtype, value.floats[0]) : b.Const(dtype, value.integers[0]);
+  const Value constant = IsFloat(dtype) ? b.Const(dtype, value.floats[0]) : b.Const(dtype, value.integers[0]);
   return b.Full(constant, node.type.dims);
 }
 

@@ -10,8 +10,8 @@ namespace torch_lazy::ir {
 Value SingleElementOf(const Graph& graph, Value v) {
   for (;;) {
     const Node& node = graph.node(v);
-    const bool is_single = std::all_of(node.type.dims.begin(), node.type.dims.end(),
-                                       [](Extent e) { return e.is_one(); });
+    const bool is_single =
+        std::all_of(node.type.dims.begin(), node.type.dims.end(), [](Extent e) { return e.is_one(); });
     const bool is_view = Info(node.op).kind == Kind::kView;
     if (is_single && (!is_view || node.type.rank() == 0)) return v;
     if (!is_view) return kNoValue;

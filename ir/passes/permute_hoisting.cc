@@ -37,8 +37,7 @@ const Ints* CommonOrder(const Builder& b, absl::Span<const Value> values) {
   for (const Value v : values) {
     const Node& maker = b.graph().node(v);
     if (maker.op == Op::kExpand) continue;
-    if (maker.op != Op::kPermute || (order != nullptr && *order != maker.attrs.dims))
-      return nullptr;
+    if (maker.op != Op::kPermute || (order != nullptr && *order != maker.attrs.dims)) return nullptr;
     order = &maker.attrs.dims;
   }
   return order;
@@ -48,8 +47,7 @@ const Ints* CommonOrder(const Builder& b, absl::Span<const Value> values) {
 Value Unpermuted(Builder& b, Value v, const Ints& order) {
   const Node maker = b.graph().node(v);
   if (maker.op == Op::kPermute) return maker.inputs[0];
-  return b.Expand(b.Permute(maker.inputs[0], InverseOf(order)),
-                  BeforePermute(maker.type.dims, order));
+  return b.Expand(b.Permute(maker.inputs[0], InverseOf(order)), BeforePermute(maker.type.dims, order));
 }
 
 Value OfElementwise(Builder& b, const Node& node) {
@@ -67,10 +65,9 @@ Value OfSlice(Builder& b, const Node& node) {
   if (permute == nullptr) return kNoValue;
   const Ints order = permute->attrs.dims;
   const Value x = permute->inputs[0];
-  return b.Permute(
-      b.Slice(x, BeforePermute(node.attrs.starts, order), BeforePermute(node.type.dims, order),
-              BeforePermute(node.attrs.steps, order)),
-      order);
+  return b.Permute(b.Slice(x, BeforePermute(node.attrs.starts, order), BeforePermute(node.type.dims, order),
+                           BeforePermute(node.attrs.steps, order)),
+                   order);
 }
 
 Value OfConcat(Builder& b, const Node& node) {
@@ -79,9 +76,7 @@ Value OfConcat(Builder& b, const Node& node) {
   const Ints order = *common;
   std::vector<Value> parts;
   for (const Value input : node.inputs) parts.push_back(Unpermuted(b, input, order));
-  return b.Permute(
-      b.Concat(parts, static_cast<int>(order[node.attrs.dim]), node.type.dims[node.attrs.dim]),
-      order);
+  return b.Permute(b.Concat(parts, static_cast<int>(order[node.attrs.dim]), node.type.dims[node.attrs.dim]), order);
 }
 
 Value OfReduction(Builder& b, const Node& node) {
@@ -96,8 +91,7 @@ Value OfReduction(Builder& b, const Node& node) {
   Ints rest;  // the order of the dims that are left, numbered anew
   for (const int64_t dim : order) {
     if (std::find(reduced.begin(), reduced.end(), dim) != reduced.end()) continue;
-    rest.push_back(
-        dim - std::count_if(reduced.begin(), reduced.end(), [&](int64_t r) { return r < dim; }));
+    rest.push_back(dim - std::count_if(reduced.begin(), reduced.end(), [&](int64_t r) { return r < dim; }));
   }
   return b.Permute(result, rest);
 }
@@ -127,23 +121,20 @@ Value PermuteAroundOnes(Builder& b, Value x, const Ints& order, const Dims& dims
   }
   before.resize(dims.size(), Extent::Constant(1));
   Ints moved;
-  std::copy_if(after.begin(), after.end(), std::back_inserter(moved),
-               [&](int64_t dim) { return !IsOne(before[dim]); });
+  std::copy_if(after.begin(), after.end(), std::back_inserter(moved), [&](int64_t dim) { return !IsOne(before[dim]); });
   if (std::is_sorted(moved.begin(), moved.end())) return b.Reshape(x, dims);
   return b.Permute(b.Reshape(x, std::move(before)), std::move(after));
 }
 
 Dims WithoutOnes(const Dims& dims) {
   Dims rest;
-  std::copy_if(dims.begin(), dims.end(), std::back_inserter(rest),
-               [](Extent e) { return !IsOne(e); });
+  std::copy_if(dims.begin(), dims.end(), std::back_inserter(rest), [](Extent e) { return !IsOne(e); });
   return rest;
 }
 
 Value OfReshape(Builder& b, const Node& node) {
   const Node* permute = MakerIf(b, node.inputs[0], Op::kPermute);
-  if (permute == nullptr || WithoutOnes(permute->type.dims) != WithoutOnes(node.type.dims))
-    return kNoValue;
+  if (permute == nullptr || WithoutOnes(permute->type.dims) != WithoutOnes(node.type.dims)) return kNoValue;
   const Ints order = permute->attrs.dims;
   return PermuteAroundOnes(b, permute->inputs[0], order, node.type.dims);
 }

@@ -20,14 +20,9 @@ namespace {
 // single numbers to fold; folded numbers let algebra fire; equal nodes are found again when all is
 // in its simplest form; at last what nobody reads goes.
 constexpr Pass kPasses[] = {
-    {"cse", EliminateCommonSubexpressions},
-    {"permute_hoisting", HoistPermutes},
-    {"view_composition", ComposeViews},
-    {"expand_hoisting", HoistExpands},
-    {"folding", FoldConstants},
-    {"algebra", SimplifyAlgebra},
-    {"cse", EliminateCommonSubexpressions},
-    {"dce", EliminateDeadCode},
+    {"cse", EliminateCommonSubexpressions}, {"permute_hoisting", HoistPermutes}, {"view_composition", ComposeViews},
+    {"expand_hoisting", HoistExpands},      {"folding", FoldConstants},          {"algebra", SimplifyAlgebra},
+    {"cse", EliminateCommonSubexpressions}, {"dce", EliminateDeadCode},
 };
 
 absl::Status Check(const Graph& graph, absl::string_view pass) {
@@ -42,8 +37,8 @@ absl::Status Check(const Graph& graph, absl::string_view pass) {
 absl::Span<const Pass> Passes() { return kPasses; }
 
 const Pass* FindPass(absl::string_view name) {
-  const auto found = std::find_if(std::begin(kPasses), std::end(kPasses),
-                                  [&](const Pass& p) { return p.name == name; });
+  const auto found =
+      std::find_if(std::begin(kPasses), std::end(kPasses), [&](const Pass& p) { return p.name == name; });
   return found == std::end(kPasses) ? nullptr : found;
 }
 
@@ -57,8 +52,7 @@ absl::StatusOr<Graph> Optimize(Graph graph, const OptimizeOptions& options) {
     base::GiveWay();
     LAZY_LOG(2, "pass ", pass.name, ": ", nodes_before, " -> ", graph.nodes.size(), " nodes");
     if (!options.dump_folder.empty()) {
-      base::WriteDump(options.dump_folder, absl::StrCat(number, "-", pass.name, ".lir"),
-                      Print(graph));
+      base::WriteDump(options.dump_folder, absl::StrCat(number, "-", pass.name, ".lir"), Print(graph));
     }
     if (!options.verify) continue;
     const absl::Status status = Check(graph, pass.name);

@@ -20,8 +20,8 @@ absl::Span<const Pass> Passes();
 const Pass* FindPass(absl::string_view name);  // null if there is none
 
 struct OptimizeOptions {
-  bool verify = false;  // check the graph after each pass; a broken one is an internal error that
-                        // names the pass
+  bool verify = false;      // check the graph after each pass; a broken one is an internal error that
+                            // names the pass
   std::string dump_folder;  // receives "10-cse.lir", ...; empty: nothing
 };
 

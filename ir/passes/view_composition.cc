@@ -57,15 +57,12 @@ std::optional<Extent> ComposedStart(Extent inner, int64_t inner_step, Extent out
 
 // Where indices start, `size` of them `step` apart, in the part of a concat that is [begin, begin +
 // extent) of it; nothing if not all are seen to lie there.
-std::optional<Extent> StartInPart(Extent start, Extent size, int64_t step, Extent begin,
-                                  Extent extent) {
+std::optional<Extent> StartInPart(Extent start, Extent size, int64_t step, Extent begin, Extent extent) {
   if (start == begin && size == extent && step == 1) return Extent::Constant(0);
-  if (!start.is_constant() || !size.is_constant() || !begin.is_constant() || !extent.is_constant())
-    return std::nullopt;
+  if (!start.is_constant() || !size.is_constant() || !begin.is_constant() || !extent.is_constant()) return std::nullopt;
   const int64_t first = start.constant() - begin.constant();
   const int64_t last = first + (size.constant() - 1) * step;
-  if (size.constant() == 0 || std::min(first, last) < 0 ||
-      std::max(first, last) >= extent.constant())
+  if (size.constant() == 0 || std::min(first, last) < 0 || std::max(first, last) >= extent.constant())
     return std::nullopt;
   return Extent::Constant(first);
 }
@@ -78,8 +75,8 @@ Value SliceOfPart(Builder& b, Value x, const Node& node) {
   Extent begin = Extent::Constant(0);
   for (const Value part : concat->inputs) {
     const Extent extent = b.dims(part)[dim];
-    const std::optional<Extent> start = StartInPart(
-        node.attrs.starts[dim], node.type.dims[dim], node.attrs.steps[dim], begin, extent);
+    const std::optional<Extent> start =
+        StartInPart(node.attrs.starts[dim], node.type.dims[dim], node.attrs.steps[dim], begin, extent);
     if (start.has_value()) {
       Dims starts = node.attrs.starts;
       starts[dim] = *start;

@@ -48,8 +48,7 @@ void CheckRowSums(BlockMemory memory, int64_t rows, int64_t columns, bool many) 
   std::deque<std::vector<void*>> buffers;
   std::vector<BoundInstance> instances;
   for (int64_t k = 0; k < (many ? rows : 1); ++k) {
-    buffers.push_back(
-        {static_cast<float*>(x.data()) + k * columns, static_cast<float*>(sums.data()) + k});
+    buffers.push_back({static_cast<float*>(x.data()) + k * columns, static_cast<float*>(sums.data()) + k});
     BoundInstance& instance = instances.emplace_back();
     instance.function = module->Function(0);
     instance.buffers = buffers.back();

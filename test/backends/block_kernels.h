@@ -15,9 +15,8 @@ namespace torch_lazy::backends {
 
 // A kernel whose two entries call `body`: statements that know `a` (struct Arguments) and `block`
 // (of the instance). `members`: of Arguments, after `iterations`.
-inline codegen::Kernel BlockKernelText(const std::string& name, int threads,
-                                       int64_t iterations_per_block, const std::string& members,
-                                       const std::string& body) {
+inline codegen::Kernel BlockKernelText(const std::string& name, int threads, int64_t iterations_per_block,
+                                       const std::string& members, const std::string& body) {
   static constexpr char kText[] = R"(
 struct Arguments {
   const double* scalars;
@@ -45,8 +44,7 @@ NAME_many(const Arguments* many, const int* first_block, int count) {
   kernel.threads = threads;
   kernel.iterations_per_block = iterations_per_block;
   kernel.source = absl::StrReplaceAll(
-      kText,
-      {{"MEMBERS", members}, {"BODY", body}, {"THREADS", std::to_string(threads)}, {"NAME", name}});
+      kText, {{"MEMBERS", members}, {"BODY", body}, {"THREADS", std::to_string(threads)}, {"NAME", name}});
   return kernel;
 }
 
@@ -130,8 +128,7 @@ struct BlockMemory {
 template <typename T>
 class DeviceArray {
  public:
-  DeviceArray(BlockMemory& memory, const std::vector<T>& values)
-      : memory_(memory), size_(values.size()) {
+  DeviceArray(BlockMemory& memory, const std::vector<T>& values) : memory_(memory), size_(values.size()) {
     data_ = memory_.backend.Allocate(size_ * sizeof(T) + 1);
     memory_.to_device(data_, values.data(), size_ * sizeof(T));
   }
@@ -151,8 +148,7 @@ class DeviceArray {
   void* data_;
 };
 
-inline std::shared_ptr<Module> CompileBlockKernels(Backend& backend,
-                                                   const std::vector<codegen::Kernel>& kernels) {
+inline std::shared_ptr<Module> CompileBlockKernels(Backend& backend, const std::vector<codegen::Kernel>& kernels) {
   const std::shared_ptr<Module> module = backend.Compile(kernels, /*wait=*/true);
   EXPECT_TRUE(module->status().ok()) << module->status();
   return module;

@@ -47,17 +47,13 @@ TEST_F(Child, ItsStatusIsKnown) {
   EXPECT_EQ(status_.message(), "ended by signal 9");
 }
 
-TEST_F(Child, AProgramThatIsNotThereIsAnError) {
-  EXPECT_FALSE(StartChild({{"/no/such/program"}, output_}).ok());
-}
+TEST_F(Child, AProgramThatIsNotThereIsAnError) { EXPECT_FALSE(StartChild({{"/no/such/program"}, output_}).ok()); }
 
 TEST_F(Child, HasNoneOfOurFilesAndPreloads) {
   const int file = open("/dev/null", O_RDONLY);  // no O_CLOEXEC
   ASSERT_GT(file, 2);
   ASSERT_EQ(setenv("LAZY_TEST_SECRET", "1", 1), 0);
-  EXPECT_EQ(
-      Output(absl::StrCat("test -e /proc/self/fd/", file, " && echo open; echo $LAZY_TEST_SECRET")),
-      "\n");
+  EXPECT_EQ(Output(absl::StrCat("test -e /proc/self/fd/", file, " && echo open; echo $LAZY_TEST_SECRET")), "\n");
   unsetenv("LAZY_TEST_SECRET");
   close(file);
 }
@@ -69,8 +65,7 @@ bool IsGone(const std::string& process) {
 }
 
 TEST_F(Child, IsKilledWithItsGroupAtTheLimit) {
-  const absl::StatusOr<pid_t> child =
-      StartChild({{"sh", "-c", "sleep 100 & echo $!; wait"}, output_});
+  const absl::StatusOr<pid_t> child = StartChild({{"sh", "-c", "sleep 100 & echo $!; wait"}, output_});
   ASSERT_TRUE(child.ok());
   std::string grandchild;
   while (grandchild.empty()) grandchild = ReadFile(output_);
@@ -128,8 +123,7 @@ int CompileSlowly() {
   const std::string starts = absl::StrCat(folder.path(), "/starts");
   const std::string script = absl::StrCat(folder.path(), "/compiler");
   // Asked at the end of its sleep: a child that has just started may not have got its niceness yet.
-  const std::string text =
-      absl::StrCat("#!/bin/sh\nsleep 1.3\nnice >> ", starts, "\nexec g++ \"$@\"\n");
+  const std::string text = absl::StrCat("#!/bin/sh\nsleep 1.3\nnice >> ", starts, "\nexec g++ \"$@\"\n");
   if (!WriteFile(script, text).ok() || chmod(script.c_str(), 0700) != 0) return 2;
   if (!base::SetOption("compiler", script).ok()) return 3;
   CompileJob job({CountFrom(1)});

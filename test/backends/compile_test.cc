@@ -75,8 +75,7 @@ class Compile : public testing::Test {
 TEST_F(Compile, InTheBackground) {
   KernelTable* const table = NewTable();
   const codegen::Kernel kernel = CountFrom(1);
-  const std::shared_ptr<Module> module =
-      table->Compile(absl::MakeConstSpan(&kernel, 1), /*wait=*/false);
+  const std::shared_ptr<Module> module = table->Compile(absl::MakeConstSpan(&kernel, 1), /*wait=*/false);
   EXPECT_EQ(Compiled(), 1);  // counted when asked for
   module->Wait();
   CheckRuns(*module, 1);
@@ -86,10 +85,8 @@ TEST_F(Compile, InTheBackground) {
 TEST_F(Compile, OnceForAllWhoAsk) {
   KernelTable* const table = NewTable();
   const codegen::Kernel kernel = CountFrom(2);
-  const std::shared_ptr<Module> first =
-      table->Compile(absl::MakeConstSpan(&kernel, 1), /*wait=*/false);
-  const std::shared_ptr<Module> second =
-      table->Compile(absl::MakeConstSpan(&kernel, 1), /*wait=*/true);
+  const std::shared_ptr<Module> first = table->Compile(absl::MakeConstSpan(&kernel, 1), /*wait=*/false);
+  const std::shared_ptr<Module> second = table->Compile(absl::MakeConstSpan(&kernel, 1), /*wait=*/true);
   first->Wait();
   EXPECT_EQ(Compiled(), 1);
   EXPECT_EQ(first->Function(0), second->Function(0));
@@ -148,8 +145,7 @@ TEST_F(Compile, WhatAKilledProcessHasLeftIsRemovedLater) {
   const std::filesystem::path old_file = folder / "old.1.0.tmp", new_file = folder / "new.1.0.tmp";
   std::ofstream(old_file) << "half";
   std::ofstream(new_file) << "half";
-  std::filesystem::last_write_time(
-      old_file, std::filesystem::file_time_type::clock::now() - std::chrono::hours(2));
+  std::filesystem::last_write_time(old_file, std::filesystem::file_time_type::clock::now() - std::chrono::hours(2));
   CheckWorks(17);
   EXPECT_FALSE(std::filesystem::exists(old_file));
   EXPECT_TRUE(std::filesystem::exists(new_file));  // its process may be at work
@@ -176,8 +172,7 @@ TEST_F(Compile, AFolderOpenToOthersIsNotUsed) {
 }
 
 TEST_F(Compile, ALinkInsteadOfAFolderIsNotUsed) {
-  const std::string link = absl::StrCat(folder_, "/link"),
-                    target = absl::StrCat(folder_, "/target");
+  const std::string link = absl::StrCat(folder_, "/link"), target = absl::StrCat(folder_, "/target");
   ASSERT_EQ(mkdir(target.c_str(), 0700), 0);
   ASSERT_EQ(symlink(target.c_str(), link.c_str()), 0);
   SetFolder(link);
@@ -307,11 +302,9 @@ TEST_F(Compile, AFolderOrARelativePathIsNoCompiler) {
 TEST_F(Compile, AnErrorInTheSourceIsAStatus) {
   KernelTable* const table = NewTable();
   const codegen::Kernel broken = {"broken", "this is no C++\n"};
-  const std::shared_ptr<Module> module =
-      table->Compile(absl::MakeConstSpan(&broken, 1), /*wait=*/true);
+  const std::shared_ptr<Module> module = table->Compile(absl::MakeConstSpan(&broken, 1), /*wait=*/true);
   EXPECT_TRUE(module->ready());
-  EXPECT_THAT(std::string(module->status().message()),
-              testing::HasSubstr("the C++ compiler failed"));
+  EXPECT_THAT(std::string(module->status().message()), testing::HasSubstr("the C++ compiler failed"));
   const codegen::Kernel good = CountFrom(12);  // others are not touched by it
   CheckRuns(*table->Compile(absl::MakeConstSpan(&good, 1), /*wait=*/true), 12);
 }
@@ -329,9 +322,7 @@ TEST_F(Compile, AKernelAtFaultCostsNoOther) {
   std::vector<codegen::Kernel> kernels;
   for (int k = 200; k < 220; ++k) kernels.push_back(CountFrom(k));
   kernels[5] = {"wrong", "int unused() { int i; return 0; }\n#error no such luck\n"};
-  kernels[17] = {
-      "alone",
-      "extern \"C\" void nobody_has_this();\nextern \"C\" void alone() { nobody_has_this(); }\n"};
+  kernels[17] = {"alone", "extern \"C\" void nobody_has_this();\nextern \"C\" void alone() { nobody_has_this(); }\n"};
   for (const bool again : {false, true}) {  // they stay at fault
     const std::shared_ptr<Module> module = table->Compile(kernels, /*wait=*/!again);
     ASSERT_TRUE(module->ready());
@@ -350,8 +341,7 @@ TEST_F(Compile, AKernelAtFaultCostsNoOther) {
 }
 
 TEST_F(Compile, InTheBackgroundAKernelAtFaultCostsNoOther) {
-  const std::vector<codegen::Kernel> kernels = {
-      CountFrom(220), {"wrong", "#error no such luck\n"}, CountFrom(222)};
+  const std::vector<codegen::Kernel> kernels = {CountFrom(220), {"wrong", "#error no such luck\n"}, CountFrom(222)};
   const std::shared_ptr<Module> module = NewTable()->Compile(kernels, /*wait=*/false);
   module->Wait();
   EXPECT_FALSE(module->StatusOf(1).ok());
@@ -374,8 +364,7 @@ TEST_F(Compile, WithoutACompilerTheStatusSaysSo) {
   SetCompiler("/no/such/compiler");
   KernelTable* const table = NewTable();
   const codegen::Kernel kernel = CountFrom(13);
-  const std::shared_ptr<Module> module =
-      table->Compile(absl::MakeConstSpan(&kernel, 1), /*wait=*/true);
+  const std::shared_ptr<Module> module = table->Compile(absl::MakeConstSpan(&kernel, 1), /*wait=*/true);
   EXPECT_TRUE(module->ready());
   EXPECT_THAT(std::string(module->status().message()), testing::HasSubstr("/no/such/compiler"));
   SetCompiler("");  // one is installed: the next to ask gets the kernel
@@ -386,8 +375,7 @@ TEST_F(Compile, ACompilerThatGivesNoLibraryIsAStatus) {
   SetCompiler("/bin/true");
   KernelTable* const table = NewTable();
   const codegen::Kernel kernel = CountFrom(14);
-  const std::shared_ptr<Module> module =
-      table->Compile(absl::MakeConstSpan(&kernel, 1), /*wait=*/false);
+  const std::shared_ptr<Module> module = table->Compile(absl::MakeConstSpan(&kernel, 1), /*wait=*/false);
   module->Wait();
   EXPECT_FALSE(module->status().ok());
 }

@@ -20,8 +20,7 @@ absl::Status FakeLoad(const std::string& cubin, absl::Span<BlockKernel* const> k
   ++loads;
   static int entry = 0;
   for (BlockKernel* const kernel : kernels) {
-    if (cubin.find(kernel->name + "_many") == std::string::npos)
-      return absl::InternalError("no " + kernel->name);
+    if (cubin.find(kernel->name + "_many") == std::string::npos) return absl::InternalError("no " + kernel->name);
     kernel->one = kernel->many = &entry;
   }
   return absl::OkStatus();
@@ -72,9 +71,8 @@ class CubinTableTest : public testing::Test {
 std::vector<codegen::Kernel> Kernels(int number) {
   std::vector<codegen::Kernel> kernels;
   for (int k = 0; k < number; ++k) {
-    kernels.push_back(
-        BlockKernelText("write_" + std::to_string(k), 32, 32, "void* buffers[1];",
-                        "((int*)a.buffers[0])[threadIdx.x] = " + std::to_string(k) + ";"));
+    kernels.push_back(BlockKernelText("write_" + std::to_string(k), 32, 32, "void* buffers[1];",
+                                      "((int*)a.buffers[0])[threadIdx.x] = " + std::to_string(k) + ";"));
   }
   return kernels;
 }
@@ -163,8 +161,7 @@ TEST_F(CubinTableTest, AKernelAtFaultCostsNoOther) {
       EXPECT_EQ(static_cast<const BlockKernel*>(module->Function(k))->one != nullptr, k != 13);
     }
     EXPECT_THAT(std::string(module->StatusOf(13).message()), testing::HasSubstr("no such luck"));
-    EXPECT_THAT(std::string(module->StatusOf(13).message()),
-                testing::Not(testing::HasSubstr("warning")));
+    EXPECT_THAT(std::string(module->StatusOf(13).message()), testing::Not(testing::HasSubstr("warning")));
   }
   EXPECT_EQ(base::Get(base::Counter::kKernelsFailed), 1);
   EXPECT_EQ(Compiled(), 19);

@@ -31,9 +31,7 @@ absl::StatusOr<void*> AllocatePlainly(size_t size_bytes) {
   return reinterpret_cast<void*>(memory);
 }
 
-void FreePlainly(void* memory, size_t) {
-  EXPECT_EQ(TheDriver().MemFree(reinterpret_cast<uint64_t>(memory)), 0);
-}
+void FreePlainly(void* memory, size_t) { EXPECT_EQ(TheDriver().MemFree(reinterpret_cast<uint64_t>(memory)), 0); }
 
 const CudaHost kHost = {[] { return 0; }, AllocatePlainly, FreePlainly, []() -> void* { return current_stream; }};
 
@@ -59,25 +57,20 @@ class Cuda : public testing::Test {
     ASSERT_NE(backend_, nullptr);
     current_stream = streams_[0];
   }
-  static void Wait() {
-    EXPECT_EQ(TheDriver().StreamSynchronize(current_stream), 0);
-  }
+  static void Wait() { EXPECT_EQ(TheDriver().StreamSynchronize(current_stream), 0); }
   static BlockMemory Memory() {
-    return {*backend_,
-            [](void* to, const void* from, size_t size_bytes) {
-              if (size_bytes == 0) return;
-              EXPECT_EQ(TheDriver().MemcpyHtoDAsync(reinterpret_cast<uint64_t>(to), from, size_bytes,
-                                                    current_stream),
-                        0);
-              Wait();
-            },
-            [](void* to, const void* from, size_t size_bytes) {
-              if (size_bytes == 0) return;
-              EXPECT_EQ(TheDriver().MemcpyDtoHAsync(to, reinterpret_cast<uint64_t>(from), size_bytes,
-                                                    current_stream),
-                        0);
-              Wait();
-            }};
+    return {
+        *backend_,
+        [](void* to, const void* from, size_t size_bytes) {
+          if (size_bytes == 0) return;
+          EXPECT_EQ(TheDriver().MemcpyHtoDAsync(reinterpret_cast<uint64_t>(to), from, size_bytes, current_stream), 0);
+          Wait();
+        },
+        [](void* to, const void* from, size_t size_bytes) {
+          if (size_bytes == 0) return;
+          EXPECT_EQ(TheDriver().MemcpyDtoHAsync(to, reinterpret_cast<uint64_t>(from), size_bytes, current_stream), 0);
+          Wait();
+        }};
   }
 
   inline static CudaBackend* backend_ = nullptr;
@@ -160,8 +153,7 @@ TEST_F(Cuda, LaunchesThatAreSentAheadKeepTheirArguments) {
   for (int n = 0; n < kLaunches; ++n) {
     std::vector<std::vector<double>> scalars;  // gone before the launch has run
     std::vector<BoundInstance> instances(kInstances);
-    for (int k = 0; k < kInstances; ++k)
-      scalars.push_back({0.5, static_cast<double>((n * 7 + k) % 64)});
+    for (int k = 0; k < kInstances; ++k) scalars.push_back({0.5, static_cast<double>((n * 7 + k) % 64)});
     for (int k = 0; k < kInstances; ++k) {
       instances[k].function = module->Function(0);
       instances[k].buffers = absl::MakeConstSpan(&pointers[k], 1);
@@ -175,8 +167,8 @@ TEST_F(Cuda, LaunchesThatAreSentAheadKeepTheirArguments) {
   for (int k = 0; k < 32 * kInstances; ++k) ASSERT_EQ(values[k], expected[k / 32]) << k;
 }
 
-// Numbers that were given twice are uploaded no more: behind a copy that a kernel holds back, and when it is done; others come
-// between, on either stream.
+// Numbers that were given twice are uploaded no more: behind a copy that a kernel holds back, and when it is done;
+// others come between, on either stream.
 TEST_F(Cuda, NumbersThatStayAreRead) {
   BlockMemory memory = Memory();
   const auto module = CompileBlockKernels(memory.backend, {StepKernel(), SlowKernel()});
@@ -270,8 +262,7 @@ TEST_F(Cuda, TurnsOfTwoStreamsKeepTheirArguments) {
 
 TEST_F(Cuda, ANewProcessFindsKernelsOnDisk) {
   base::ResetMetrics();
-  const std::vector<codegen::Kernel> kernels = {
-      BlockKernelText("nothing", 64, 128, "void* buffers[1];", "")};
+  const std::vector<codegen::Kernel> kernels = {BlockKernelText("nothing", 64, 128, "void* buffers[1];", "")};
   CompileBlockKernels(*backend_, kernels);
   const absl::StatusOr<CudaBackend*> second = CudaBackend::Make(kHost);
   ASSERT_TRUE(second.ok()) << second.status();
@@ -282,19 +273,18 @@ TEST_F(Cuda, ANewProcessFindsKernelsOnDisk) {
 
 // Before it is launched, so that something else can be done in its place.
 TEST_F(Cuda, AKernelWhoseLaunchWouldBeRefusedCostsNoOther) {
-  codegen::Kernel large = BlockKernelText("too_large_a_block", 32, 32, "void* buffers[1];",
-                                          "((int*)a.buffers[0])[threadIdx.x] = 1;");
+  codegen::Kernel large =
+      BlockKernelText("too_large_a_block", 32, 32, "void* buffers[1];", "((int*)a.buffers[0])[threadIdx.x] = 1;");
   large.threads = 1024;  // its text promises the compiler 32
-  codegen::Kernel lacking = BlockKernelText("lacks_an_entry", 32, 32, "void* buffers[1];",
-                                            "((int*)a.buffers[0])[threadIdx.x] = 2;");
+  codegen::Kernel lacking =
+      BlockKernelText("lacks_an_entry", 32, 32, "void* buffers[1];", "((int*)a.buffers[0])[threadIdx.x] = 2;");
   lacking.takes_few = true;
   const auto module = backend_->Compile({large, StepKernel(), lacking}, /*wait=*/true);
   EXPECT_THAT(std::string(module->StatusOf(0).message()),
               testing::HasSubstr("blocks of 1024 threads, and its registers suffice for 32"));
   EXPECT_TRUE(module->StatusOf(1).ok()) << module->StatusOf(1);
   EXPECT_THAT(std::string(module->StatusOf(2).message()), testing::HasSubstr("lacks_an_entry_few"));
-  EXPECT_TRUE(absl::IsInvalidArgument(module->StatusOf(0)) &&
-              absl::IsInvalidArgument(module->StatusOf(2)));
+  EXPECT_TRUE(absl::IsInvalidArgument(module->StatusOf(0)) && absl::IsInvalidArgument(module->StatusOf(2)));
 }
 
 TEST_F(Cuda, MemoryIsCounted) {

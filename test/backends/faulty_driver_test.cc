@@ -22,7 +22,7 @@ constexpr std::array<cuda::Result, 5> kFaults = {2, 4, 700, 719, 999};
 // What the driver and PyTorch's allocator do.
 struct World {
   int calls = 0;
-  int first_fault = -1;  // the call that fails; negative: none
+  int first_fault = -1;   // the call that fails; negative: none
   bool for_ever = false;  // and all later ones
   cuda::Result fault = 0;
   std::set<void*> memory;
@@ -48,9 +48,7 @@ void BeginAnew(int first_fault = -1, cuda::Result fault = 0, bool for_ever = fal
   world.for_ever = for_ever;
 }
 
-void* NewMemory(size_t size_bytes) {
-  return *world.memory.insert(::operator new(size_bytes)).first;
-}
+void* NewMemory(size_t size_bytes) { return *world.memory.insert(::operator new(size_bytes)).first; }
 
 void DropMemory(void* memory) {
   ASSERT_EQ(world.memory.erase(memory), 1u);
@@ -64,8 +62,8 @@ void Step(const int64_t* arguments) {
   for (int64_t i = 0; i < arguments[1]; ++i) x[i] = scalars[0] * x[i] + scalars[1];
 }
 
-cuda::Result Launch(cuda::Function function, unsigned, unsigned, unsigned, unsigned, unsigned,
-                    unsigned, unsigned, cuda::Stream, void** parameters, void**) {
+cuda::Result Launch(cuda::Function function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                    cuda::Stream, void** parameters, void**) {
   if (world.Fails()) return world.fault;
   if (world.is_captured) return 0;
   if (function == reinterpret_cast<cuda::Function>(1)) {
@@ -104,16 +102,15 @@ const cuda::Driver& FaultyDriver() {
       world.context = context;
       return 0;
     };
-    made.LibraryLoadData = [](cuda::Library*, const void*, int*, void**, unsigned, int*, void**,
-                              unsigned) { return world.Fails() ? world.fault : 0; };
+    made.LibraryLoadData = [](cuda::Library*, const void*, int*, void**, unsigned, int*, void**, unsigned) {
+      return world.Fails() ? world.fault : 0;
+    };
     made.LibraryGetKernel = [](cuda::Kernel* kernel, cuda::Library, const char* name) {
       const bool is_many = std::string(name).find("_many") != std::string::npos;
       *kernel = reinterpret_cast<cuda::Kernel>(is_many ? 2 : 1);
       return world.Fails() ? world.fault : 0;
     };
-    made.KernelGetFunction = [](cuda::Function*, cuda::Kernel) {
-      return world.Fails() ? world.fault : 0;
-    };
+    made.KernelGetFunction = [](cuda::Function*, cuda::Kernel) { return world.Fails() ? world.fault : 0; };
     made.FuncGetAttribute = [](int* value, int, cuda::Function) {
       *value = 1024;
       return world.Fails() ? world.fault : 0;
@@ -129,8 +126,7 @@ const cuda::Driver& FaultyDriver() {
       DropMemory(memory);
       return 0;
     };
-    made.MemcpyHtoDAsync = [](cuda::DevicePointer to, const void* from, size_t size_bytes,
-                              cuda::Stream) {
+    made.MemcpyHtoDAsync = [](cuda::DevicePointer to, const void* from, size_t size_bytes, cuda::Stream) {
       if (world.Fails()) return world.fault;
       std::memcpy(reinterpret_cast<void*>(to), from, size_bytes);
       return 0;
@@ -158,8 +154,7 @@ const CudaHost kHost = {[] { return 0; },
                           if (world.Fails()) return absl::ResourceExhaustedError("no memory");
                           return NewMemory(size_bytes);
                         },
-                        [](void* memory, size_t) { DropMemory(memory); },
-                        []() -> void* { return nullptr; }};
+                        [](void* memory, size_t) { DropMemory(memory); }, []() -> void* { return nullptr; }};
 
 // Made without a fault: calls are counted from here on.
 CudaBackend* NewBackend(int first_fault = -1, cuda::Result fault = 0, bool for_ever = false) {
@@ -184,7 +179,7 @@ class Work {
     for (const double number : {3.0, 3.0, 3.0, 5.0, 3.0}) LaunchSteps({{0.5, number}}, patience);
     for (int n = 0; n < 40; ++n) LaunchSteps({{1.0, n + 0.5}}, patience, 8000);  // round the ring
     LaunchSteps(std::vector<Numbers>(3, {0.5, 1.0}), patience);                  // by a table
-    LaunchSteps({{0.5, 1.0}}, patience, 100000);  // more than a part of the ring
+    LaunchSteps({{0.5, 1.0}}, patience, 100000);                                 // more than a part of the ring
     Record(patience);
     return failures_;
   }
@@ -258,8 +253,7 @@ class Work {
 class FaultyDriverTest : public testing::Test {
  protected:
   static void CheckStatus(const absl::Status& status, cuda::Result fault) {
-    EXPECT_EQ(absl::IsResourceExhausted(status),
-              fault == cuda::kOutOfMemory || status.message() == "no memory")
+    EXPECT_EQ(absl::IsResourceExhausted(status), fault == cuda::kOutOfMemory || status.message() == "no memory")
         << status;
     EXPECT_EQ(absl::IsCancelled(status), fault == cuda::kDeinitialized && status.message() != "no memory");
     if (status.message() == "no memory") return;

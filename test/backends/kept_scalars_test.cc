@@ -27,8 +27,7 @@ cuda::Driver ScriptedDriver() {
   driver.EventDestroy = [](cuda::Event) { return 0; };
   driver.GetErrorName = [](cuda::Result, const char** text) { return *text = "FAULT", 0; };
   driver.GetErrorString = [](cuda::Result, const char** text) { return *text = "a fault", 0; };
-  driver.MemcpyHtoDAsync = [](cuda::DevicePointer to, const void* from, size_t size_bytes,
-                              cuda::Stream) {
+  driver.MemcpyHtoDAsync = [](cuda::DevicePointer to, const void* from, size_t size_bytes, cuda::Stream) {
     ++num_copies;
     std::memcpy(reinterpret_cast<void*>(to), from, size_bytes);
     return 0;

@@ -19,11 +19,10 @@ namespace torch_lazy::backends {
 // Writes `value` + i to element i.
 inline codegen::Kernel CountFrom(int value) {
   const std::string name = absl::StrCat("count_from_", value);
-  return {name, absl::StrCat(
-                    "extern \"C\" void ", name,
-                    "(void* const* b, const long*, const double*, long begin, long end, void*) {\n"
-                    "  for (long i = begin; i < end; ++i) ((long*)b[0])[i] += ",
-                    value, " + i;\n}\n")};
+  return {name, absl::StrCat("extern \"C\" void ", name,
+                             "(void* const* b, const long*, const double*, long begin, long end, void*) {\n"
+                             "  for (long i = begin; i < end; ++i) ((long*)b[0])[i] += ",
+                             value, " + i;\n}\n")};
 }
 
 inline BoundInstance Bind(void* function, void* const* buffer, int64_t iterations) {

@@ -15,8 +15,7 @@ namespace {
 // Runs one kernel over `sizes`, each an instance, and expects each iteration of each to run once.
 void CheckEachOnce(const std::vector<int64_t>& sizes, int64_t grain, double cost) {
   const codegen::Kernel kernel = CountFrom(5);
-  const std::shared_ptr<Module> module =
-      Get().Compile(absl::MakeConstSpan(&kernel, 1), /*wait=*/true);
+  const std::shared_ptr<Module> module = Get().Compile(absl::MakeConstSpan(&kernel, 1), /*wait=*/true);
   ASSERT_TRUE(module->status().ok()) << module->status();
   std::vector<std::vector<int64_t>> numbers;
   for (const int64_t size : sizes) numbers.emplace_back(size);
@@ -29,8 +28,7 @@ void CheckEachOnce(const std::vector<int64_t>& sizes, int64_t grain, double cost
     instances.back().cost_per_iteration = cost;
   }
   EXPECT_TRUE(Get().Launch(instances).ok());
-  for (size_t k = 0; k < sizes.size(); ++k)
-    EXPECT_EQ(numbers[k], Counted(5, sizes[k])) << "instance " << k;
+  for (size_t k = 0; k < sizes.size(); ++k) EXPECT_EQ(numbers[k], Counted(5, sizes[k])) << "instance " << k;
 }
 
 TEST(Launch, RunsEachIterationOnce) {
@@ -70,8 +68,7 @@ TEST(Launch, GivesEachThreadItsScratchMemory) {
                                   "    for (long j = 0; j < n[0]; ++j) sum += w[j];\n"
                                   "    ((long*)b[0])[i] = sum;\n"
                                   "  }\n}\n"};
-  const std::shared_ptr<Module> module =
-      Get().Compile(absl::MakeConstSpan(&kernel, 1), /*wait=*/true);
+  const std::shared_ptr<Module> module = Get().Compile(absl::MakeConstSpan(&kernel, 1), /*wait=*/true);
   ASSERT_TRUE(module->status().ok()) << module->status();
   std::vector<int64_t> sums(200);
   void* pointer = sums.data();

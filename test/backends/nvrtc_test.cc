@@ -25,8 +25,7 @@ TEST(Nvrtc, CompilesForEachArchitectureWithoutAGpu) {
   LAZY_ASSERT_NVRTC();
   const cuda::Nvrtc& nvrtc = **cuda::Nvrtc::Find();
   for (const char* arch : {"sm_80", "sm_90", "sm_100"}) {
-    for (const codegen::Kernel& kernel :
-         {ScaleKernel(), RowSumKernel(), WarpKernel(), WordsKernel()}) {
+    for (const codegen::Kernel& kernel : {ScaleKernel(), RowSumKernel(), WarpKernel(), WordsKernel()}) {
       const absl::StatusOr<std::string> cubin = nvrtc.Compile(InNamespace(kernel), arch);
       ASSERT_TRUE(cubin.ok()) << arch << ": " << cubin.status();
       EXPECT_EQ(cubin->substr(0, 4),
@@ -39,10 +38,9 @@ TEST(Nvrtc, CompilesForEachArchitectureWithoutAGpu) {
 
 TEST(Nvrtc, SaysWhatIsWrongWithAText) {
   LAZY_ASSERT_NVRTC();
-  const absl::Status status =
-      (*cuda::Nvrtc::Find())->Compile("int f() { return misspelt; }", "sm_90").status();
-  EXPECT_THAT(MessageOf(status), AllOf(HasSubstr("NVRTC"), HasSubstr("kernels.cu(1)"),
-                                       HasSubstr("\"misspelt\" is undefined")));
+  const absl::Status status = (*cuda::Nvrtc::Find())->Compile("int f() { return misspelt; }", "sm_90").status();
+  EXPECT_THAT(MessageOf(status),
+              AllOf(HasSubstr("NVRTC"), HasSubstr("kernels.cu(1)"), HasSubstr("\"misspelt\" is undefined")));
 }
 
 TEST(Nvrtc, SaysThatItDoesNotKnowAnArchitecture) {
@@ -56,9 +54,7 @@ TEST(Nvrtc, CompilesOnSeveralThreads) {
   std::vector<absl::StatusOr<std::string>> cubins(4);
   std::vector<std::thread> threads;
   for (absl::StatusOr<std::string>& cubin : cubins) {
-    threads.emplace_back([&cubin] {
-      cubin = (*cuda::Nvrtc::Find())->Compile(InNamespace(RowSumKernel()), "sm_90");
-    });
+    threads.emplace_back([&cubin] { cubin = (*cuda::Nvrtc::Find())->Compile(InNamespace(RowSumKernel()), "sm_90"); });
   }
   for (std::thread& thread : threads) thread.join();
   for (const auto& cubin : cubins) {
@@ -71,17 +67,15 @@ TEST(Nvrtc, IsTheOneThatTheUserNamesOrNone) {
   ASSERT_EQ(setenv("LAZY_NVRTC_PATH", "/no/such/libnvrtc.so", 1), 0);
   const absl::Status status = cuda::Nvrtc::FindLibrary().status();
   unsetenv("LAZY_NVRTC_PATH");
-  EXPECT_THAT(MessageOf(status), AllOf(HasSubstr("NVRTC"), HasSubstr("LAZY_NVRTC_PATH"),
-                                       HasSubstr("/no/such/libnvrtc.so")));
+  EXPECT_THAT(MessageOf(status),
+              AllOf(HasSubstr("NVRTC"), HasSubstr("LAZY_NVRTC_PATH"), HasSubstr("/no/such/libnvrtc.so")));
 }
 
 TEST(Library, AMissingOneIsNamedWithWhatWasTried) {
-  const absl::Status status =
-      OpenLibrary({"libno_such.so.1", "libnone.so"}, "CUDA's driver").status();
+  const absl::Status status = OpenLibrary({"libno_such.so.1", "libnone.so"}, "CUDA's driver").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(MessageOf(status),
-              AllOf(HasSubstr("CUDA's driver was not found"),
-                    HasSubstr("libno_such.so.1, libnone.so"), HasSubstr("LD_LIBRARY_PATH=")));
+  EXPECT_THAT(MessageOf(status), AllOf(HasSubstr("CUDA's driver was not found"),
+                                       HasSubstr("libno_such.so.1, libnone.so"), HasSubstr("LD_LIBRARY_PATH=")));
 }
 
 TEST(Library, AnOpenOneTellsItsFolder) {
@@ -97,8 +91,7 @@ TEST(Driver, IsThereOrTheErrorNamesIt) {
   if (driver.ok()) {
     EXPECT_NE((*driver)->LaunchKernel, nullptr);
   } else {
-    EXPECT_THAT(MessageOf(driver.status()),
-                testing::AnyOf(HasSubstr("libcuda.so.1"), HasSubstr("cuInit")));
+    EXPECT_THAT(MessageOf(driver.status()), testing::AnyOf(HasSubstr("libcuda.so.1"), HasSubstr("cuInit")));
   }
 }
 

@@ -57,8 +57,7 @@ TEST(Pool, CountsLiveBytes) {
 TEST(Pool, DoesNotKeepMoreThanWasEverNeededAtOnce) {
   Pool pool;
   constexpr size_t kBlock = size_t{32} << 20;
-  for (size_t size = kBlock; size < 40 * kBlock; size += kBlock)
-    pool.Free(pool.Allocate(size), size);
+  for (size_t size = kBlock; size < 40 * kBlock; size += kBlock) pool.Free(pool.Allocate(size), size);
   EXPECT_LE(pool.idle_bytes(), size_t{40} * kBlock * 5 / 4);
 }
 

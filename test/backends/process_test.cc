@@ -73,8 +73,7 @@ class CompilerProcess : public testing::Test {
   }
   template <typename Condition>
   static bool Comes(Condition condition) {
-    for (int tries = 0; tries < 3000 && !condition(); ++tries)
-      absl::SleepFor(absl::Milliseconds(10));
+    for (int tries = 0; tries < 3000 && !condition(); ++tries) absl::SleepFor(absl::Milliseconds(10));
     return condition();
   }
   bool IsClean() const { return std::filesystem::is_empty(temporary_); }
@@ -92,8 +91,8 @@ TEST_F(CompilerProcess, GivesTheCodeAndKeepsIt) {
 }
 
 TEST_F(CompilerProcess, IsLimited) {
-  UseScript(absl::StrCat("ulimit -v >", folder_, "/limits; ulimit -t >>", folder_,
-                         "/limits; ulimit -c >>", folder_, "/limits; exit 1"));
+  UseScript(absl::StrCat("ulimit -v >", folder_, "/limits; ulimit -t >>", folder_, "/limits; ulimit -c >>", folder_,
+                         "/limits; exit 1"));
   EXPECT_FALSE(Compile().ok());
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   EXPECT_EQ(ReadFile(folder_ + "/limits"), "4194304\n300\n0\n");
@@ -104,8 +103,7 @@ TEST_F(CompilerProcess, SaysWhatTheCompilerSaid) {
   UseScript("echo what is wrong; exit 5");
   const absl::Status status = Compile().status();
   EXPECT_TRUE(absl::IsInvalidArgument(status));
-  EXPECT_THAT(std::string(status.message()),
-              testing::AllOf(HasSubstr("exit status 5"), HasSubstr("what is wrong")));
+  EXPECT_THAT(std::string(status.message()), testing::AllOf(HasSubstr("exit status 5"), HasSubstr("what is wrong")));
 }
 
 TEST_F(CompilerProcess, RemovesWhatTheCompilerLeaves) {
@@ -123,8 +121,8 @@ TEST_F(CompilerProcess, KeepsWhatIsReadyAfterTheProgramsEnd) {
 
 TEST_F(CompilerProcess, EndsSoonAfterTheProgramsEnd) {
   const std::string process = folder_ + "/process";
-  UseScript(absl::StrCat("trap '' TERM; echo $$ >", process, "; touch ", folder_,
-                         "/begun; while true; do sleep 1000; done"));
+  UseScript(
+      absl::StrCat("trap '' TERM; echo $$ >", process, "; touch ", folder_, "/begun; while true; do sleep 1000; done"));
   StartAndDie();
   const absl::Time killed_at = absl::Now();
   const pid_t compiler = std::atoi(ReadFile(process).c_str());
@@ -149,16 +147,13 @@ TEST_F(CompilerProcess, LeftFoldersAreSwept) {
   make("torch_lazy-recent", false);
   make("torch_lazy-longer1", true);
   make("torch_other-aB3dE", true);
-  std::filesystem::create_directory_symlink(make("elsewhere", true),
-                                            temporary_ + "/torch_lazy-linked");
+  std::filesystem::create_directory_symlink(make("elsewhere", true), temporary_ + "/torch_lazy-linked");
   const int lock = open(held.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   ASSERT_EQ(flock(lock, LOCK_EX | LOCK_NB), 0);
   SweepTemporaryFolders();
   EXPECT_FALSE(std::filesystem::exists(left));
   for (const char* const name : {"held12", "recent", "longer1", "linked"})
-    EXPECT_TRUE(
-        std::filesystem::exists(absl::StrCat(temporary_, "/torch_lazy-", name, "/kernels.cc")))
-        << name;
+    EXPECT_TRUE(std::filesystem::exists(absl::StrCat(temporary_, "/torch_lazy-", name, "/kernels.cc"))) << name;
   EXPECT_TRUE(std::filesystem::exists(temporary_ + "/torch_other-aB3dE"));
   close(lock);
   SweepTemporaryFolders();

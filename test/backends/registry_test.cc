@@ -46,8 +46,7 @@ TEST(Registry, TakesTheCpuWhereThereIsNoCuda) {
 
 TEST(Registry, CudaWithoutADeviceIsAnErrorThatSaysSo) {
   CheckChoice("cuda", [](const absl::StatusOr<Backend*>& backend) {
-    return !backend.ok() &&
-           backend.status().message().find("backend=cuda: PyTorch finds no CUDA") == 0;
+    return !backend.ok() && backend.status().message().find("backend=cuda: PyTorch finds no CUDA") == 0;
   });
 }
 

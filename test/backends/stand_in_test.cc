@@ -30,8 +30,7 @@ class StandIn : public testing::Test {
   // Runs blocks of 64 threads that write a float each to buffer 0, and returns these.
   static std::vector<float> Run(const std::string& name, const std::string& body, int64_t blocks) {
     BlockMemory memory = Memory();
-    const auto module = CompileBlockKernels(
-        memory.backend, {BlockKernelText(name, 64, 64, "void* buffers[1];", body)});
+    const auto module = CompileBlockKernels(memory.backend, {BlockKernelText(name, 64, 64, "void* buffers[1];", body)});
     if (!module->status().ok()) return {};
     DeviceArray<float> y(memory, std::vector<float>(64 * blocks, -1.0f));
     void* const pointer = y.data();
@@ -80,8 +79,7 @@ TEST_F(StandIn, ExchangesWithinWarps) {
 }
 
 TEST_F(StandIn, ABarrierOrdersWhatThreadsShare) {
-  const auto values =
-      Run("ordered", absl::StrReplaceAll(kNeighbour, {{"WAIT", "__syncthreads();"}}), 4);
+  const auto values = Run("ordered", absl::StrReplaceAll(kNeighbour, {{"WAIT", "__syncthreads();"}}), 4);
   for (size_t i = 0; i < values.size(); ++i) EXPECT_EQ(values[i], (i + 1) % 64);
 }
 
@@ -151,26 +149,24 @@ TEST_F(StandIn, KnowsCudasWords) { CheckWords(Memory()); }
 using StandInDeath = StandIn;
 
 TEST_F(StandInDeath, WhereSomeThreadsWaitForTheirBlockElsewhere) {
-  EXPECT_DEATH(
-      Run("elsewhere", R"(
+  EXPECT_DEATH(Run("elsewhere", R"(
   if (threadIdx.x < 32) {
     __syncthreads();
   } else {
     __syncthreads();
   })",
-          1),
-      "elsewhere: block 0: thread 0 waits for its block .* while thread 32 waits for its block");
+                   1),
+               "elsewhere: block 0: thread 0 waits for its block .* while thread 32 waits for its block");
 }
 
 TEST_F(StandInDeath, WhereSomeThreadsNeverComeToAShuffle) {
-  EXPECT_DEATH(
-      Run("absent", R"(
+  EXPECT_DEATH(Run("absent", R"(
   float x = threadIdx.x;
   if (threadIdx.x % 32 < 16) x = __shfl_xor_sync(0xffffffffu, x, 1);
   __syncthreads();
   ((float*)a.buffers[0])[block * 64 + threadIdx.x] = x;)",
-          1),
-      "absent: block 0: thread 0 waits for lanes ffffffff .* while thread 16 waits for its block");
+                   1),
+               "absent: block 0: thread 0 waits for lanes ffffffff .* while thread 16 waits for its block");
 }
 
 TEST_F(StandInDeath, WhereAWarpWaitsAtTwoPlaces) {
@@ -185,8 +181,7 @@ TEST_F(StandInDeath, WhereAWarpWaitsAtTwoPlaces) {
 }
 
 TEST_F(StandInDeath, WhereALaneIsNotInItsMask) {
-  EXPECT_DEATH(Run("outside", "__syncwarp(0xfffffffeu);", 1),
-               "thread 0 waits .* is not one of these");
+  EXPECT_DEATH(Run("outside", "__syncwarp(0xfffffffeu);", 1), "thread 0 waits .* is not one of these");
 }
 
 TEST_F(StandIn, TextsOfOneProgramMayUseTheSameNames) {

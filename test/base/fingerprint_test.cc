@@ -18,8 +18,7 @@ TEST(Fingerprint, IsMurmurHash3) {
 
 TEST(Fingerprint, TellsZeroBytesApart) {
   std::set<std::string> seen;
-  for (size_t size = 0; size < 40; ++size)
-    seen.insert(FingerprintOf(std::string(size, '\0')).ToString());
+  for (size_t size = 0; size < 40; ++size) seen.insert(FingerprintOf(std::string(size, '\0')).ToString());
   EXPECT_EQ(seen.size(), 40u);
 }
 

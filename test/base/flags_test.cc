@@ -46,25 +46,17 @@ TEST_F(Flags, ComeFromTheEnvironment) {
 TEST_F(Flags, KeepTheDefaultForABadVariable) {
   EXPECT_EQ(Compilation(), CompileMode::kAsync);
   EXPECT_EQ(Text(Option::kCacheDir), "");
-  EXPECT_THAT(
-      *said_,
-      HasSubstr("lazy: warning: LAZY_COMPILE=sometimes is ignored, expected async|sync|off\n"));
-  EXPECT_THAT(
-      *said_,
-      HasSubstr("lazy: warning: LAZY_CACHE_DIR=cache is ignored, expected an absolute path\n"));
+  EXPECT_THAT(*said_, HasSubstr("lazy: warning: LAZY_COMPILE=sometimes is ignored, expected async|sync|off\n"));
+  EXPECT_THAT(*said_, HasSubstr("lazy: warning: LAZY_CACHE_DIR=cache is ignored, expected an absolute path\n"));
 }
 
 TEST_F(Flags, WarnOfAnUnknownVariableWithTheNearestName) {
-  EXPECT_THAT(
-      *said_,
-      HasSubstr("lazy: warning: there is no variable LAZY_BAKEND, did you mean 'BACKEND'?\n"));
+  EXPECT_THAT(*said_, HasSubstr("lazy: warning: there is no variable LAZY_BAKEND, did you mean 'BACKEND'?\n"));
   EXPECT_THAT(*said_, HasSubstr("lazy: warning: there is no variable LAZY_QUICKSTEP\n"));
 }
 
 TEST_F(Flags, WarnOfAnUnknownWordWithTheNearestOne) {
-  EXPECT_THAT(
-      *said_,
-      HasSubstr("lazy: warning: LAZY_DISABLE: there is no 'grphs', did you mean 'graphs'?\n"));
+  EXPECT_THAT(*said_, HasSubstr("lazy: warning: LAZY_DISABLE: there is no 'grphs', did you mean 'graphs'?\n"));
   EXPECT_EQ(SetOption("disable", "freeze,autotun").message(),
             "set_option: disable: there is no 'autotun', did you mean 'autotune'?");
   EXPECT_TRUE(SetOption("disable", "freeze, autotune").ok());
@@ -119,9 +111,7 @@ TEST_F(Flags, HaveADocumentedDefaultThatIsValid) {
 }
 
 // What the test below runs as another user.
-TEST(SetUserId, DISABLED_Says) {
-  printf("[%s] [%s]\n", Text(Option::kCacheDir).c_str(), Environment("HOME").c_str());
-}
+TEST(SetUserId, DISABLED_Says) { printf("[%s] [%s]\n", Text(Option::kCacheDir).c_str(), Environment("HOME").c_str()); }
 
 // A program that runs with its owner's rights does not do what its user's variables say.
 TEST(SetUserId, ReadsNoVariable) {
@@ -131,9 +121,9 @@ TEST(SetUserId, ReadsNoVariable) {
   ASSERT_TRUE(std::filesystem::create_directories(folder));
   const std::string program = folder / "program";
   std::filesystem::copy_file("/proc/self/exe", program);
-  const std::string command = absl::StrCat(
-      "cd / && LAZY_CACHE_DIR=/chosen HOME=/home/chosen setpriv --reuid 65534 --clear-groups ",
-      program, " --gtest_also_run_disabled_tests --gtest_filter=SetUserId.DISABLED_Says");
+  const std::string command =
+      absl::StrCat("cd / && LAZY_CACHE_DIR=/chosen HOME=/home/chosen setpriv --reuid 65534 --clear-groups ", program,
+                   " --gtest_also_run_disabled_tests --gtest_filter=SetUserId.DISABLED_Says");
   const auto said = [&] {
     FILE* const pipe = popen(command.c_str(), "r");
     std::string text(4096, '\0');

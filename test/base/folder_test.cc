@@ -43,9 +43,7 @@ class Folders : public testing::Test {
     ASSERT_TRUE(owner == geteuid() || chown(In(name).c_str(), owner, owner) == 0);
     ASSERT_EQ(chmod(In(name).c_str(), mode), 0);
   }
-  std::string Refusal(const std::string& name) const {
-    return std::string(Folder::Make(In(name)).status().message());
-  }
+  std::string Refusal(const std::string& name) const { return std::string(Folder::Make(In(name)).status().message()); }
   // What the check, run by another user in a process of its own, returns: up to 255.
   template <typename Check>
   static int As(uid_t user, Check check) {
@@ -104,10 +102,8 @@ TEST_F(Folders, WriteFilesWholeAndReplaceThem) {
 
 TEST_F(Folders, AreRefusedWhereOthersWrite) {
   MakeFolder("open", 0777);
-  EXPECT_EQ(Refusal("open"),
-            absl::StrCat(In("open"), " may be written by others (chmod 700 ", In("open"), ")"));
-  EXPECT_EQ(Refusal("open/cache"),
-            absl::StrCat(In("open"), " may be written by others (chmod go-w ", In("open"), ")"));
+  EXPECT_EQ(Refusal("open"), absl::StrCat(In("open"), " may be written by others (chmod 700 ", In("open"), ")"));
+  EXPECT_EQ(Refusal("open/cache"), absl::StrCat(In("open"), " may be written by others (chmod go-w ", In("open"), ")"));
   MakeFolder("group", 0770);
   EXPECT_THAT(Refusal("group/cache"), HasSubstr("may be written by others"));
 }

@@ -9,12 +9,14 @@ namespace {
 
 const std::vector<int64_t> kMany = {1000000, 64};
 // Fewer rows than a thread does, one more, and widths that no vector fits.
-const std::vector<std::vector<int64_t>> kSizes = {{0, 64}, {1, 64}, {3, 64}, {5, 4096}, {1027, 64}, {257, 24}, {33, 31}};
+const std::vector<std::vector<int64_t>> kSizes = {{0, 64},    {1, 64},   {3, 64}, {5, 4096},
+                                                  {1027, 64}, {257, 24}, {33, 31}};
 
 class Channels : public testing::TestWithParam<const char*> {};
 
 TEST_P(Channels, AreScaledAndShifted) {
-  CheckTextFor(kMany, absl::StrReplaceAll(R"(graph @g(%x: TYPE[s0, s1], %w: f32[s1], %b: f32[s1], %r: f32[s0, 1]) {
+  CheckTextFor(kMany,
+               absl::StrReplaceAll(R"(graph @g(%x: TYPE[s0, s1], %w: f32[s1], %b: f32[s1], %r: f32[s0, 1]) {
   %0 = cast %x : f32[s0, s1]
   %1 = reshape %w : f32[1, s1]
   %2 = expand %1 : f32[s0, s1]
@@ -30,12 +32,13 @@ TEST_P(Channels, AreScaledAndShifted) {
   %12 = cast %11 : TYPE[s0, s1]
   return %12, %6
 })",
-                                          {{"TYPE", GetParam()}}),
+                                   {{"TYPE", GetParam()}}),
                kSizes, {1e-6, 1e-6});
 }
 
 TEST_P(Channels, AreScaledInPlace) {
-  CheckTextFor(kMany, absl::StrReplaceAll(R"(graph @g(%x: TYPE[s0, s1], %y: TYPE[s0, s1], %w: f32[s1], $k: f64) {
+  CheckTextFor(kMany,
+               absl::StrReplaceAll(R"(graph @g(%x: TYPE[s0, s1], %y: TYPE[s0, s1], %w: f32[s1], $k: f64) {
   %0 = cast %x : f32[s0, s1]
   %1 = cast %y : f32[s0, s1]
   %2 = reshape %w : f32[1, s1]
@@ -50,7 +53,7 @@ TEST_P(Channels, AreScaledInPlace) {
   %11 = cast %5 : TYPE[s0, s1]
   return %10 -> %x, %11 -> %y
 })",
-                                          {{"TYPE", GetParam()}}),
+                                   {{"TYPE", GetParam()}}),
                kSizes, {1e-6, 1e-6});
 }
 

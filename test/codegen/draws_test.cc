@@ -23,8 +23,7 @@ ir::Graph Draws(int64_t width, const ir::Ints& order, Use use) {
   const ir::Dims dims = {ir::Extent::Symbol(0), ir::Extent::Symbol(1)};
   const Value x = b.Param({DType::kF32, dims});
   ir::decompose::Draw draw;
-  for (Value* number : {&draw.seed, &draw.offset, &draw.threads, &draw.threshold})
-    *number = b.Scalar(DType::kI64);
+  for (Value* number : {&draw.seed, &draw.offset, &draw.threads, &draw.threshold}) *number = b.Scalar(DType::kI64);
   draw.width = b.Const(DType::kI64, width);
   const Value kept = ir::decompose::KeptElements(b, draw, dims, order, ir::Extent::Symbol(2));
   std::vector<ir::Output> outputs;
@@ -32,14 +31,10 @@ ir::Graph Draws(int64_t width, const ir::Ints& order, Use use) {
   return b.Finish(std::move(outputs));
 }
 
-std::vector<Value> Mask(ir::Builder& b, Value x, Value kept) {
-  return {b.Mul(x, b.Cast(kept, DType::kF32)), kept};
-}
+std::vector<Value> Mask(ir::Builder& b, Value x, Value kept) { return {b.Mul(x, b.Cast(kept, DType::kF32)), kept}; }
 
 // Without signs: which zero is the largest depends on the order.
-Value Sizes(ir::Builder& b, Value x, Value kept) {
-  return b.Unary(ir::Op::kAbs, b.Mul(x, b.Cast(kept, DType::kF32)));
-}
+Value Sizes(ir::Builder& b, Value x, Value kept) { return b.Unary(ir::Op::kAbs, b.Mul(x, b.Cast(kept, DType::kF32))); }
 
 std::vector<Value> BesideRows(ir::Builder& b, Value x, Value kept) {
   const Value sizes = Sizes(b, x, kept);
@@ -59,13 +54,12 @@ std::vector<ir::HostValue> Numbers(const ir::PhiloxLaunch& launch) {
   return numbers;
 }
 
-void Check(const ir::Graph& graph, const ir::PhiloxLaunch& launch, const ir::Ints& order,
-           int64_t rows, int64_t columns, const std::vector<int64_t>& typical) {
+void Check(const ir::Graph& graph, const ir::PhiloxLaunch& launch, const ir::Ints& order, int64_t rows, int64_t columns,
+           const std::vector<int64_t>& typical) {
   ir::EvaluateInputs inputs = RandomInputs(graph, {rows, columns, rows * columns}, 1);
   inputs.scalars = Numbers(launch);
   const std::vector<ir::HostValue> expected = *ir::Evaluate(graph, inputs);
-  const std::vector<ir::HostValue> actual =
-      RunPlan(graph, *Compile(graph, OptionsFor(typical)), &inputs);
+  const std::vector<ir::HostValue> actual = RunPlan(graph, *Compile(graph, OptionsFor(typical)), &inputs);
   for (size_t k = 0; k < expected.size(); ++k) EXPECT_TRUE(ir::SameNumbers(actual[k], expected[k]));
   for (int64_t i = 0; i < rows; ++i) {
     for (int64_t j = 0; j < columns; ++j) {
@@ -80,8 +74,7 @@ void Check(const ir::Graph& graph, const ir::PhiloxLaunch& launch, const ir::Int
 // launch.
 template <typename Use>
 void CheckUse(Use use) {
-  constexpr std::pair<int64_t, int64_t> kSizes[] = {
-      {1, 1}, {6, 128}, {16, 33}, {3, 1024}, {40, 70}};
+  constexpr std::pair<int64_t, int64_t> kSizes[] = {{1, 1}, {6, 128}, {16, 33}, {3, 1024}, {40, 70}};
   for (const ir::Ints& order : {ir::Ints{0, 1}, ir::Ints{1, 0}}) {
     for (const int64_t width : {1, 2, 4, 8}) {
       const ir::Graph graph = Draws(width, order, use);
@@ -109,22 +102,16 @@ TEST(Draws, InPartsOfMasks) {
   for (const int64_t width : {1, 2, 4, 8}) {
     ir::Builder b;
     ir::decompose::Draw draw;
-    for (Value* number : {&draw.seed, &draw.offset, &draw.threads, &draw.threshold})
-      *number = b.Scalar(DType::kI64);
+    for (Value* number : {&draw.seed, &draw.offset, &draw.threads, &draw.threshold}) *number = b.Scalar(DType::kI64);
     draw.width = b.Const(DType::kI64, width);
-    const Value kept =
-        ir::decompose::KeptElements(b, draw, {ir::Extent::Symbol(0)}, {0}, ir::Extent::Symbol(0));
-    const Value part =
-        b.Slice(kept, {ir::Extent::Constant(1)}, {ir::Extent::Symbol(1)}, /*steps=*/{1});
+    const Value kept = ir::decompose::KeptElements(b, draw, {ir::Extent::Symbol(0)}, {0}, ir::Extent::Symbol(0));
+    const Value part = b.Slice(kept, {ir::Extent::Constant(1)}, {ir::Extent::Symbol(1)}, /*steps=*/{1});
     const ir::Graph graph = b.Finish({{part}});
     const ir::PhiloxLaunch launch = {kSeed, 12, 48, width};
-    ir::EvaluateInputs inputs{
-        .params = {}, .scalars = Numbers(launch), .symbols = {kCount, kCount - 1}, .call = {}};
-    const std::vector<ir::HostValue> actual =
-        RunPlan(graph, *Compile(graph, OptionsFor({})), &inputs);
+    ir::EvaluateInputs inputs{.params = {}, .scalars = Numbers(launch), .symbols = {kCount, kCount - 1}, .call = {}};
+    const std::vector<ir::HostValue> actual = RunPlan(graph, *Compile(graph, OptionsFor({})), &inputs);
     for (int64_t k = 0; k + 1 < kCount; ++k)
-      ASSERT_EQ(actual[0].integers[k], ir::PhiloxAt(launch, k + 1) < kThreshold)
-          << width << " " << k;
+      ASSERT_EQ(actual[0].integers[k], ir::PhiloxAt(launch, k + 1) < kThreshold) << width << " " << k;
   }
 }
 

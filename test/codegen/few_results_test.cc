@@ -59,10 +59,8 @@ TEST(FewResults, SumsOfFewColumns) {
   %4 = sum %x {dims=[0], keepdim=true} : f32[1, s1]
   return %2, %3, %4
 })";
-  CheckTextFor(
-      {1 << 20, 8}, text,
-      {{0, 8}, {8, 0}, {1, 1}, {3, 8}, {5000, 8}, {1003, 7}, {300, 31}, {300, 65}, {9, 1000}},
-      kTolerance);
+  CheckTextFor({1 << 20, 8}, text,
+               {{0, 8}, {8, 0}, {1, 1}, {3, 8}, {5000, 8}, {1003, 7}, {300, 31}, {300, 65}, {9, 1000}}, kTolerance);
   CheckTextFor({1 << 20, 1}, text, {{0, 1}, {1, 1}, {70001, 1}, {100, 2}}, kTolerance);
 }
 
@@ -92,8 +90,7 @@ TEST(FewResults, OtherReductionsOfColumns) {
   return %0, %1, %2, %3
 })";
   for (const int64_t columns : {4, 100})
-    CheckTextFor({1 << 20, columns}, text, {{0, 4}, {1, 1}, {1003, 4}, {300, 33}, {70, 100}},
-                 kTolerance);
+    CheckTextFor({1 << 20, columns}, text, {{0, 4}, {1, 1}, {1003, 4}, {300, 33}, {70, 100}}, kTolerance);
 }
 
 // A reduction is needed before another begins.

@@ -28,9 +28,7 @@ class GraphMaker {
     for (int k = 0; k < steps; ++k) Grow();
     std::vector<ir::Output> outputs;
     for (int k = 0; k < 3; ++k)
-      outputs.push_back(
-          {values_[values_.size() - 1 - Pick(std::min<int>(6, static_cast<int>(values_.size())))],
-           -1});
+      outputs.push_back({values_[values_.size() - 1 - Pick(std::min<int>(6, static_cast<int>(values_.size())))], -1});
     // Sometimes one is written back to a parameter of its type.
     const int into = Pick(params);
     if (b_ir_.type(outputs[0].value) == b_ir_.type(values_[into])) outputs[0].into = into;
@@ -92,8 +90,7 @@ class GraphMaker {
         Take(x);
         break;
       case 11:
-        values_.push_back(
-            b_ir_.Cast(b_ir_.Cast(x, Pick(2) != 0 ? DType::kBF16 : DType::kF16), DType::kF32));
+        values_.push_back(b_ir_.Cast(b_ir_.Cast(x, Pick(2) != 0 ? DType::kBF16 : DType::kF16), DType::kF32));
         break;
       case 12:
         Call(x);
@@ -109,12 +106,9 @@ class GraphMaker {
         break;
       case 8: {
         const ir::Dims dims = {a_, b_, c_};
-        if (rank == 2 && b_ir_.dims(x) == ir::Dims{b_, c_})
-          values_.push_back(b_ir_.BroadcastTo(x, dims));
+        if (rank == 2 && b_ir_.dims(x) == ir::Dims{b_, c_}) values_.push_back(b_ir_.BroadcastTo(x, dims));
         if (rank == 1 && b_ir_.dims(x)[0] == b_) values_.push_back(b_ir_.BroadcastTo(x, {a_, b_}));
-        if (rank == 0)
-          values_.push_back(
-              b_ir_.BroadcastTo(x, Pick(2) != 0 ? ir::Dims{c_, a_} : ir::Dims{a_, b_}));
+        if (rank == 0) values_.push_back(b_ir_.BroadcastTo(x, Pick(2) != 0 ? ir::Dims{c_, a_} : ir::Dims{a_, b_}));
         break;
       }
     }
@@ -194,7 +188,9 @@ class GraphMaker {
     const Value y = b_ir_.Permute(Like(x), rank == 2 ? ir::Ints{1, 0} : ir::Ints{0, 2, 1});
     const bool sums = rank == 3 && Pick(2) == 0;
     const Value left = Pick(2) == 0 ? x : y, right = left == x ? y : x;
-    const Value product = sums ? b_ir_.MatmulSum(left, right) : Pick(3) == 0 ? OfHalves(left, right) : b_ir_.Matmul(left, Shared(right));
+    const Value product = sums           ? b_ir_.MatmulSum(left, right)
+                          : Pick(3) == 0 ? OfHalves(left, right)
+                                         : b_ir_.Matmul(left, Shared(right));
     values_.push_back(product);
     values_.push_back(b_ir_.Unary(Op::kTanh, b_ir_.Mul(product, b_ir_.Like(product, 0.01))));
   }
@@ -241,8 +237,7 @@ class GraphMaker {
     const int64_t record = calls_++;
     const int64_t inout = Pick(2) - 1;
     const Value y = Pick(4) == 0 ? x : Like(x);
-    for (const Value result :
-         b_ir_.Call("mix", record, {x, y}, {b_ir_.type(x), b_ir_.type(x)}, {inout, -1})) {
+    for (const Value result : b_ir_.Call("mix", record, {x, y}, {b_ir_.type(x), b_ir_.type(x)}, {inout, -1})) {
       values_.push_back(result);
     }
   }
@@ -251,16 +246,14 @@ class GraphMaker {
   int64_t calls_ = 0;
   ir::Builder b_ir_{"fuzz"};
   std::vector<Value> values_;
-  const Extent a_ = Extent::Symbol(0), b_ = Extent::Symbol(1), c_ = Extent::Symbol(2),
-               ab_ = Extent::Symbol(3), twice_a_ = Extent::Symbol(4);
+  const Extent a_ = Extent::Symbol(0), b_ = Extent::Symbol(1), c_ = Extent::Symbol(2), ab_ = Extent::Symbol(3),
+               twice_a_ = Extent::Symbol(4);
 };
 
-absl::StatusOr<std::vector<ir::HostValue>> Mix(const ir::Node&,
-                                               absl::Span<const ir::HostValue> operands) {
+absl::StatusOr<std::vector<ir::HostValue>> Mix(const ir::Node&, absl::Span<const ir::HostValue> operands) {
   std::vector<ir::HostValue> results = {operands[0], operands[0]};
   for (size_t k = 0; k < operands[0].floats.size(); ++k) {
-    const float a = static_cast<float>(operands[0].floats[k]),
-                b = static_cast<float>(operands[1].floats[k]);
+    const float a = static_cast<float>(operands[0].floats[k]), b = static_cast<float>(operands[1].floats[k]);
     results[0].floats[k] = 2 * a + b;
     results[1].floats[k] = a - b;
   }
@@ -271,8 +264,7 @@ class Fuzz : public testing::TestWithParam<uint32_t> {};
 
 TEST_P(Fuzz, CompiledAsEvaluated) {
   const ir::Graph graph = GraphMaker(GetParam()).Make();
-  const std::vector<std::vector<int64_t>> sizes = {
-      {3, 5, 4, 15, 6}, {33, 70, 2, 2310, 66}, {1, 1, 1, 1, 2}};
+  const std::vector<std::vector<int64_t>> sizes = {{3, 5, 4, 15, 6}, {33, 70, 2, 2310, 66}, {1, 1, 1, 1, 2}};
   const Tolerance tolerance = {2e-5, 2e-4};
   CheckGraph(graph, sizes, tolerance, GetParam(), Mix);
   // One long dim: GPUs reduce it in shares.

@@ -25,11 +25,10 @@ std::string KernelText(const Plan& plan) {
   for (size_t k = 0; k < plan.kernels.size(); ++k) {
     const Kernel& kernel = plan.kernels[k];
     if (kernel.threads > 0) {
-      absl::StrAppend(&text, "// ", kernel.threads, " threads, ", kernel.iterations_per_block,
-                      " iterations a block\n");
+      absl::StrAppend(&text, "// ", kernel.threads, " threads, ", kernel.iterations_per_block, " iterations a block\n");
     }
-    absl::StrAppend(&text, absl::StrReplaceAll(kernel.source.substr(BeginOf(kernel)),
-                                               {{kernel.name, absl::StrCat("k", k)}}));
+    absl::StrAppend(&text,
+                    absl::StrReplaceAll(kernel.source.substr(BeginOf(kernel)), {{kernel.name, absl::StrCat("k", k)}}));
   }
   absl::StrReplaceAll({{"\n}\n", "\n};\n"}}, &text);
   if (!text.empty()) text.replace(text.size() - 3, 3, "}\n");
@@ -45,8 +44,7 @@ absl::StatusOr<std::string> RunCompile(absl::string_view run, const ir::Graph& g
   if (!plan.ok()) return plan.status();
   if (run == "plan" || run == "plan=cuda") return plan->ToString();
   if (run == "emit=cpp" || run == "emit=cuda") return KernelText(*plan);
-  return absl::NotFoundError(
-      absl::StrCat("RUN is plan, plan=cuda, emit=cpp or emit=cuda, not ", run));
+  return absl::NotFoundError(absl::StrCat("RUN is plan, plan=cuda, emit=cpp or emit=cuda, not ", run));
 }
 
 }  // namespace

@@ -20,14 +20,12 @@ using ir::Value;
 
 const Extent kS0 = Extent::Symbol(0), kS1 = Extent::Symbol(1), kS2 = Extent::Symbol(2);
 
-Value Param(Builder& b, const ir::Dims& dims, DType dtype = DType::kF32) {
-  return b.Param({dtype, dims});
-}
+Value Param(Builder& b, const ir::Dims& dims, DType dtype = DType::kF32) { return b.Param({dtype, dims}); }
 Value F32Scalar(Builder& b) { return b.Cast(b.Scalar(DType::kF64), DType::kF32); }
 
 // Compiles, compares with the evaluator, and counts the kernels that are launched.
-void Check(const ir::Graph& graph, const std::vector<std::vector<int64_t>>& symbols,
-           size_t instances, Tolerance tolerance = {2e-5, 2e-5}) {
+void Check(const ir::Graph& graph, const std::vector<std::vector<int64_t>>& symbols, size_t instances,
+           Tolerance tolerance = {2e-5, 2e-5}) {
   CheckGraph(graph, symbols, tolerance);
   const absl::StatusOr<Plan> plan = Compile(graph, OptionsFor(symbols.back()));
   ASSERT_TRUE(plan.ok());
@@ -45,8 +43,7 @@ TEST(Idioms, LayerNormForwardIsOneKernel) {
 
 TEST(Idioms, LayerNormBackwardIsOneForRowsAndOneForColumns) {
   Builder b;
-  const Value g = Param(b, {kS0, kS1}), x = Param(b, {kS0, kS1}),
-              mean = Param(b, {kS0, Extent::Constant(1)});
+  const Value g = Param(b, {kS0, kS1}), x = Param(b, {kS0, kS1}), mean = Param(b, {kS0, Extent::Constant(1)});
   const Value rstd = Param(b, {kS0, Extent::Constant(1)}), w = Param(b, {kS1});
   const auto grads = ir::decompose::LayerNormBackward(b, g, x, 1, mean, rstd, w);
   Check(b.Finish({{grads.x}, {grads.weight}, {grads.bias}}), {{3, 5}, {64, 384}}, 2);
@@ -78,8 +75,8 @@ TEST(Idioms, BatchNormIsOneKernelAndTwoSmallUpdates) {
   Builder b;
   const Value x = Param(b, {kS0, kS1, kS2}), w = Param(b, {kS1}), bias = Param(b, {kS1});
   const Value mean = Param(b, {kS1}), variance = Param(b, {kS1});
-  const auto norm = ir::decompose::BatchNormForTraining(b, x, w, bias, mean, variance, F32Scalar(b),
-                                                        b.Const(DType::kF32, 1e-5));
+  const auto norm =
+      ir::decompose::BatchNormForTraining(b, x, w, bias, mean, variance, F32Scalar(b), b.Const(DType::kF32, 1e-5));
   const ir::Graph graph = b.Finish({{norm.normalized.y},
                                     {norm.normalized.mean},
                                     {norm.normalized.rstd},
@@ -101,12 +98,11 @@ TEST(Idioms, CrossEntropyForwardAndBackward) {
   const Value logits = Param(b, {kS0, kS1}), target = Param(b, {kS0}, DType::kI64);
   const Value log_probs = ir::decompose::LogSoftmax(b, logits, 1);
   const Value ignored = b.Const(DType::kI64, -100);
-  const auto loss = ir::decompose::NllLoss(b, log_probs, target, ir::kNoValue,
-                                           ir::decompose::Reduction::kMean, ignored);
+  const auto loss =
+      ir::decompose::NllLoss(b, log_probs, target, ir::kNoValue, ir::decompose::Reduction::kMean, ignored);
   const Value one = b.Const(DType::kF32, 1.0);
-  const Value g =
-      ir::decompose::NllLossBackward(b, one, log_probs, target, ir::kNoValue,
-                                     ir::decompose::Reduction::kMean, ignored, loss.total_weight);
+  const Value g = ir::decompose::NllLossBackward(b, one, log_probs, target, ir::kNoValue,
+                                                 ir::decompose::Reduction::kMean, ignored, loss.total_weight);
   const Value dx = ir::decompose::LogSoftmaxBackward(b, g, log_probs, 1);
   Check(b.Finish({{loss.loss}, {dx}}), {{3, 8}, {64, 100}}, 3);
 }
@@ -134,8 +130,7 @@ TEST(Idioms, ClippingByTheNormOfAllGradients) {
   const Value scale = b.Div(F32Scalar(b), b.Unary(ir::Op::kSqrt, total));
   std::vector<ir::Output> outputs;
   for (size_t k = 0; k < params.size(); ++k) {
-    outputs.push_back(
-        {b.Sub(params[k], b.Mul(grads[k], b.FullLike(scale, grads[k]))), static_cast<int32_t>(k)});
+    outputs.push_back({b.Sub(params[k], b.Mul(grads[k], b.FullLike(scale, grads[k]))), static_cast<int32_t>(k)});
   }
   const ir::Graph graph = b.Finish(outputs);
   CheckGraph(graph, {{3, 5, 4}, {64, 32, 16}}, {2e-5, 2e-5});

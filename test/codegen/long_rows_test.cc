@@ -23,8 +23,7 @@ TEST(LongRows, Softmax) {
   %7 = argmax %x {dims=[1], keepdim=false} : i64[s0]
   return %6, %7
 })",
-               {{0, 7}, {1, 1}, {5, 3}, {3, 8}, {4, 63}, {3, 64}, {5, 4101}, {1, 50257}},
-               {1e-5, 1e-9});
+               {{0, 7}, {1, 1}, {5, 3}, {3, 8}, {4, 63}, {3, 64}, {5, 4101}, {1, 50257}}, {1e-5, 1e-9});
 }
 
 // Loads and stores that are aligned together, and those that never are: the sliced one.

@@ -14,8 +14,8 @@ inline std::string ManyFolds(int count) {
   for (int k = 0; k < count; ++k) {
     const std::string x = k == 0 ? "%x" : absl::StrCat("%", 2 * k - 2);
     absl::StrAppend(&text, "  %", 2 * k, " = add ", x, ", %y : f32[s0, s1]\n", "  %", 2 * k + 1,
-                    k % 2 == 0 ? " = sum %" : " = argmax %", 2 * k, " {dims=[0], keepdim=false} : ",
-                    k % 2 == 0 ? "f32[s1]\n" : "i64[s1]\n");
+                    k % 2 == 0 ? " = sum %" : " = argmax %", 2 * k,
+                    " {dims=[0], keepdim=false} : ", k % 2 == 0 ? "f32[s1]\n" : "i64[s1]\n");
     absl::StrAppend(&results, k == 0 ? "%" : ", %", 2 * k + 1);
   }
   return absl::StrCat(text, "  return ", results, "\n}\n");

@@ -29,13 +29,12 @@ void PrintTo(const MathCase& c, std::ostream* out) { *out << c.op; }
 
 // Every exponent and sign with 2,000 mantissas each, and the numbers that are special.
 std::vector<double> Arguments() {
-  std::vector<double> arguments = {0.0, -0.0, INFINITY, -INFINITY, NAN,
-                                   1.0, -1.0, 0x1p-149, -0x1p-149};
+  std::vector<double> arguments = {0.0, -0.0, INFINITY, -INFINITY, NAN, 1.0, -1.0, 0x1p-149, -0x1p-149};
   arguments.push_back(std::bit_cast<float>(0x7fc00001u));
   arguments.push_back(std::bit_cast<float>(0xffffffffu));
   // Where exp and exp2 overflow, become subnormal and become 0.
-  for (const float edge : {88.7228317f, 88.7228394f, 127.999992f, 128.0f, -87.3365479f,
-                           -103.278931f, -103.972084f, -126.000008f, -149.0f, -150.0f}) {
+  for (const float edge : {88.7228317f, 88.7228394f, 127.999992f, 128.0f, -87.3365479f, -103.278931f, -103.972084f,
+                           -126.000008f, -149.0f, -150.0f}) {
     arguments.push_back(edge);
   }
   std::mt19937 random(7);
@@ -66,9 +65,8 @@ class Math : public testing::TestWithParam<MathCase> {};
 
 TEST_P(Math, IsRightToTwoUlps) {
   const std::vector<double> arguments = Arguments();
-  const std::string text =
-      absl::StrCat("graph @g(%x: f32[s0]) {\n", GetParam().before, "  %9 = ", GetParam().op, " ",
-                   GetParam().operand, " : f32[s0]\n  return %9\n}");
+  const std::string text = absl::StrCat("graph @g(%x: f32[s0]) {\n", GetParam().before, "  %9 = ", GetParam().op, " ",
+                                        GetParam().operand, " : f32[s0]\n  return %9\n}");
   const absl::StatusOr<ir::Graph> graph = ir::Parse(text);
   ASSERT_TRUE(graph.ok()) << graph.status();
   ir::EvaluateInputs inputs;
@@ -80,8 +78,7 @@ TEST_P(Math, IsRightToTwoUlps) {
   double worst = 0;
   double worst_at = 0;
   for (size_t k = 0; k < arguments.size(); ++k) {
-    const double ulps =
-        Ulps(static_cast<float>(results[0].floats[k]), GetParam().exact(arguments[k]));
+    const double ulps = Ulps(static_cast<float>(results[0].floats[k]), GetParam().exact(arguments[k]));
     if (ulps > worst) {
       worst = ulps;
       worst_at = arguments[k];
@@ -96,9 +93,8 @@ TEST_P(Math, IsRightToTwoUlps) {
 
 // An exponential that is seen to be of no positive number.
 INSTANTIATE_TEST_SUITE_P(OfMinusSquares, Math,
-                         testing::Values(MathCase{
-                             "exp", ExpOfMinusSquare,
-                             "  %0 = mul %x, %x : f32[s0]\n  %1 = neg %0 : f32[s0]\n", "%1"}),
+                         testing::Values(MathCase{"exp", ExpOfMinusSquare,
+                                                  "  %0 = mul %x, %x : f32[s0]\n  %1 = neg %0 : f32[s0]\n", "%1"}),
                          [](const auto& info) { return std::string(info.param.op); });
 
 INSTANTIATE_TEST_SUITE_P(Functions, Math,

@@ -55,8 +55,7 @@ class EveryKernel : public testing::TestWithParam<const char*> {
       if (!names_.insert(kernel.name).second) continue;
       EXPECT_TRUE(kernel.threads >= 32 && kernel.threads <= 1024 && kernel.threads % 32 == 0);
       EXPECT_GE(kernel.iterations_per_block, 1);
-      const absl::Status status =
-          (*backends::cuda::Nvrtc::Find())->Compile(kernel.source, GetParam()).status();
+      const absl::Status status = (*backends::cuda::Nvrtc::Find())->Compile(kernel.source, GetParam()).status();
       EXPECT_TRUE(status.ok()) << status << "\n" << kernel.source << "\n" << ir::Print(graph);
     }
   }
@@ -82,12 +81,11 @@ TEST_P(EveryKernel, TakesEveryOpOfEveryType) {
 }
 
 TEST_P(EveryKernel, TakesRandomGraphs) {
-  for (uint32_t seed = 0; seed < 20 && !HasFailure(); ++seed)
-    Add(ir::MakeRandomGraph(seed, 24).graph);
+  for (uint32_t seed = 0; seed < 20 && !HasFailure(); ++seed) Add(ir::MakeRandomGraph(seed, 24).graph);
 }
 
-// What a block fetches ahead: bf16 activations, and what each token has, which all channels read. A row is a channel's, of two
-// loops, batch and tokens: 12 bytes an element.
+// What a block fetches ahead: bf16 activations, and what each token has, which all channels read. A row is a channel's,
+// of two loops, batch and tokens: 12 bytes an element.
 constexpr absl::string_view kRowsOfTwoLoops = R"(
 graph @channels(%x: bf16[s0, s1, s2], %y: bf16[s0, s1, s2], %m: f32[s0, 1, s2], %r: f32[s0, 1, s2], %b: f32[s1]) {
   %0 = cast %x : f32[s0, s1, s2]

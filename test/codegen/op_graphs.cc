@@ -27,9 +27,7 @@ bool IsForFloats(Op op) {
   return (ir::Info(op).traits & ir::kTranscendental) != 0 ||
          std::find(std::begin(kForFloats), std::end(kForFloats), op) != std::end(kForFloats);
 }
-bool IsBitwise(Op op) {
-  return op == Op::kAnd || op == Op::kOr || op == Op::kXor || op == Op::kNot;
-}
+bool IsBitwise(Op op) { return op == Op::kAnd || op == Op::kOr || op == Op::kXor || op == Op::kNot; }
 bool IsForBool(Op op) {
   return IsBitwise(op) || op == Op::kAdd || op == Op::kMul || op == Op::kWhere ||
          ir::Info(op).dtype_rule == ir::DTypeRule::kCompare || op == Op::kMax || op == Op::kMin;
@@ -117,8 +115,8 @@ OpGraph Reductions(DType dtype) {
   b.Param(type);
   std::vector<ir::Output> outputs;
   std::vector<std::string> names;
-  for (const Op op : {Op::kSum, Op::kProd, Op::kReduceMax, Op::kReduceMaxNumber, Op::kReduceMin,
-                      Op::kArgMax, Op::kArgMin, Op::kAny, Op::kAll}) {
+  for (const Op op : {Op::kSum, Op::kProd, Op::kReduceMax, Op::kReduceMaxNumber, Op::kReduceMin, Op::kArgMax,
+                      Op::kArgMin, Op::kAny, Op::kAll}) {
     const bool is_logical = op == Op::kAny || op == Op::kAll;
     if (is_logical != (dtype == DType::kBool) || ir::IsHalf(dtype)) continue;
     if (op == Op::kReduceMaxNumber && !ir::IsFloat(dtype)) continue;
@@ -133,8 +131,7 @@ OpGraph Reductions(DType dtype) {
 std::vector<DType> DTypesOfOps() { return {std::begin(kDTypes), std::end(kDTypes)}; }
 
 std::vector<OpGraph> OpGraphs(DType dtype) {
-  std::vector<OpGraph> graphs = {Elementwise(dtype), Constants(dtype), Casts(dtype),
-                                 Reductions(dtype)};
+  std::vector<OpGraph> graphs = {Elementwise(dtype), Constants(dtype), Casts(dtype), Reductions(dtype)};
   std::erase_if(graphs, [](const OpGraph& graph) { return graph.names.empty(); });
   return graphs;
 }

@@ -15,12 +15,10 @@ namespace {
 using ir::DType;
 
 std::vector<double> Numbers(DType dtype) {
-  std::vector<double> numbers = {0,  1,  2,  3,  7,    100,  0.5,  1.5, 2.5,
-                                 -1, -2, -3, -7, -100, -0.5, -1.5, -2.5};
+  std::vector<double> numbers = {0, 1, 2, 3, 7, 100, 0.5, 1.5, 2.5, -1, -2, -3, -7, -100, -0.5, -1.5, -2.5};
   if (!ir::IsFloat(dtype)) return numbers;
-  for (const double x :
-       {-0.0, 1e-40, -1e-40, 1e30, -1e30, 3e9, -3e9, 1e19, 0.1, 65519.0, 65520.0, 6e-8, 3e-8,
-        static_cast<double>(INFINITY), -static_cast<double>(INFINITY), std::nan("")}) {
+  for (const double x : {-0.0, 1e-40, -1e-40, 1e30, -1e30, 3e9, -3e9, 1e19, 0.1, 65519.0, 65520.0, 6e-8, 3e-8,
+                         static_cast<double>(INFINITY), -static_cast<double>(INFINITY), std::nan("")}) {
     numbers.push_back(x);
   }
   return numbers;
@@ -52,8 +50,7 @@ class Ops : public testing::TestWithParam<DType> {
  protected:
   // Evaluates and runs; `names` say what each output is. Those in `inexact` may differ in the last
   // places.
-  void Check(const ir::Graph& graph, const std::vector<std::string>& names,
-             const std::vector<bool>& inexact) {
+  void Check(const ir::Graph& graph, const std::vector<std::string>& names, const std::vector<bool>& inexact) {
     ir::EvaluateInputs inputs;
     AddPairs(GetParam(), &inputs);
     const absl::StatusOr<std::vector<ir::HostValue>> expected = ir::Evaluate(graph, inputs);
@@ -63,8 +60,7 @@ class Ops : public testing::TestWithParam<DType> {
     const std::vector<ir::HostValue> actual = RunPlan(graph, *plan, &inputs);
     ASSERT_EQ(actual.size(), names.size());
     for (size_t k = 0; k < names.size(); ++k) {
-      const Tolerance tolerance =
-          inexact[k] ? Tolerance{GetParam() == DType::kF64 ? 1e-15 : 3e-7, 1e-44} : Tolerance{};
+      const Tolerance tolerance = inexact[k] ? Tolerance{GetParam() == DType::kF64 ? 1e-15 : 3e-7, 1e-44} : Tolerance{};
       ExpectClose(actual[k], (*expected)[k], tolerance, names[k]);
     }
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products that are padded on a GPU: the same results for all sizes, whole multiples and empty ones included, and nothing is copied.
+// Products that are padded on a GPU: the same results for all sizes, whole multiples and empty ones included, and
+// nothing is copied.
 #include <algorithm>
 
 #include "gtest/gtest.h"
@@ -11,10 +12,12 @@ namespace {
 constexpr Tolerance kTolerance = {2e-2, 2e-2};
 // Rows, words of a vocabulary, width.
 const std::vector<int64_t> kTypical = {2048, 30522, 768};
-const std::vector<std::vector<int64_t>> kSizes = {{3, 5, 4}, {16, 24, 8}, {1, 1, 1}, {0, 7, 3}, {3, 0, 3}, {40, 171, 32}};
+const std::vector<std::vector<int64_t>> kSizes = {{3, 5, 4}, {16, 24, 8}, {1, 1, 1},
+                                                  {0, 7, 3}, {3, 0, 3},   {40, 171, 32}};
 
 int CountSteps(const Plan& plan, Step::Kind kind) {
-  return static_cast<int>(std::count_if(plan.steps.begin(), plan.steps.end(), [&](const Step& step) { return step.kind == kind; }));
+  return static_cast<int>(
+      std::count_if(plan.steps.begin(), plan.steps.end(), [&](const Step& step) { return step.kind == kind; }));
 }
 
 int CountInstances(const Plan& plan) {
@@ -26,7 +29,8 @@ int CountInstances(const Plan& plan) {
 // Temporaries of two dims of symbols.
 int CountMatrices(const Plan& plan) {
   return static_cast<int>(std::count_if(plan.buffers.begin(), plan.buffers.end(), [](const BufferSpec& buffer) {
-    return buffer.kind == BufferSpec::Kind::kTemp && buffer.type.rank() == 2 && buffer.type.dims[0].is_symbol() && buffer.type.dims[1].is_symbol();
+    return buffer.kind == BufferSpec::Kind::kTemp && buffer.type.rank() == 2 && buffer.type.dims[0].is_symbol() &&
+           buffer.type.dims[1].is_symbol();
   }));
 }
 
@@ -64,7 +68,8 @@ TEST(PaddedProducts, HeadAndItsGradients) {
   EXPECT_EQ(CountMatrices(plan), CountMatrices(plain));
 }
 
-// Where the weight is a parameter, only its gradient has nothing but padded operands; scores' gradient lies padded for the other product.
+// Where the weight is a parameter, only its gradient has nothing but padded operands; scores' gradient lies padded for
+// the other product.
 TEST(PaddedProducts, WeightsInMemory) {
   constexpr char kText[] = R"(graph @g(%g: f32[s0, s1], %x: bf16[s0, s2], %w: bf16[s1, s2]) {
   %0 = exp %g : f32[s0, s1]
@@ -80,7 +85,8 @@ TEST(PaddedProducts, WeightsInMemory) {
   EXPECT_EQ(PlanOf(kText, kTypical).padded_extents.size(), 1);
 }
 
-// What is computed with three dims and multiplied with two: rows stay rows. Its other readers read it between the zeros.
+// What is computed with three dims and multiplied with two: rows stay rows. Its other readers read it between the
+// zeros.
 TEST(PaddedProducts, OfReshapedValues) {
   constexpr char kText[] = R"(graph @g(%g: f32[s3, s4, s1], %w: f32[s1, s2]) {
   %0 = exp %g : f32[s3, s4, s1]
@@ -96,7 +102,9 @@ TEST(PaddedProducts, OfReshapedValues) {
   %10 = sum %9 {dims=[0], keepdim=false} : f32[s2]
   return %4, %8, %10
 })";
-  CheckTextFor({2048, 30522, 768, 16, 128}, kText, {{6, 5, 4, 2, 3}, {16, 24, 8, 4, 4}, {1, 1, 1, 1, 1}, {0, 7, 3, 0, 4}, {36, 171, 32, 12, 3}}, kTolerance);
+  CheckTextFor({2048, 30522, 768, 16, 128}, kText,
+               {{6, 5, 4, 2, 3}, {16, 24, 8, 4, 4}, {1, 1, 1, 1, 1}, {0, 7, 3, 0, 4}, {36, 171, 32, 12, 3}},
+               kTolerance);
   EXPECT_EQ(PlanOf(kText, {2048, 30522, 768, 16, 128}).padded_extents.size(), 1);
 }
 

@@ -63,14 +63,12 @@ TEST(Precision, OfGelu) {
 
 // Its two terms may cancel: each is 1e-5 of itself off.
 TEST(Precision, OfGelusGradient) {
-  Check(
-      [](ir::Builder& b, Value x) {
-        return ir::decompose::GeluBackward(b, b.Like(x, 1.0), x, ir::decompose::GeluForm::kErf);
-      },
-      [](double x) {
-        const double density = std::abs(x) > 1e18 ? 0 : x * Pdf(x);
-        return std::pair(Cdf(x) + density, 1e-5 * (Cdf(x) + std::abs(density)));
-      });
+  Check([](ir::Builder& b,
+           Value x) { return ir::decompose::GeluBackward(b, b.Like(x, 1.0), x, ir::decompose::GeluForm::kErf); },
+        [](double x) {
+          const double density = std::abs(x) > 1e18 ? 0 : x * Pdf(x);
+          return std::pair(Cdf(x) + density, 1e-5 * (Cdf(x) + std::abs(density)));
+        });
 }
 
 // Up to the largest number that has a result.

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "gtest/gtest.h"
 #include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
 #include "test/codegen/run_plan.h"
 
 namespace torch_lazy::codegen {
@@ -20,10 +20,12 @@ std::string WithProduct(const std::string& rest, const std::string& zero = "0") 
   %0 = permute %w {dims=[1, 0]} : bf16[s2, s1]
   %1 = matmul_bias %x, %0, %b : bf16[s0, s1]
   %2 = cast %1 : f32[s0, s1]
-  %3 = const {value=)", zero, R"(} : f32[]
+  %3 = const {value=)",
+                      zero, R"(} : f32[]
   %one = reshape %3 : f32[1, 1]
   %4 = expand %one : f32[s0, s1]
-)", rest, "}");
+)",
+                      rest, "}");
 }
 
 const std::string kRelu = R"(  %5 = lt %2, %4 : bool[s0, s1]
@@ -67,7 +69,8 @@ TEST(ReluEpilogues, OfManyDims) {
 }
 
 TEST(ReluEpilogues, TwoLayers) {
-  const std::string text = R"(graph @g(%x: bf16[s0, s2], %w: bf16[s1, s2], %b: bf16[s1], %v: bf16[s2, s1], %c: bf16[s2]) {
+  const std::string text =
+      R"(graph @g(%x: bf16[s0, s2], %w: bf16[s1, s2], %b: bf16[s1], %v: bf16[s2, s1], %c: bf16[s2]) {
   %0 = permute %w {dims=[1, 0]} : bf16[s2, s1]
   %1 = matmul_bias %x, %0, %b : bf16[s0, s1]
   %2 = cast %1 : f32[s0, s1]

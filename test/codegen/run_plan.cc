@@ -38,8 +38,7 @@ class PlanRun {
     if (!module_->status().ok()) return {};
     for (const BufferSpec& buffer : plan_.buffers) {
       memory_.emplace_back(static_cast<size_t>(ir::SizeBytes(buffer.type, symbols_)) + 64);
-      if (buffer.kind == BufferSpec::Kind::kParam)
-        ir::ToBytes(inputs_->params[buffer.index], memory_.back().data());
+      if (buffer.kind == BufferSpec::Kind::kParam) ir::ToBytes(inputs_->params[buffer.index], memory_.back().data());
     }
     for (const Step& step : plan_.steps) {
       if (step.kind == Step::Kind::kLaunch) {
@@ -49,13 +48,11 @@ class PlanRun {
       } else {
         Call(step);
       }
-      for (const int32_t freed : step.frees)
-        std::fill(memory_[freed].begin(), memory_[freed].end(), char{0x5a});
+      for (const int32_t freed : step.frees) std::fill(memory_[freed].begin(), memory_[freed].end(), char{0x5a});
     }
     for (size_t b = 0; b < plan_.buffers.size(); ++b) {
       const BufferSpec& buffer = plan_.buffers[b];
-      if (buffer.kind == BufferSpec::Kind::kParam)
-        inputs_->params[buffer.index] = Value(b, buffer.type);
+      if (buffer.kind == BufferSpec::Kind::kParam) inputs_->params[buffer.index] = Value(b, buffer.type);
     }
     std::vector<ir::HostValue> outputs;
     for (size_t k = 0; k < plan_.outputs.size(); ++k) {
@@ -82,15 +79,12 @@ class PlanRun {
       for (size_t i = 0; i < instance.buffers.size(); ++i) {
         const int32_t buffer = instance.buffers[i];
         const int64_t offset = instance.offsets[i].Value(symbols_);
-        numbers[k].buffers.push_back(memory_[buffer].data() +
-                                     offset * ir::SizeBytes(plan_.buffers[buffer].type.dtype));
+        numbers[k].buffers.push_back(memory_[buffer].data() + offset * ir::SizeBytes(plan_.buffers[buffer].type.dtype));
       }
-      for (const ir::Extent extent : instance.extents)
-        numbers[k].extents.push_back(extent.Value(symbols_));
+      for (const ir::Extent extent : instance.extents) numbers[k].extents.push_back(extent.Value(symbols_));
       for (const int32_t scalar : instance.scalars) {
         const ir::HostValue& value = inputs_->scalars[scalar];
-        numbers[k].scalars.push_back(value.floats.empty() ? std::bit_cast<double>(value.integers[0])
-                                                          : value.floats[0]);
+        numbers[k].scalars.push_back(value.floats.empty() ? std::bit_cast<double>(value.integers[0]) : value.floats[0]);
       }
       backends::BoundInstance b;
       b.function = module_->Function(instance.kernel);
@@ -109,8 +103,7 @@ class PlanRun {
 
   char* At(const BoundMatrix& matrix, ir::DType dtype, absl::Span<const int64_t> index) {
     int64_t element = matrix.offset.Value(symbols_);
-    for (size_t k = 0; k < index.size(); ++k)
-      element += index[k] * matrix.strides[k].Value(symbols_);
+    for (size_t k = 0; k < index.size(); ++k) element += index[k] * matrix.strides[k].Value(symbols_);
     return memory_[matrix.buffer].data() + element * ir::SizeBytes(dtype);
   }
 
@@ -118,11 +111,10 @@ class PlanRun {
   void Multiply(const Step& step) {
     ASSERT_TRUE(step.dtype == ir::DType::kF32 || ir::IsHalf(step.dtype));
     std::vector<int64_t> sizes;
-    for (const Monomial& size : step.sizes)
-      sizes.push_back(Polynomial(size).Value(symbols_));
+    for (const Monomial& size : step.sizes) sizes.push_back(Polynomial(size).Value(symbols_));
     const bool has_batch = sizes.size() == 4;
-    const int64_t batches = has_batch ? sizes[0] : 1, rows = sizes[has_batch],
-                  inner = sizes[has_batch + 1], columns = sizes[has_batch + 2];
+    const int64_t batches = has_batch ? sizes[0] : 1, rows = sizes[has_batch], inner = sizes[has_batch + 1],
+                  columns = sizes[has_batch + 2];
     const auto at = [&](const BoundMatrix& matrix, int64_t b, int64_t i, int64_t j) {
       std::vector<int64_t> index = {i, j};
       if (matrix.strides.size() == 3) index.insert(index.begin(), b);
@@ -141,8 +133,7 @@ class PlanRun {
         for (int64_t j = 0; j < columns; ++j) {
           double sum = adds ? number(step.bias, r, 0, j) : 0;
           for (int64_t b = r; b < r + terms; ++b) {
-            for (int64_t p = 0; p < inner; ++p)
-              sum += number(step.x, b, i, p) * number(step.y, b, p, j);
+            for (int64_t p = 0; p < inner; ++p) sum += number(step.x, b, i, p) * number(step.y, b, p, j);
           }
           ir::ToBytes(ir::MakeFloats(step.dtype, {}, {step.is_relu && sum < 0 ? 0 : sum}), at(step.result, r, i, j));
         }
@@ -189,8 +180,7 @@ CompileOptions OptionsFor(std::vector<int64_t> typical_extents) {
   return options;
 }
 
-std::vector<ir::HostValue> RunPlan(const ir::Graph& graph, const Plan& plan,
-                                   ir::EvaluateInputs* inputs) {
+std::vector<ir::HostValue> RunPlan(const ir::Graph& graph, const Plan& plan, ir::EvaluateInputs* inputs) {
   return PlanRun(graph, plan, inputs).Run();
 }
 
@@ -202,16 +192,14 @@ void ExpectClose(const ir::HostValue& actual, const ir::HostValue& expected, Tol
   int failures = 0;
   for (size_t k = 0; k < actual.floats.size() && failures < 3; ++k) {
     const double a = actual.floats[k], e = expected.floats[k];
-    if ((std::isnan(a) && std::isnan(e)) || (a == e && std::signbit(a) == std::signbit(e)))
-      continue;
+    if ((std::isnan(a) && std::isnan(e)) || (a == e && std::signbit(a) == std::signbit(e))) continue;
     const bool close = std::abs(a - e) <= tolerance.absolute + tolerance.relative * std::abs(e);
     if (!close) ++failures;
     EXPECT_TRUE(close) << what << ": element " << k << " is " << a << " instead of " << e;
   }
 }
 
-ir::EvaluateInputs RandomInputs(const ir::Graph& graph, const std::vector<int64_t>& symbols,
-                                uint32_t seed) {
+ir::EvaluateInputs RandomInputs(const ir::Graph& graph, const std::vector<int64_t>& symbols, uint32_t seed) {
   ir::EvaluateInputs inputs;
   inputs.symbols = symbols;
   std::mt19937 random(seed);
@@ -224,12 +212,10 @@ ir::EvaluateInputs RandomInputs(const ir::Graph& graph, const std::vector<int64_
     std::vector<int64_t> integers;
     for (int64_t k = 0; k < count; ++k) {
       floats.push_back(std::uniform_real_distribution<double>(-2, 2)(random));
-      integers.push_back(static_cast<int64_t>(random() % 7) -
-                         (node.type.dtype == ir::DType::kI64 ? 0 : 3));
+      integers.push_back(static_cast<int64_t>(random() % 7) - (node.type.dtype == ir::DType::kI64 ? 0 : 3));
     }
-    ir::HostValue value = ir::IsFloat(node.type.dtype)
-                              ? ir::MakeFloats(node.type.dtype, sizes, floats)
-                              : ir::MakeIntegers(node.type.dtype, sizes, integers);
+    ir::HostValue value = ir::IsFloat(node.type.dtype) ? ir::MakeFloats(node.type.dtype, sizes, floats)
+                                                       : ir::MakeIntegers(node.type.dtype, sizes, integers);
     (node.op == ir::Op::kParam ? inputs.params : inputs.scalars).push_back(std::move(value));
   }
   return inputs;
@@ -237,13 +223,13 @@ ir::EvaluateInputs RandomInputs(const ir::Graph& graph, const std::vector<int64_
 
 // The plan must be right for all sizes, whatever the first ones were.
 void CheckGraphFor(const std::vector<int64_t>& typical_extents, const ir::Graph& graph,
-                   const std::vector<std::vector<int64_t>>& symbols, Tolerance tolerance,
-                   uint32_t seed, const CallFunction& call) {
+                   const std::vector<std::vector<int64_t>>& symbols, Tolerance tolerance, uint32_t seed,
+                   const CallFunction& call) {
   const absl::StatusOr<Plan> plan = Compile(graph, OptionsFor(typical_extents));
   ASSERT_TRUE(plan.ok()) << plan.status();
   for (const std::vector<int64_t>& numbers : symbols) {
-    const std::string what = absl::StrCat("sizes ", absl::StrJoin(numbers, ", "), ", seed ", seed,
-                                          "\n", ir::Print(graph), plan->ToString());
+    const std::string what =
+        absl::StrCat("sizes ", absl::StrJoin(numbers, ", "), ", seed ", seed, "\n", ir::Print(graph), plan->ToString());
     ir::EvaluateInputs inputs = RandomInputs(graph, numbers, seed);
     inputs.call = call;
     const absl::StatusOr<std::vector<ir::HostValue>> expected = ir::Evaluate(graph, inputs);
@@ -254,22 +240,19 @@ void CheckGraphFor(const std::vector<int64_t>& typical_extents, const ir::Graph&
       ExpectClose(actual[k], (*expected)[k], tolerance, absl::StrCat("output ", k, ", ", what));
       const int32_t into = graph.outputs[k].into;
       if (into >= 0)
-        ExpectClose(inputs.params[into], (*expected)[k], tolerance,
-                    absl::StrCat("parameter ", into, ", ", what));
+        ExpectClose(inputs.params[into], (*expected)[k], tolerance, absl::StrCat("parameter ", into, ", ", what));
       if (testing::Test::HasFailure()) return;
     }
   }
 }
 
-void CheckGraph(const ir::Graph& graph, const std::vector<std::vector<int64_t>>& symbols,
-                Tolerance tolerance, uint32_t seed, const CallFunction& call) {
+void CheckGraph(const ir::Graph& graph, const std::vector<std::vector<int64_t>>& symbols, Tolerance tolerance,
+                uint32_t seed, const CallFunction& call) {
   CheckGraphFor({}, graph, symbols, tolerance, seed, call);
-  if (!testing::Test::HasFailure())
-    CheckGraphFor(LargeExtents(), graph, symbols, tolerance, seed, call);
+  if (!testing::Test::HasFailure()) CheckGraphFor(LargeExtents(), graph, symbols, tolerance, seed, call);
 }
 
-void CheckText(absl::string_view text, const std::vector<std::vector<int64_t>>& symbols,
-               Tolerance tolerance) {
+void CheckText(absl::string_view text, const std::vector<std::vector<int64_t>>& symbols, Tolerance tolerance) {
   const absl::StatusOr<ir::Graph> graph = ir::Parse(text);
   ASSERT_TRUE(graph.ok()) << graph.status();
   CheckGraph(*graph, symbols, tolerance);

@@ -17,8 +17,7 @@ const std::vector<std::vector<int64_t>> kSizes = {{0, 64}, {1, 64}, {259, 64}, {
 std::vector<ir::DType> LargeTemporaries(const Plan& plan) {
   std::vector<ir::DType> types;
   for (const BufferSpec& buffer : plan.buffers) {
-    if (buffer.kind == BufferSpec::Kind::kTemp && buffer.type.dims.size() == 2 &&
-        !buffer.type.dims[0].is_constant())
+    if (buffer.kind == BufferSpec::Kind::kTemp && buffer.type.dims.size() == 2 && !buffer.type.dims[0].is_constant())
       types.push_back(buffer.type.dtype);
   }
   return types;
@@ -93,7 +92,8 @@ TEST(Traffic, LargeChainsStayAlone) {
   %3 = OP %2 : f32[s0, s0]
   %4 = add %3, %x : f32[s0, s0]
   return %1, %4
-})", {{"OP", op}});
+})",
+                                                 {{"OP", op}});
     CheckTextFor({size}, text, {{0}, {1}, {33}}, kTolerance);
     return Users(PlanOf(text, {size}), BufferSpec::Kind::kParam, 0);
   };

@@ -9,9 +9,11 @@ namespace {
 constexpr Tolerance kTolerance = {1e-5, 1e-5};
 const std::vector<int64_t> kMany = {5120, 4096};  // four rows a block
 
-// Whole vectors or not, kept in registers or too long for that; at last, so many that they take the kernel for 4096 alone.
+// Whole vectors or not, kept in registers or too long for that; at last, so many that they take the kernel for 4096
+// alone.
 std::vector<std::vector<int64_t>> Sizes() {
-  return {{0, 4096}, {1, 4096}, {4, 4096}, {5, 4096}, {11, 4096}, {33, 4095}, {21, 12}, {12, 5}, {12, 5000}, {645, 4096}};
+  return {{0, 4096},  {1, 4096}, {4, 4096}, {5, 4096},  {11, 4096},
+          {33, 4095}, {21, 12},  {12, 5},   {12, 5000}, {645, 4096}};
 }
 
 TEST(Turns, OfANorm) {

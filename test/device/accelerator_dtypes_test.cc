@@ -32,9 +32,10 @@ TEST(AcceleratorDtypes, ReducedFloatsArePooled) {
     const at::Tensor pooled = at::avg_pool3d(input.to(at::kFloat), 2).to(type);
     ExpectSame(at::avg_pool3d(ToLazy(input), 2), pooled);
     const std::array<int64_t, 3> two = {2, 2, 2}, none = {0, 0, 0};
-    ExpectSame(at::avg_pool3d_backward(ToLazy(pooled), ToLazy(input), two, two, none, false, true, std::nullopt),
-               at::avg_pool3d_backward(pooled.to(at::kFloat), input.to(at::kFloat), two, two, none, false, true, std::nullopt)
-                   .to(type));
+    ExpectSame(
+        at::avg_pool3d_backward(ToLazy(pooled), ToLazy(input), two, two, none, false, true, std::nullopt),
+        at::avg_pool3d_backward(pooled.to(at::kFloat), input.to(at::kFloat), two, two, none, false, true, std::nullopt)
+            .to(type));
   }
 }
 

@@ -17,7 +17,9 @@ namespace {
 class UsedCuda final : public c10::DeviceAllocator {
  public:
   c10::DataPtr allocate(size_t size_bytes) override { return c10::GetCPUAllocator()->allocate(size_bytes); }
-  void copy_data(void* to, const void* from, size_t size_bytes) const override { default_copy_data(to, from, size_bytes); }
+  void copy_data(void* to, const void* from, size_t size_bytes) const override {
+    default_copy_data(to, from, size_bytes);
+  }
   bool initialized() override { return true; }
   void emptyCache(c10::MempoolId_t) override {}
   void recordStream(const c10::DataPtr&, c10::Stream) override {}

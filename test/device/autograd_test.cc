@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Autograd and mixed precision from C++, against the CPU.
-#include <gtest/gtest.h>
 #include <ATen/autocast_mode.h>
+#include <gtest/gtest.h>
 #include <torch/torch.h>
 
 namespace torch_lazy::device {
@@ -28,7 +28,8 @@ torch::Tensor Leaf(torch::IntArrayRef sizes, const torch::Device& device, torch:
 
 variable_list CubesDerivatives(const torch::Device& device) {
   const torch::Tensor x = Leaf({5}, device);
-  const torch::Tensor first = torch::autograd::grad({Cube::apply(x, 2.0).sum()}, {x}, {}, true, /*create_graph=*/true)[0];
+  const torch::Tensor first =
+      torch::autograd::grad({Cube::apply(x, 2.0).sum()}, {x}, {}, true, /*create_graph=*/true)[0];
   return {first, torch::autograd::grad({first.sum()}, {x})[0]};
 }
 
@@ -47,8 +48,8 @@ variable_list GradientsSeenByHooks(const torch::Device& device) {
 }
 
 variable_list ComplexLinear(const torch::Device& device) {
-  const variable_list leaves = {Leaf({2, 3, 4}, device, torch::kComplexDouble), Leaf({5, 4}, device, torch::kComplexDouble),
-                                Leaf({5}, device, torch::kComplexDouble)};
+  const variable_list leaves = {Leaf({2, 3, 4}, device, torch::kComplexDouble),
+                                Leaf({5, 4}, device, torch::kComplexDouble), Leaf({5}, device, torch::kComplexDouble)};
   const torch::Tensor y = torch::linear(leaves[0], leaves[1], leaves[2]);
   variable_list results = torch::autograd::grad({y.abs().pow(2).sum()}, leaves);
   results.push_back(y);

@@ -43,7 +43,8 @@ TEST(CudaDropout, TakesTheWidestAccessThatFits) {
 }
 
 TEST(CudaDropout, CountsElementsInMemorysOrderWhereAccessesAreWide) {
-  const at::Tensor image = at::empty({2, 8, 3, 4}, at::MemoryFormat::ChannelsLast), odd = at::empty({1, 3, 3, 5}, at::MemoryFormat::ChannelsLast);
+  const at::Tensor image = at::empty({2, 8, 3, 4}, at::MemoryFormat::ChannelsLast),
+                   odd = at::empty({1, 3, 3, 5}, at::MemoryFormat::ChannelsLast);
   EXPECT_EQ(LaunchOf(image, kGpu).order, (std::vector<int64_t>{0, 2, 3, 1}));
   EXPECT_EQ(LaunchOf(odd, kGpu).order, (std::vector<int64_t>{0, 1, 2, 3}));
 }
@@ -75,7 +76,8 @@ TEST(CudaDropout, KeepsWhatIsBelowItsThreshold) {
 
 TEST(CudaDropout, ScalesInTheTypeItComputesIn) {
   EXPECT_EQ(ScaleOf(at::kDouble, 0.3), 1.0 / (1 - 0.3));
-  EXPECT_EQ(ScaleOf(at::kHalf, 0.3), static_cast<double>(static_cast<float>(1.0 / static_cast<double>(static_cast<float>(1 - 0.3)))));
+  EXPECT_EQ(ScaleOf(at::kHalf, 0.3),
+            static_cast<double>(static_cast<float>(1.0 / static_cast<double>(static_cast<float>(1 - 0.3)))));
 }
 
 }  // namespace

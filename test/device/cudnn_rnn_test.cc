@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuDNN's recurrent nets as the device records them. In cuDNN's place runs PyTorch's own composite, on what cuDNN would be given: so
-// what is told here is that it is given the right weights and states, and that what comes back goes to the right places.
+// cuDNN's recurrent nets as the device records them. In cuDNN's place runs PyTorch's own composite, on what cuDNN would
+// be given: so what is told here is that it is given the right weights and states, and that what comes back goes to the
+// right places.
 #include <functional>
 #include <numeric>
 
@@ -45,7 +46,8 @@ std::vector<Ints> SizesOfWeights(const Net& net) {
   std::vector<Ints> sizes;
   const int64_t rows = net.gates() * net.form.hidden_size;
   for (int64_t k = 0; k < net.states(); ++k) {
-    const int64_t input = k < net.form.num_directions() ? net.form.input_size : net.form.output_size() * net.form.num_directions();
+    const int64_t input =
+        k < net.form.num_directions() ? net.form.input_size : net.form.output_size() * net.form.num_directions();
     sizes.insert(sizes.end(), {{rows, input}, {rows, net.form.output_size()}});
     if (net.has_biases) sizes.insert(sizes.end(), {{rows}, {rows}});
     if (net.form.proj_size != 0) sizes.push_back({net.form.proj_size, net.form.hidden_size});
@@ -60,13 +62,16 @@ Tensors Composite(const Net& net, const Tensor& input, const Tensor& hx, const T
   const int64_t layers = net.form.num_layers;
   const bool is_packed = !net.batch_sizes.empty(), bidirectional = net.form.bidirectional;
   if (net.form.mode == RnnMode::kLstm) {
-    const auto [y, hy, cy] = is_packed ? at::lstm(input, BatchSizes(net), {hx, cx}, weights, net.has_biases, layers, 0., true, bidirectional)
-                                       : at::lstm(input, {hx, cx}, weights, net.has_biases, layers, 0., true, bidirectional, net.batch_first);
+    const auto [y, hy, cy] =
+        is_packed
+            ? at::lstm(input, BatchSizes(net), {hx, cx}, weights, net.has_biases, layers, 0., true, bidirectional)
+            : at::lstm(input, {hx, cx}, weights, net.has_biases, layers, 0., true, bidirectional, net.batch_first);
     return {y, hy, cy};
   }
   const auto run = [&](auto whole, auto packed) -> Tensors {
-    const auto [y, hy] = is_packed ? packed(input, BatchSizes(net), hx, weights, net.has_biases, layers, 0., true, bidirectional)
-                                   : whole(input, hx, weights, net.has_biases, layers, 0., true, bidirectional, net.batch_first);
+    const auto [y, hy] =
+        is_packed ? packed(input, BatchSizes(net), hx, weights, net.has_biases, layers, 0., true, bidirectional)
+                  : whole(input, hx, weights, net.has_biases, layers, 0., true, bidirectional, net.batch_first);
     return {y, hy};
   };
   const auto of = [&](auto name) {
@@ -82,9 +87,11 @@ Tensors Composite(const Net& net, const Tensor& input, const Tensor& hx, const T
 bool has_biases = true;  // of the net under test, which cuDNN is not told
 int forward_runs = 0, backward_runs = 0;
 
-Net NetOf(const Tensor& input, int64_t mode, int64_t hidden_size, int64_t proj_size, int64_t num_layers, bool batch_first, bool bidirectional,
-          Ints batch_sizes) {
-  return {{static_cast<RnnMode>(mode), input.size(-1), hidden_size, proj_size, num_layers, bidirectional}, has_biases, batch_first,
+Net NetOf(const Tensor& input, int64_t mode, int64_t hidden_size, int64_t proj_size, int64_t num_layers,
+          bool batch_first, bool bidirectional, Ints batch_sizes) {
+  return {{static_cast<RnnMode>(mode), input.size(-1), hidden_size, proj_size, num_layers, bidirectional},
+          has_biases,
+          batch_first,
           std::move(batch_sizes)};
 }
 
@@ -93,17 +100,21 @@ Tensors WeightsIn(const Tensor& buffer, const Net& net) {
   int64_t offset = 0;
   for (const Ints& sizes : SizesOfWeights(net)) {
     const int64_t count = c10::multiply_integers(sizes);
-    weights.push_back(buffer.narrow(0, offset, count).view(sizes).clone());  // aligned as the program's are: MKL rounds otherwise where not
+    weights.push_back(buffer.narrow(0, offset, count)
+                          .view(sizes)
+                          .clone());  // aligned as the program's are: MKL rounds otherwise where not
     offset += count;
   }
   return weights;
 }
 
-Four Forward(Tensor input, Tensor weights, Tensor hx, OptionalTensor cx, OptionalTensor dropout_state, int64_t mode, int64_t hidden_size,
-             int64_t proj_size, int64_t num_layers, bool batch_first, double, bool train, bool bidirectional, Ints batch_sizes, bool) {
+Four Forward(Tensor input, Tensor weights, Tensor hx, OptionalTensor cx, OptionalTensor dropout_state, int64_t mode,
+             int64_t hidden_size, int64_t proj_size, int64_t num_layers, bool batch_first, double, bool train,
+             bool bidirectional, Ints batch_sizes, bool) {
   ++forward_runs;
   if (dropout_state.has_value()) dropout_state->add_(1);
-  const Net net = NetOf(input, mode, hidden_size, proj_size, num_layers, batch_first, bidirectional, std::move(batch_sizes));
+  const Net net =
+      NetOf(input, mode, hidden_size, proj_size, num_layers, batch_first, bidirectional, std::move(batch_sizes));
   const Tensor wide = input.to(at::kFloat);
   const auto as_float = [](const Tensor& tensor) { return tensor.to(at::kFloat); };
   const Tensor buffer = as_float(weights);
@@ -115,14 +126,17 @@ Four Forward(Tensor input, Tensor weights, Tensor hx, OptionalTensor cx, Optiona
   return {results[0], results[1].contiguous(), results[2].contiguous(), at::zeros({train ? kReserved : 0}, at::kByte)};
 }
 
-Four Backward(Tensor input, Tensor weights, Tensor hx, OptionalTensor cx, Tensor, OptionalTensor grad_output, OptionalTensor grad_hy,
-              OptionalTensor grad_cy, OptionalTensor, Tensor reserve, int64_t mode, int64_t hidden_size, int64_t proj_size, int64_t num_layers,
-              bool batch_first, double, bool, bool bidirectional, Ints batch_sizes, std::array<bool, 4> wanted, bool) {
+Four Backward(Tensor input, Tensor weights, Tensor hx, OptionalTensor cx, Tensor, OptionalTensor grad_output,
+              OptionalTensor grad_hy, OptionalTensor grad_cy, OptionalTensor, Tensor reserve, int64_t mode,
+              int64_t hidden_size, int64_t proj_size, int64_t num_layers, bool batch_first, double, bool,
+              bool bidirectional, Ints batch_sizes, std::array<bool, 4> wanted, bool) {
   ++backward_runs;
   EXPECT_EQ(reserve.sum().item<int64_t>(), 0) << "what was reserved has been used before";
   reserve.fill_(1);  // as cuDNN's, which is of no use to a second pass
-  const Net net = NetOf(input, mode, hidden_size, proj_size, num_layers, batch_first, bidirectional, std::move(batch_sizes));
-  const c10::impl::ForceDispatchKeyGuard with_autograd{c10::impl::LocalDispatchKeySet(c10::impl::PODLocalDispatchKeySet{})};
+  const Net net =
+      NetOf(input, mode, hidden_size, proj_size, num_layers, batch_first, bidirectional, std::move(batch_sizes));
+  const c10::impl::ForceDispatchKeyGuard with_autograd{
+      c10::impl::LocalDispatchKeySet(c10::impl::PODLocalDispatchKeySet{})};
   const at::AutoGradMode grad_mode(true);
   const auto leaf = [](const Tensor& tensor) { return tensor.detach().to(at::kFloat).clone().requires_grad_(); };
   const Tensor x = leaf(input), h = leaf(hx), c = cx ? leaf(*cx) : Tensor(), w = leaf(weights);
@@ -133,7 +147,9 @@ Four Backward(Tensor input, Tensor weights, Tensor hx, OptionalTensor cx, Tensor
     if (gradients[k].has_value()) sum = sum + (results[k] * gradients[k]->to(at::kFloat)).sum();
   }
   sum.backward();
-  const auto back = [&](const Tensor& tensor) { return tensor.defined() ? tensor.grad().to(input.scalar_type()) : Tensor(); };
+  const auto back = [&](const Tensor& tensor) {
+    return tensor.defined() ? tensor.grad().to(input.scalar_type()) : Tensor();
+  };
   Tensor grad_input = back(x);
   if (batch_first && net.batch_sizes.empty()) grad_input = grad_input.transpose(0, 1).contiguous().transpose(0, 1);
   return {grad_input, back(h), back(c), wanted[3] ? back(w) : Tensor()};
@@ -163,13 +179,14 @@ Tensors Leaves(const Net& net, at::Device device) {
   return leaves;
 }
 
-Tensors ByCudnn(const Net& net, const Tensors& leaves, bool train = true, const OptionalTensor& dropout_state = std::nullopt) {
+Tensors ByCudnn(const Net& net, const Tensors& leaves, bool train = true,
+                const OptionalTensor& dropout_state = std::nullopt) {
   has_biases = net.has_biases;
   const OptionalTensor cx = net.form.mode == RnnMode::kLstm ? OptionalTensor(leaves[2]) : std::nullopt;
   const auto [y, hy, cy, reserve, weights] =
-      at::_cudnn_rnn(leaves[0], at::TensorList(leaves).slice(3), net.per_layer(), std::nullopt, leaves[1], cx, static_cast<int64_t>(net.form.mode),
-                     net.form.hidden_size, net.form.proj_size, net.form.num_layers, net.batch_first, 0., train, net.form.bidirectional,
-                     net.batch_sizes, dropout_state);
+      at::_cudnn_rnn(leaves[0], at::TensorList(leaves).slice(3), net.per_layer(), std::nullopt, leaves[1], cx,
+                     static_cast<int64_t>(net.form.mode), net.form.hidden_size, net.form.proj_size, net.form.num_layers,
+                     net.batch_first, 0., train, net.form.bidirectional, net.batch_sizes, dropout_state);
   Tensors results = {y, hy};
   if (cx.has_value()) results.push_back(cy);
   return results;
@@ -194,7 +211,9 @@ class CudnnRnn : public testing::Test {
 
 // `error`: relative, where strided operands are added up in another order.
 void ExpectEagers(const Net& net, double error = 0) {
-  const auto is_like = [&](const Tensor& lazy, const Tensor& cpu) { return lazy.sizes() == cpu.sizes() && lazy.cpu().allclose(cpu, error, error); };
+  const auto is_like = [&](const Tensor& lazy, const Tensor& cpu) {
+    return lazy.sizes() == cpu.sizes() && lazy.cpu().allclose(cpu, error, error);
+  };
   const Tensors cpu = Leaves(net, at::kCPU);
   const Tensors expected = Composite(net, cpu[0], cpu[1], cpu[2], at::TensorList(cpu).slice(3));
   SumOf(expected).backward();
@@ -220,7 +239,8 @@ TEST_F(CudnnRnn, IsGivenWhatEagerWouldGiveIt) {
       for (const bool bidirectional : {false, true}) {
         Net net;
         net.form = {mode, 5, 6, 0, layers, bidirectional};
-        SCOPED_TRACE(testing::Message() << "mode " << static_cast<int>(mode) << ", layers " << layers << ", bidirectional " << bidirectional);
+        SCOPED_TRACE(testing::Message() << "mode " << static_cast<int>(mode) << ", layers " << layers
+                                        << ", bidirectional " << bidirectional);
         ExpectEagers(net);
       }
     }
@@ -307,8 +327,11 @@ void ExpectRefused(const std::function<void()>& call, const std::string& message
 TEST_F(CudnnRnn, RefusesWhatEagerRefuses) {
   const Net net;
   Tensors leaves = Leaves(net, Lazy());
-  ExpectRefused([&] { SumOf(ByCudnn(net, leaves, /*train=*/false)).backward(); }, "cudnn RNN backward can only be called in training mode");
-  const Tensors turned = {leaves[0], leaves[1].transpose(0, 2).contiguous().transpose(0, 2), leaves[2], leaves[3], leaves[4], leaves[5], leaves[6]};
+  ExpectRefused([&] { SumOf(ByCudnn(net, leaves, /*train=*/false)).backward(); },
+                "cudnn RNN backward can only be called in training mode");
+  const Tensors turned = {
+      leaves[0], leaves[1].transpose(0, 2).contiguous().transpose(0, 2), leaves[2], leaves[3], leaves[4], leaves[5],
+      leaves[6]};
   ExpectRefused([&] { ByCudnn(net, turned); }, "rnn: hx is not contiguous");
   Tensors narrow = leaves;
   narrow[1] = leaves[1].detach().narrow(1, 0, 2).contiguous();
@@ -326,7 +349,8 @@ TEST_F(CudnnRnn, HasNoSecondDerivative) {
   const Tensors leaves = Leaves(net, Lazy());
   const Tensor sum = SumOf(ByCudnn(net, leaves));
   sum.backward({}, /*retain_graph=*/true, /*create_graph=*/true);
-  ExpectRefused([&] { leaves[0].grad().square().sum().backward(); }, "Double backwards is not supported for CuDNN RNNs");
+  ExpectRefused([&] { leaves[0].grad().square().sum().backward(); },
+                "Double backwards is not supported for CuDNN RNNs");
 }
 
 TEST_F(CudnnRnn, IsFloat16UnderAutocast) {
@@ -351,7 +375,8 @@ TEST(CudnnWeights, LieWhereTheLayoutSaysAndZerosBetween) {
   const Tensor buffer = PackWeights(weights, layout);
   EXPECT_TRUE(buffer.equal(at::tensor({0, 10, 11, 12, 0, 1, 2, 3, 4, 0}, at::kFloat)));
   const Tensors unpacked = UnpackWeights(buffer, weights, layout);
-  for (size_t k = 0; k < weights.size(); ++k) EXPECT_TRUE(unpacked[k].equal(weights[k]) && !unpacked[k].is_alias_of(buffer));
+  for (size_t k = 0; k < weights.size(); ++k)
+    EXPECT_TRUE(unpacked[k].equal(weights[k]) && !unpacked[k].is_alias_of(buffer));
 }
 
 }  // namespace

@@ -28,11 +28,26 @@ struct Refused {
 at::Tensor On(at::Device device, c10::IntArrayRef sizes) { return Iota(sizes).to(device); }
 
 const Refused kRefused[] = {
-    {"shapes that do not broadcast", [](at::Device d) { On(d, {2, 3}).add(On(d, {4})); }},
-    {"inner sizes", [](at::Device d) { On(d, {2, 3}).mm(On(d, {2, 3})); }},
-    {"inner sizes of linear", [](at::Device d) { at::linear(On(d, {2, 3}), On(d, {5, 4})); }},
-    {"dimension out of range", [](at::Device d) { On(d, {2, 3}).sum(2); }},
-    {"negative size", [](at::Device d) { On(d, {2, 3}).view({-2, 3}); }},
+    {"shapes that do not broadcast",
+     [](at::Device d) {
+       On(d, {2, 3}).add(On(d, {4}));
+     }},
+    {"inner sizes",
+     [](at::Device d) {
+       On(d, {2, 3}).mm(On(d, {2, 3}));
+     }},
+    {"inner sizes of linear",
+     [](at::Device d) {
+       at::linear(On(d, {2, 3}), On(d, {5, 4}));
+     }},
+    {"dimension out of range",
+     [](at::Device d) {
+       On(d, {2, 3}).sum(2);
+     }},
+    {"negative size",
+     [](at::Device d) {
+       On(d, {2, 3}).view({-2, 3});
+     }},
     {"result type cannot be cast", [](at::Device d) { On(d, {2}).to(at::kInt).add_(On(d, {2})); }},
     {"floating factor of integers", [](at::Device d) { On(d, {2}).to(at::kInt).mul_(2).mul_(0.5); }},
     {"floating host tensor, integers", [](at::Device d) { On(d, {2}).to(at::kInt).mul_(2).mul_(at::ones({})); }},
@@ -41,8 +56,14 @@ const Refused kRefused[] = {
        const at::Tensor x = On(d, {2}).to(at::kInt);
        x.add(x).add(x, 0.5);
      }},
-    {"dtypes differ", [](at::Device d) { On(d, {2, 2}).mm(On(d, {2, 2}).to(at::kDouble)); }},
-    {"in place on a smaller tensor", [](at::Device d) { On(d, {3}).add_(On(d, {2, 3})); }},
+    {"dtypes differ",
+     [](at::Device d) {
+       On(d, {2, 2}).mm(On(d, {2, 2}).to(at::kDouble));
+     }},
+    {"in place on a smaller tensor",
+     [](at::Device d) {
+       On(d, {3}).add_(On(d, {2, 3}));
+     }},
     {"overlapping output",
      [](at::Device d) {
        at::Tensor out = On(d, {2, 3});
@@ -50,7 +71,10 @@ const Refused kRefused[] = {
        out = On(d, {1, 3}).expand({2, 3});
        at::exp_out(out, On(d, {2, 3}));
      }},
-    {"overlapping write", [](at::Device d) { On(d, {1, 3}).expand({4, 3}).mul_(2); }},
+    {"overlapping write",
+     [](at::Device d) {
+       On(d, {1, 3}).expand({4, 3}).mul_(2);
+     }},
     {"write over its own transpose",
      [](at::Device d) {
        at::Tensor x = On(d, {3, 3});
@@ -106,7 +130,10 @@ const Refused kRefused[] = {
        for (const double most : {1.0, -1.0}) x.renorm(2, 0, most);
      }},
     {"range of a number without end", [](at::Device d) { at::arange(0, NAN, at::device(d)); }},
-    {"sizes of cat", [](at::Device d) { at::cat({On(d, {2, 3}), On(d, {2, 4})}, 0); }},
+    {"sizes of cat",
+     [](at::Device d) {
+       at::cat({On(d, {2, 3}), On(d, {2, 4})}, 0);
+     }},
 };
 
 // The dynamic type of what `call` throws; empty if it does not.

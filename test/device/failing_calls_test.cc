@@ -27,9 +27,16 @@ struct FailingCall {
 const FailingCall kCalls[] = {
     {"gather", [](at::Tensor& x, const at::Tensor& n) { x.gather(0, n); }},
     {"index_select", [](at::Tensor& x, const at::Tensor& n) { x.index_select(0, n); }},
-    {"embedding", [](at::Tensor& x, const at::Tensor& n) { at::embedding(x.view({4, 1}), n); }},
-    {"nll_loss", [](at::Tensor& x, const at::Tensor& n) { at::nll_loss(x.view({4, 1}).expand({4, 3}).contiguous(), n); }},
-    {"index_copy_ in place", [](at::Tensor& x, const at::Tensor& n) { x.index_copy_(0, n.narrow(0, 3, 1), x.narrow(0, 0, 1).clone()); }},
+    {"embedding",
+     [](at::Tensor& x, const at::Tensor& n) {
+       at::embedding(x.view({4, 1}), n);
+     }},
+    {"nll_loss",
+     [](at::Tensor& x, const at::Tensor& n) {
+       at::nll_loss(x.view({4, 1}).expand({4, 3}).contiguous(), n);
+     }},
+    {"index_copy_ in place",
+     [](at::Tensor& x, const at::Tensor& n) { x.index_copy_(0, n.narrow(0, 3, 1), x.narrow(0, 0, 1).clone()); }},
     {"index_add_ in place", [](at::Tensor& x, const at::Tensor& n) { x.index_add_(0, n, x.clone()); }},
     {"scatter_add_ in place", [](at::Tensor& x, const at::Tensor& n) { x.scatter_add_(0, n, x.clone()); }},
     {"division by zero", [](at::Tensor&, const at::Tensor& n) { at::div(n.add(1), n, "floor"); }, 1, 0},

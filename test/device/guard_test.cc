@@ -37,7 +37,8 @@ TEST(Guard, StreamsAreDistinctAndCurrentPerThread) {
 }
 
 TEST(Guard, EventsAreInOrder) {
-  c10::Event begin(at::kPrivateUse1, c10::EventFlag::BACKEND_DEFAULT), end(at::kPrivateUse1, c10::EventFlag::BACKEND_DEFAULT);
+  c10::Event begin(at::kPrivateUse1, c10::EventFlag::BACKEND_DEFAULT),
+      end(at::kPrivateUse1, c10::EventFlag::BACKEND_DEFAULT);
   begin.record(Impl().getStream(Lazy()));
   const at::Tensor x = ToLazy(Iota({64})).mul(2);
   end.record(Impl().getStream(Lazy()));

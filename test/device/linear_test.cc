@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ATen/ops/_convolution.h>
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/convolution_backward.h>
-#include <ATen/ops/_convolution.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/linear_backward.h>
 #include <ATen/ops/zeros.h>
@@ -53,7 +53,8 @@ TEST(Linear, BackwardGivesTheProducts) {
 
 TEST(Linear, BackwardOfNothing) {
   for (const auto& [features, results] : std::vector<std::pair<int64_t, int64_t>>{{0, 5}, {3, 0}, {0, 0}}) {
-    const at::Tensor x = at::randn({2, 4, features}), weight = at::randn({results, features}), grad = at::randn({2, 4, results});
+    const at::Tensor x = at::randn({2, 4, features}), weight = at::randn({results, features}),
+                     grad = at::randn({2, 4, results});
     const auto [grad_x, grad_weight, grad_bias] =
         at::linear_backward(ToLazy(x), ToLazy(grad), ToLazy(weight), {true, true, true});
     ExpectSame(grad_x, grad.matmul(weight));

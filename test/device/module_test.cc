@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Modules, Parameters and optimizers of LibTorch, moved to the device.
-#include <gtest/gtest.h>
 #include <ATen/autocast_mode.h>
+#include <gtest/gtest.h>
 #include <torch/torch.h>
 #include <torch_lazy/torch_lazy.h>
 
@@ -92,7 +92,8 @@ TEST(Saving, TensorsGoWhereTheReaderWants) {
   EXPECT_TRUE(Loaded(Saved(pending)).is_privateuseone());
   EXPECT_TRUE(Loaded(Saved(pending), torch::kCPU).is_cpu());
   EXPECT_TRUE(Loaded(Saved(x), lazy).is_privateuseone());
-  for (const torch::Tensor& loaded : {Loaded(Saved(pending)), Loaded(Saved(pending), torch::kCPU), Loaded(Saved(x + 1), lazy)}) {
+  for (const torch::Tensor& loaded :
+       {Loaded(Saved(pending)), Loaded(Saved(pending), torch::kCPU), Loaded(Saved(x + 1), lazy)}) {
     EXPECT_TRUE(torch::equal(loaded.cpu(), x + 1));
     EXPECT_EQ(loaded.strides(), x.strides());
   }

@@ -19,7 +19,8 @@ using Make = std::function<Optimizer(std::vector<torch::Tensor>)>;
 
 template <typename T>
 Make Of(typename T::Options options) {
-  return [options](std::vector<torch::Tensor> parameters) { return std::make_unique<T>(std::move(parameters), options); };
+  return
+      [options](std::vector<torch::Tensor> parameters) { return std::make_unique<T>(std::move(parameters), options); };
 }
 
 // What torch::optim's classes call their options.
@@ -96,12 +97,13 @@ TEST_P(Optimizers, ClipsInAFewLaunches) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, Optimizers,
-    testing::Values(std::pair{"Sgd", Of<Sgd>(0.1)}, std::pair{"Momentum", Of<Sgd>(torch::optim::SGDOptions(0.1).momentum(0.9))},
-                    std::pair{"Nesterov", Of<Sgd>(torch::optim::SGDOptions(0.1).momentum(0.9).nesterov(true).weight_decay(0.1))},
-                    std::pair{"Adam", Of<Adam>(0.1)}, std::pair{"AmsGrad", Of<Adam>(torch::optim::AdamOptions(0.1).amsgrad(true))},
-                    std::pair{"AdamW", Of<AdamW>(0.1)}, std::pair{"RmsProp", Of<RmsProp>(0.1)},
-                    std::pair{"Centered", Of<RmsProp>(torch::optim::RMSpropOptions(0.1).centered(true).momentum(0.9))},
-                    std::pair{"Adagrad", Of<Adagrad>(torch::optim::AdagradOptions(0.1).lr_decay(0.1))}),
+    testing::Values(
+        std::pair{"Sgd", Of<Sgd>(0.1)}, std::pair{"Momentum", Of<Sgd>(torch::optim::SGDOptions(0.1).momentum(0.9))},
+        std::pair{"Nesterov", Of<Sgd>(torch::optim::SGDOptions(0.1).momentum(0.9).nesterov(true).weight_decay(0.1))},
+        std::pair{"Adam", Of<Adam>(0.1)}, std::pair{"AmsGrad", Of<Adam>(torch::optim::AdamOptions(0.1).amsgrad(true))},
+        std::pair{"AdamW", Of<AdamW>(0.1)}, std::pair{"RmsProp", Of<RmsProp>(0.1)},
+        std::pair{"Centered", Of<RmsProp>(torch::optim::RMSpropOptions(0.1).centered(true).momentum(0.9))},
+        std::pair{"Adagrad", Of<Adagrad>(torch::optim::AdagradOptions(0.1).lr_decay(0.1))}),
     [](const testing::TestParamInfo<std::pair<std::string, Make>>& info) { return info.param.first; });
 
 }  // namespace

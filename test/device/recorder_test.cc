@@ -11,7 +11,9 @@ namespace torch_lazy::device {
 namespace {
 
 bool HasKernel(const char* name, const char* overload = "") {
-  return c10::Dispatcher::singleton().findSchemaOrThrow(name, overload).hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1);
+  return c10::Dispatcher::singleton()
+      .findSchemaOrThrow(name, overload)
+      .hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1);
 }
 
 TEST(Recorder, AllFormsOfAnOperator) {

@@ -24,11 +24,13 @@ const Refusing kCalls[] = {
     {"fill_ of half", at::kHalf, 1, 1e6, [](const at::Tensor& x, const at::Scalar& n) { return x.clone().fill_(n); }},
     {"full", at::kChar, 1, 1000,
      [](const at::Tensor& x, const at::Scalar& n) { return at::full({3}, n, x.options()); }},
-    {"masked_fill", at::kChar, 1, 1000, [](const at::Tensor& x, const at::Scalar& n) { return x.masked_fill(x.gt(0), n); }},
+    {"masked_fill", at::kChar, 1, 1000,
+     [](const at::Tensor& x, const at::Scalar& n) { return x.masked_fill(x.gt(0), n); }},
     {"masked_fill of half", at::kHalf, 1, -1e9,
      [](const at::Tensor& x, const at::Scalar& n) { return x.masked_fill(x.gt(0), n); }},
     {"clamp", at::kChar, 1, 1000, [](const at::Tensor& x, const at::Scalar& n) { return x.clamp_max(n.toLong()); }},
-    {"where", at::kChar, 1, 1000, [](const at::Tensor& x, const at::Scalar& n) { return at::where(x.gt(0), x, n.toLong()); }},
+    {"where", at::kChar, 1, 1000,
+     [](const at::Tensor& x, const at::Scalar& n) { return at::where(x.gt(0), x, n.toLong()); }},
     {"div", at::kInt, 2, 0, [](const at::Tensor& x, const at::Scalar& n) { return x.div(n.toLong(), "floor"); }},
     {"div by a tensor on the host", at::kInt, 2, 0,
      [](const at::Tensor& x, const at::Scalar& n) { return x.div(at::full({}, n, at::kInt), "floor"); }},
@@ -42,7 +44,10 @@ const Refusing kCalls[] = {
     {"softshrink", at::kFloat, 0.5, -1, [](const at::Tensor& x, const at::Scalar& n) { return at::softshrink(x, n); }},
     {"huber_loss", at::kFloat, 0.5, -1,
      [](const at::Tensor& x, const at::Scalar& n) { return at::huber_loss(x, x.add(1), 1, n.toDouble()); }},
-    {"renorm", at::kFloat, 0.5, -1, [](const at::Tensor& x, const at::Scalar& n) { return x.view({3, 1}).renorm(2, 0, n); }},
+    {"renorm", at::kFloat, 0.5, -1,
+     [](const at::Tensor& x, const at::Scalar& n) {
+       return x.view({3, 1}).renorm(2, 0, n);
+     }},
 };
 
 TEST(RefusedNumbers, AreRefusedAtTheCall) {

@@ -36,8 +36,10 @@ TEST(Settings, Determinism) {
   at::Tensor x = ToLazy(Iota({3}));
   for (const bool on : {false, true}) {
     at::globalContext().setDeterministicAlgorithms(on, /*warn_only=*/false);
-    if (on) EXPECT_THROW(x.put_(index, source), c10::Error);
-    else x.put_(index, source);
+    if (on)
+      EXPECT_THROW(x.put_(index, source), c10::Error);
+    else
+      x.put_(index, source);
   }
   at::globalContext().setDeterministicAlgorithms(false, /*warn_only=*/false);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Eight threads that record at once. They share the known traces, learned shapes, plans, kernels, the pool, and the tables
-// that metrics and explain read. `make tsan` runs this under ThreadSanitizer.
+// Eight threads that record at once. They share the known traces, learned shapes, plans, kernels, the pool, and the
+// tables that metrics and explain read. `make tsan` runs this under ThreadSanitizer.
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 

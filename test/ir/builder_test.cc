@@ -82,8 +82,7 @@ TEST(Builder, ReducesDimsInAnyOrder) {
 TEST(Builder, GivesTheResultsOfACall) {
   Builder b;
   const Value x = b.Param({DType::kF32, {s0}});
-  const std::vector<Value> results =
-      b.Call("aten::sort", 3, {x}, {{DType::kF32, {s0}}, {DType::kI64, {s0}}}, {-1, -1});
+  const std::vector<Value> results = b.Call("aten::sort", 3, {x}, {{DType::kF32, {s0}}, {DType::kI64, {s0}}}, {-1, -1});
   ASSERT_EQ(results.size(), 2u);
   EXPECT_EQ(b.type(results[0]).ToString(), "f32[s0]");
   EXPECT_EQ(b.type(results[1]).ToString(), "i64[s0]");

@@ -18,15 +18,13 @@ const double kNan = std::nan("");
 
 double Binary(absl::string_view op, absl::string_view dtype, double a, double b) {
   const std::string type = absl::StrCat(dtype, "[]");
-  const std::string text = absl::StrCat("graph @g(%a: ", type, ", %b: ", type, ") { %0 = ", op,
-                                        " %a, %b : ", type, " return %0 }");
+  const std::string text =
+      absl::StrCat("graph @g(%a: ", type, ", %b: ", type, ") { %0 = ", op, " %a, %b : ", type, " return %0 }");
   DType d = DType::kF32;
   EXPECT_TRUE(ParseDType(dtype, &d));
-  if (IsFloat(d))
-    return OutputsOf(text, {MakeFloats(d, {}, {a}), MakeFloats(d, {}, {b})})[0].floats[0];
+  if (IsFloat(d)) return OutputsOf(text, {MakeFloats(d, {}, {a}), MakeFloats(d, {}, {b})})[0].floats[0];
   const int64_t ia = static_cast<int64_t>(a), ib = static_cast<int64_t>(b);
-  return static_cast<double>(
-      OutputsOf(text, {MakeIntegers(d, {}, {ia}), MakeIntegers(d, {}, {ib})})[0].integers[0]);
+  return static_cast<double>(OutputsOf(text, {MakeIntegers(d, {}, {ia}), MakeIntegers(d, {}, {ib})})[0].integers[0]);
 }
 
 TEST(Evaluate, DividesAsATen) {
@@ -90,9 +88,7 @@ TEST(Evaluate, CastsAsEager) {
 TEST(Evaluate, FollowsViews) {
   const HostValue x = F32({2, 3}, {0, 1, 2, 3, 4, 5});
   EXPECT_THAT(
-      OutputsOf(
-          "graph @g(%x: f32[s0, s1]) { %0 = permute %x {dims=[1, 0]} : f32[s1, s0] return %0 }",
-          {x}, {2, 3})[0]
+      OutputsOf("graph @g(%x: f32[s0, s1]) { %0 = permute %x {dims=[1, 0]} : f32[s1, s0] return %0 }", {x}, {2, 3})[0]
           .floats,
       ElementsAre(0, 3, 1, 4, 2, 5));
   EXPECT_THAT(OutputsOf("graph @g(%x: f32[2, 3]) { %0 = slice %x {starts=[1, s0], steps=[1, -2]} : "
@@ -129,8 +125,8 @@ TEST(Evaluate, Reduces) {
 TEST(Evaluate, SumsShares) {
   HostValue x = MakeHostValue(DType::kF32, {100, 2});
   for (int k = 0; k < 200; ++k) x.floats[k] = k;
-  const HostValue sums = OutputsOf(
-      "graph @g(%x: f32[100, 2]) { %0 = share_sum %x {dims=[0]} : f64[64, 2] return %0 }", {x})[0];
+  const HostValue sums =
+      OutputsOf("graph @g(%x: f32[100, 2]) { %0 = share_sum %x {dims=[0]} : f64[64, 2] return %0 }", {x})[0];
   ASSERT_EQ(sums.num_elements(), 128);
   EXPECT_EQ(sums.floats[0], 0);                      // row 0
   EXPECT_EQ(sums.floats[3], 1 * 2 + 1 + 2 * 2 + 1);  // rows 1 and 2
@@ -143,10 +139,10 @@ TEST(Evaluate, SumsShares) {
 TEST(Evaluate, SumsSharesOfRows) {
   HostValue x = MakeHostValue(DType::kF32, {2, 10});
   for (int k = 0; k < 20; ++k) x.floats[k] = k;
-  const HostValue sums = OutputsOf(
-      "graph @g(%x: f32[2, 10]) { %0 = share_sum %x {dims=[1]} : f64[3, 2] return %0 }", {x})[0];
-  EXPECT_THAT(sums.floats, ElementsAre(0 + 1 + 2, 10 + 11 + 12, 3 + 4 + 5, 13 + 14 + 15,
-                                       6 + 7 + 8 + 9, 16 + 17 + 18 + 19));
+  const HostValue sums =
+      OutputsOf("graph @g(%x: f32[2, 10]) { %0 = share_sum %x {dims=[1]} : f64[3, 2] return %0 }", {x})[0];
+  EXPECT_THAT(sums.floats,
+              ElementsAre(0 + 1 + 2, 10 + 11 + 12, 3 + 4 + 5, 13 + 14 + 15, 6 + 7 + 8 + 9, 16 + 17 + 18 + 19));
 }
 
 TEST(Evaluate, ReducesNothing) {
@@ -174,9 +170,8 @@ constexpr absl::string_view kEmbedding = R"(graph @g(%w: f32[s0, 2], %i: i64[3])
 })";
 
 TEST(Evaluate, TakesRows) {
-  EXPECT_THAT(
-      OutputsOf(kEmbedding, {F32({2, 2}, {1, 2, 3, 4}), I64({3}, {1, 0, 1})}, {2})[0].floats,
-      ElementsAre(3, 4, 1, 2, 3, 4));
+  EXPECT_THAT(OutputsOf(kEmbedding, {F32({2, 2}, {1, 2, 3, 4}), I64({3}, {1, 0, 1})}, {2})[0].floats,
+              ElementsAre(3, 4, 1, 2, 3, 4));
 }
 
 TEST(Evaluate, RefusesIndicesOutOfRange) {
@@ -193,11 +188,9 @@ TEST(Evaluate, RefusesInputsThatDoNotFit) {
 
 TEST(Evaluate, RunsCalls) {
   EvaluateInputs inputs{{F32({2}, {3, 4})}, {}, {}, nullptr};
-  inputs.call = [](const Node& call,
-                   absl::Span<const HostValue> operands) -> absl::StatusOr<std::vector<HostValue>> {
+  inputs.call = [](const Node& call, absl::Span<const HostValue> operands) -> absl::StatusOr<std::vector<HostValue>> {
     EXPECT_EQ(call.attrs.callee, "split");
-    return std::vector<HostValue>{F32({}, {operands[0].floats[0]}),
-                                  F32({}, {operands[0].floats[1]})};
+    return std::vector<HostValue>{F32({}, {operands[0].floats[0]}), F32({}, {operands[0].floats[1]})};
   };
   const auto out = Evaluate(*Parse(R"(graph @g(%x: f32[2]) {
     %0 = call %x {callee="split", index=0, inout=[-1, -1], may_fail=false} : f32[]
@@ -211,8 +204,7 @@ TEST(Evaluate, RunsCalls) {
 }
 
 TEST(HostValue, KeepsNumbersInBytes) {
-  for (DType dtype :
-       {DType::kBool, DType::kU8, DType::kI8, DType::kI16, DType::kI32, DType::kI64}) {
+  for (DType dtype : {DType::kBool, DType::kU8, DType::kI8, DType::kI16, DType::kI32, DType::kI64}) {
     const HostValue value = MakeIntegers(dtype, {4}, {0, 1, 2, -3});
     std::vector<char> bytes(4 * SizeBytes(dtype));
     ToBytes(value, bytes.data());

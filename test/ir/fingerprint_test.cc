@@ -68,8 +68,7 @@ TEST(Fingerprint, ChangesWithTypesInputsAndOutputs) {
   };
   for (size_t i = 0; i < std::size(texts); ++i) {
     for (size_t j = 0; j < std::size(texts); ++j) {
-      EXPECT_EQ(FingerprintOf(*Parse(texts[i])) == FingerprintOf(*Parse(texts[j])), i == j)
-          << i << " " << j;
+      EXPECT_EQ(FingerprintOf(*Parse(texts[i])) == FingerprintOf(*Parse(texts[j])), i == j) << i << " " << j;
       EXPECT_EQ(*Parse(texts[i]) == *Parse(texts[j]), i == j) << i << " " << j;
     }
   }

@@ -49,8 +49,7 @@ TEST_P(Fuzz, NoPassChangesTheMeaning) {
 }
 
 TEST_P(Fuzz, ThePipelineKeepsTheMeaning) {
-  const absl::StatusOr<Graph> after =
-      Optimize(random_.graph, {/*verify=*/true, /*dump_folder=*/""});
+  const absl::StatusOr<Graph> after = Optimize(random_.graph, {/*verify=*/true, /*dump_folder=*/""});
   ASSERT_TRUE(after.ok()) << after.status();
   ExpectSameMeaning(random_.graph, *after, random_.inputs);
 }

@@ -59,8 +59,7 @@ GoldenFile ReadGolden(const std::string& path) {
     } else if (absl::StartsWith(line, kRun)) {
       file.run = std::string(absl::StripAsciiWhitespace(absl::StripPrefix(line, kRun)));
     } else if (absl::StartsWith(line, kDirective)) {
-      file.cases.push_back(
-          {input, std::string(absl::StripPrefix(line, kDirective)), "", GraphName(input)});
+      file.cases.push_back({input, std::string(absl::StripPrefix(line, kDirective)), "", GraphName(input)});
       if (file.cases.back().directive == "expect") open = &file.cases.back();
       input.clear();
     } else {
@@ -75,8 +74,7 @@ GoldenFile ReadGolden(const std::string& path) {
 void WriteGolden(const GoldenFile& file) {
   std::ofstream stream(file.path);
   stream << kRun << " " << file.run << "\n";
-  for (const GoldenCase& c : file.cases)
-    stream << c.input << kDirective << c.directive << "\n" << c.expected;
+  for (const GoldenCase& c : file.cases) stream << c.input << kDirective << c.directive << "\n" << c.expected;
 }
 
 std::string Canonical(const std::string& text) {
@@ -85,8 +83,7 @@ std::string Canonical(const std::string& text) {
 }
 
 const GoldenCase& CaseNamed(const GoldenFile& file, absl::string_view name) {
-  const auto found = std::find_if(file.cases.begin(), file.cases.end(),
-                                  [&](const auto& c) { return c.name == name; });
+  const auto found = std::find_if(file.cases.begin(), file.cases.end(), [&](const auto& c) { return c.name == name; });
   LAZY_CHECK(found != file.cases.end(), file.path, " has no graph @", name);
   return *found;
 }
@@ -102,12 +99,9 @@ class GoldenTest : public testing::Test {
     if (absl::ConsumePrefix(&rest, "error: ")) return ExpectError(c, rest);
     const absl::StatusOr<std::string> actual = Outcome(c);
     ASSERT_TRUE(actual.ok()) << actual.status();
-    if (absl::ConsumePrefix(&rest, "same-as @"))
-      return ExpectSame(*actual, CaseNamed(*file_, rest), c.name);
-    const std::string expected =
-        c.directive == "unchanged" ? Canonical(c.input) : Canonical(c.expected);
-    if (*actual != expected && std::getenv("LAZY_UPDATE_GOLDENS") != nullptr)
-      return Update(c, *actual);
+    if (absl::ConsumePrefix(&rest, "same-as @")) return ExpectSame(*actual, CaseNamed(*file_, rest), c.name);
+    const std::string expected = c.directive == "unchanged" ? Canonical(c.input) : Canonical(c.expected);
+    if (*actual != expected && std::getenv("LAZY_UPDATE_GOLDENS") != nullptr) return Update(c, *actual);
     EXPECT_EQ(*actual, expected) << file_->path << ": RUN: " << file_->run;
   }
 
@@ -157,8 +151,7 @@ void RegisterGoldens(const std::string& folder, const GoldenRun& run) {
     const auto file = std::make_shared<GoldenFile>(ReadGolden(path));
     const std::string suite = std::filesystem::relative(path, folder).replace_extension().string();
     for (size_t i = 0; i < file->cases.size(); ++i) {
-      testing::RegisterTest(suite.c_str(), file->cases[i].name.c_str(), nullptr, nullptr,
-                            path.c_str(), 1,
+      testing::RegisterTest(suite.c_str(), file->cases[i].name.c_str(), nullptr, nullptr, path.c_str(), 1,
                             [=]() -> testing::Test* { return new GoldenTest(file, i, run); });
     }
   }

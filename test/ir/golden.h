@@ -23,8 +23,7 @@
 namespace torch_lazy::ir {
 
 // What the RUN line's text makes of a graph.
-using GoldenRun =
-    std::function<absl::StatusOr<std::string>(absl::string_view run, const Graph& graph)>;
+using GoldenRun = std::function<absl::StatusOr<std::string>(absl::string_view run, const Graph& graph)>;
 
 // Registers a test for each graph in the *.lir files below `folder`, named after its path and
 // graph. An expected text that parses as a graph is compared in its canonical form, so parameters

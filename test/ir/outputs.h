@@ -24,8 +24,7 @@ inline HostValue I64(std::vector<int64_t> sizes, std::vector<int64_t> numbers) {
 
 // The outputs of a graph that must evaluate.
 inline std::vector<HostValue> OutputsOf(const Graph& graph, std::vector<HostValue> params,
-                                        std::vector<int64_t> symbols = {},
-                                        std::vector<HostValue> scalars = {}) {
+                                        std::vector<int64_t> symbols = {}, std::vector<HostValue> scalars = {}) {
   absl::StatusOr<std::vector<HostValue>> outputs =
       Evaluate(graph, {std::move(params), std::move(scalars), std::move(symbols), nullptr});
   EXPECT_TRUE(outputs.ok()) << outputs.status();
@@ -33,8 +32,7 @@ inline std::vector<HostValue> OutputsOf(const Graph& graph, std::vector<HostValu
 }
 
 inline std::vector<HostValue> OutputsOf(absl::string_view text, std::vector<HostValue> params,
-                                        std::vector<int64_t> symbols = {},
-                                        std::vector<HostValue> scalars = {}) {
+                                        std::vector<int64_t> symbols = {}, std::vector<HostValue> scalars = {}) {
   const absl::StatusOr<Graph> graph = Parse(text);
   EXPECT_TRUE(graph.ok()) << graph.status();
   return graph.ok() ? OutputsOf(*graph, std::move(params), std::move(symbols), std::move(scalars))

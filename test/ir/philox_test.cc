@@ -36,8 +36,7 @@ std::vector<uint32_t> DrawAll(const PhiloxLaunch& launch, int64_t count) {
       }
       continue;
     }
-    for (int64_t first = thread * launch.width; first < count;
-         first += launch.threads * launch.width) {
+    for (int64_t first = thread * launch.width; first < count; first += launch.threads * launch.width) {
       for (int64_t k = 0; k < launch.width; ++k) {
         if (k % 4 == 0) draw();
         numbers[first + k] = four[k % 4];
@@ -52,8 +51,7 @@ TEST(Philox, KnowsWhatALaunchDraws) {
     const int64_t count = width == 1 ? 997 : 8 * 83;  // five rounds and a part
     const PhiloxLaunch launch = {0x123456789abcdef0, 8, 16 * (width == 1 ? 3 : 1), width};
     const std::vector<uint32_t> numbers = DrawAll(launch, count);
-    for (int64_t k = 0; k < count; ++k)
-      ASSERT_EQ(PhiloxAt(launch, k), numbers[k]) << width << " " << k;
+    for (int64_t k = 0; k < count; ++k) ASSERT_EQ(PhiloxAt(launch, k), numbers[k]) << width << " " << k;
   }
 }
 

@@ -28,8 +28,7 @@ TEST(Pipeline, LeavesOutDisabledPasses) {
 }
 
 TEST(Pipeline, HasPassesThatOptionDisableKnows) {
-  for (const Pass& pass : Passes())
-    EXPECT_TRUE(base::SetOption("disable", pass.name).ok()) << pass.name;
+  for (const Pass& pass : Passes()) EXPECT_TRUE(base::SetOption("disable", pass.name).ok()) << pass.name;
   ASSERT_TRUE(base::SetOption("disable", "").ok());
 }
 
@@ -47,8 +46,7 @@ TEST(Pipeline, DumpsTheGraphAfterEachPass) {
   std::filesystem::create_directories(folder);
   ASSERT_TRUE(Optimize(Twice(), {/*verify=*/false, folder}).ok());
   std::vector<std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder))
-    files.push_back(entry.path().filename());
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) files.push_back(entry.path().filename());
   std::sort(files.begin(), files.end());
   ASSERT_EQ(files.size(), Passes().size());
   EXPECT_EQ(files[0], "10-cse.lir");

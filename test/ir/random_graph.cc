@@ -20,14 +20,11 @@ constexpr double kNeutral[] = {0, -0.0, 1};
 constexpr int64_t kIntegers[] = {0, 1, -1, 2, 3, 7, -5, 255, 1 << 20};
 constexpr DType kDTypes[] = {DType::kBool, DType::kU8,   DType::kI32, DType::kI64,
                              DType::kF16,  DType::kBF16, DType::kF32, DType::kF64};
-constexpr Op kFloatUnary[] = {Op::kNeg,   Op::kAbs,   Op::kSqrt, Op::kRecip,
-                              Op::kFloor, Op::kTrunc, Op::kRound};
-constexpr Op kFloatBinary[] = {Op::kAdd, Op::kSub, Op::kMul,     Op::kDiv,
-                               Op::kMax, Op::kMin, Op::kFloorDiv};
+constexpr Op kFloatUnary[] = {Op::kNeg, Op::kAbs, Op::kSqrt, Op::kRecip, Op::kFloor, Op::kTrunc, Op::kRound};
+constexpr Op kFloatBinary[] = {Op::kAdd, Op::kSub, Op::kMul, Op::kDiv, Op::kMax, Op::kMin, Op::kFloorDiv};
 constexpr Op kIntegerUnary[] = {Op::kNeg, Op::kAbs, Op::kNot};
-constexpr Op kIntegerBinary[] = {Op::kAdd,      Op::kSub,      Op::kMul, Op::kMax,
-                                 Op::kMin,      Op::kAnd,      Op::kOr,  Op::kXor,
-                                 Op::kFloorDiv, Op::kTruncDiv, Op::kPow};
+constexpr Op kIntegerBinary[] = {Op::kAdd, Op::kSub, Op::kMul,      Op::kMax,      Op::kMin, Op::kAnd,
+                                 Op::kOr,  Op::kXor, Op::kFloorDiv, Op::kTruncDiv, Op::kPow};
 constexpr Op kBoolBinary[] = {Op::kAdd, Op::kMul, Op::kAnd, Op::kOr, Op::kXor};
 constexpr Op kCompares[] = {Op::kEq, Op::kNe, Op::kLt, Op::kLe, Op::kGt, Op::kGe};
 constexpr Op kReductions[] = {Op::kSum, Op::kProd, Op::kReduceMax, Op::kReduceMin, Op::kArgMax};
@@ -86,8 +83,7 @@ class Generator {
     HostValue value = MakeHostValue(dtype, std::move(sizes));
     for (size_t i = 0; i < value.floats.size(); ++i) floats.push_back(Any(kFloats));
     for (size_t i = 0; i < value.integers.size(); ++i) integers.push_back(Any(kIntegers));
-    return IsFloat(dtype) ? MakeFloats(dtype, value.sizes, floats)
-                          : MakeIntegers(dtype, value.sizes, integers);
+    return IsFloat(dtype) ? MakeFloats(dtype, value.sizes, floats) : MakeIntegers(dtype, value.sizes, integers);
   }
 
   Value Constant(DType dtype) {
@@ -127,25 +123,22 @@ class Generator {
     const DType dtype = b_.dtype(x);
     const bool unary = Below(3) == 0;
     if (IsFloat(dtype) && Below(6) == 0) return b_.Fma(x, Partner(x), Partner(x));
-    if (IsFloat(dtype))
-      return unary ? b_.Unary(Any(kFloatUnary), x) : b_.Binary(Any(kFloatBinary), x, Partner(x));
-    if (dtype == DType::kBool)
-      return unary ? b_.Unary(Op::kNot, x) : b_.Binary(Any(kBoolBinary), x, Partner(x));
+    if (IsFloat(dtype)) return unary ? b_.Unary(Any(kFloatUnary), x) : b_.Binary(Any(kFloatBinary), x, Partner(x));
+    if (dtype == DType::kBool) return unary ? b_.Unary(Op::kNot, x) : b_.Binary(Any(kBoolBinary), x, Partner(x));
     return unary ? b_.Unary(Any(kIntegerUnary), x) : b_.Binary(Any(kIntegerBinary), x, Partner(x));
   }
 
   Value Choice(Value x) {
     const Value y = Computable(x);
-    const Value condition = Below(4) == 0 ? b_.FullLike(Constant(DType::kBool), y)
-                                          : b_.Binary(Any(kCompares), y, Partner(y));
+    const Value condition =
+        Below(4) == 0 ? b_.FullLike(Constant(DType::kBool), y) : b_.Binary(Any(kCompares), y, Partner(y));
     return b_.Where(condition, x, Partner(x));
   }
 
   Value Reduction(Value x) {
     if (b_.rank(x) == 0) return x;
     const int dim = Below(b_.rank(x));
-    if (b_.dtype(x) == DType::kBool)
-      return b_.Reduce(Below(2) == 0 ? Op::kAny : Op::kAll, x, {dim}, Below(2) == 0);
+    if (b_.dtype(x) == DType::kBool) return b_.Reduce(Below(2) == 0 ? Op::kAny : Op::kAll, x, {dim}, Below(2) == 0);
     const Op op = Any(kReductions);
     if (op == Op::kArgMax && Size(b_.dims(x)[dim]) == 0) return x;  // has no meaning
     return b_.Reduce(op, x, {dim}, Below(2) == 0);
@@ -175,8 +168,7 @@ class Generator {
       return Below(2) == 0 ? y : b_.Expand(y, dims);
     }
     if (kind == 1) {  // without its ones
-      dims.erase(std::remove_if(dims.begin(), dims.end(), [](Extent e) { return e.is_one(); }),
-                 dims.end());
+      dims.erase(std::remove_if(dims.begin(), dims.end(), [](Extent e) { return e.is_one(); }), dims.end());
       return b_.Reshape(x, dims);
     }
     if (b_.rank(x) == 0) return x;

@@ -16,8 +16,7 @@ TEST(Round, KeepsEvery16BitFloat) {
     for (uint32_t bits = 0; bits < 0x10000; ++bits) {
       const double value = FromHalfBits(dtype, static_cast<uint16_t>(bits));
       if (std::isnan(value)) continue;
-      ASSERT_EQ(std::bit_cast<uint64_t>(RoundTo(dtype, value)), std::bit_cast<uint64_t>(value))
-          << bits;
+      ASSERT_EQ(std::bit_cast<uint64_t>(RoundTo(dtype, value)), std::bit_cast<uint64_t>(value)) << bits;
       ASSERT_EQ(HalfBits(dtype, value), bits);
     }
   }

@@ -92,24 +92,21 @@ struct BadText {
 class TextErrors : public testing::TestWithParam<BadText> {};
 
 TEST_P(TextErrors, NameTheLineAndTheReason) {
-  const absl::StatusOr<Graph> graph =
-      Parse(absl::StrCat("graph @g(%x: f32[4]) {\n", GetParam().body, "\n}"));
+  const absl::StatusOr<Graph> graph = Parse(absl::StrCat("graph @g(%x: f32[4]) {\n", GetParam().body, "\n}"));
   EXPECT_EQ(std::string(graph.status().message()), GetParam().error);
 }
 
 INSTANTIATE_TEST_SUITE_P(
     All, TextErrors,
-    testing::Values(
-        BadText{"  %0 = nag %x : f32[4]\n  return %0", "parse: line 2: there is no op 'nag'"},
-        BadText{"  %0 = neg %y : f32[4]\n  return %0", "parse: line 2: %y is not defined"},
-        BadText{"  %x = neg %x : f32[4]\n  return %x", "parse: line 2: %x is defined twice"},
-        BadText{"  %0 = neg %x : f33[4]\n  return %0", "parse: line 2: there is no dtype 'f33'"},
-        BadText{"  %0 = neg %x {dim=1} : f32[4]\n  return %0",
-                "parse: line 2: neg has no attributes"},
-        BadText{"  %0 = iota : i64[4]\n  return %0", "parse: line 2: expected '{'"},
-        BadText{"  %0 = neg %x : f32[5]\n  return %0",
-                "parse: line 2: neg: operand 0 is f32[4], the result f32[5]"},
-        BadText{"  return %x -> %1", "parse: line 2: %1 is not defined"}));
+    testing::Values(BadText{"  %0 = nag %x : f32[4]\n  return %0", "parse: line 2: there is no op 'nag'"},
+                    BadText{"  %0 = neg %y : f32[4]\n  return %0", "parse: line 2: %y is not defined"},
+                    BadText{"  %x = neg %x : f32[4]\n  return %x", "parse: line 2: %x is defined twice"},
+                    BadText{"  %0 = neg %x : f33[4]\n  return %0", "parse: line 2: there is no dtype 'f33'"},
+                    BadText{"  %0 = neg %x {dim=1} : f32[4]\n  return %0", "parse: line 2: neg has no attributes"},
+                    BadText{"  %0 = iota : i64[4]\n  return %0", "parse: line 2: expected '{'"},
+                    BadText{"  %0 = neg %x : f32[5]\n  return %0",
+                            "parse: line 2: neg: operand 0 is f32[4], the result f32[5]"},
+                    BadText{"  return %x -> %1", "parse: line 2: %1 is not defined"}));
 
 }  // namespace
 }  // namespace torch_lazy::ir

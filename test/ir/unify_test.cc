@@ -29,17 +29,11 @@ constexpr absl::string_view kSpecial = R"(graph @g(%x: f32[s0, s0]) {
   return %1
 })";
 
-TEST(Unify, ASpecialCaseIsFound) {
-  EXPECT_EQ(Unify(Parsed(kGeneral), Parsed(kSpecial)), (Symbols{0, 0, 0, 1}));
-}
+TEST(Unify, ASpecialCaseIsFound) { EXPECT_EQ(Unify(Parsed(kGeneral), Parsed(kSpecial)), (Symbols{0, 0, 0, 1})); }
 
-TEST(Unify, AGraphIsItsOwnSpecialCase) {
-  EXPECT_EQ(Unify(Parsed(kGeneral), Parsed(kGeneral)), (Symbols{0, 1, 2, 3}));
-}
+TEST(Unify, AGraphIsItsOwnSpecialCase) { EXPECT_EQ(Unify(Parsed(kGeneral), Parsed(kGeneral)), (Symbols{0, 1, 2, 3})); }
 
-TEST(Unify, OneSymbolCannotStandForTwo) {
-  EXPECT_EQ(Unify(Parsed(kSpecial), Parsed(kGeneral)), std::nullopt);
-}
+TEST(Unify, OneSymbolCannotStandForTwo) { EXPECT_EQ(Unify(Parsed(kSpecial), Parsed(kGeneral)), std::nullopt); }
 
 TEST(Unify, ASymbolDoesNotStandForOneOrNone) {
   const Graph one = Parsed("graph @g(%x: f32[s0, 1]) {\n  %0 = neg %x : f32[s0, 1]\n  return %0\n}");
@@ -69,9 +63,7 @@ TEST(Unify, OtherGraphsAreNone) {
   EXPECT_EQ(Unify(general, changed), std::nullopt);
 }
 
-TEST(Skeleton, DoesNotTellSizesApart) {
-  EXPECT_EQ(SkeletonOf(Parsed(kGeneral)), SkeletonOf(Parsed(kSpecial)));
-}
+TEST(Skeleton, DoesNotTellSizesApart) { EXPECT_EQ(SkeletonOf(Parsed(kGeneral)), SkeletonOf(Parsed(kSpecial))); }
 
 }  // namespace
 }  // namespace torch_lazy::ir

@@ -57,18 +57,24 @@ at::Tensor RandomView(at::Tensor view, std::mt19937* random) {
   for (int64_t steps = 1 + below(4); steps > 0; --steps) {
     const int64_t dim = view.dim() == 0 ? 0 : below(view.dim());
     switch (view.dim() == 0 ? 3 : below(6)) {
-      case 0: view = view.transpose(dim, below(view.dim())); break;
+      case 0:
+        view = view.transpose(dim, below(view.dim()));
+        break;
       case 1: {
         const int64_t start = below(view.size(dim));
         view = view.slice(dim, start, start + 1 + below(view.size(dim) - start), 1 + below(2));
         break;
       }
-      case 2: view = view.select(dim, below(view.size(dim))); break;
-      case 3: view = view.unsqueeze(0).expand_symint([&] {
-        std::vector<c10::SymInt> sizes(view.sym_sizes().begin(), view.sym_sizes().end());
-        sizes.insert(sizes.begin(), 1 + below(3));
-        return sizes;
-      }()); break;
+      case 2:
+        view = view.select(dim, below(view.size(dim)));
+        break;
+      case 3:
+        view = view.unsqueeze(0).expand_symint([&] {
+          std::vector<c10::SymInt> sizes(view.sym_sizes().begin(), view.sym_sizes().end());
+          sizes.insert(sizes.begin(), 1 + below(3));
+          return sizes;
+        }());
+        break;
       case 4:
         if (view.size(dim) % 2 == 0) view = view.unflatten(dim, {2, view.size(dim) / 2});
         break;

@@ -9,7 +9,9 @@
 namespace torch_lazy::lazy {
 namespace {
 
-std::string Word(std::vector<int64_t> numbers, bool aligned = false, int parts = 2) { return AlikeWord(numbers, parts, aligned); }
+std::string Word(std::vector<int64_t> numbers, bool aligned = false, int parts = 2) {
+  return AlikeWord(numbers, parts, aligned);
+}
 
 TEST(AlikeSizes, AreNearOnALogarithmicScale) {
   EXPECT_EQ(Word({1000, 33}), Word({1020, 30}));

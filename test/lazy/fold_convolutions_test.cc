@@ -18,10 +18,12 @@ namespace {
 absl::StatusOr<std::string> Fold(absl::string_view run, const ir::Graph& graph) {
   std::vector<bool> constant_params(static_cast<size_t>(graph.num_params()), false);
   const bool fuses_relu = absl::ConsumePrefix(&run, "relu, ");
-  if (!absl::ConsumePrefix(&run, "constants ")) return absl::InvalidArgumentError("RUN: constants 1,2,...; or relu, constants 1,2,...");
+  if (!absl::ConsumePrefix(&run, "constants "))
+    return absl::InvalidArgumentError("RUN: constants 1,2,...; or relu, constants 1,2,...");
   for (const absl::string_view text : absl::StrSplit(run, ',')) {
     size_t param = 0;
-    if (!absl::SimpleAtoi(text, &param) || param >= constant_params.size()) return absl::InvalidArgumentError("no such parameter");
+    if (!absl::SimpleAtoi(text, &param) || param >= constant_params.size())
+      return absl::InvalidArgumentError("no such parameter");
     constant_params[param] = true;
   }
   const auto fold = fuses_relu ? &FuseReluConvolutions : &FoldIntoConvolutions;

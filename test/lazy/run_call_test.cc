@@ -17,14 +17,15 @@ const Op& OpNamed(const char* name, const char* overload) {
 template <class Number>
 at::Tensor Watched(std::vector<Number>* memory, bool* ended) {
   const auto size = static_cast<int64_t>(memory->size());
-  return at::from_blob(memory->data(), {size}, [ended](void*) { *ended = true; }, c10::CppTypeToScalarType<Number>::value);
+  return at::from_blob(
+      memory->data(), {size}, [ended](void*) { *ended = true; }, c10::CppTypeToScalarType<Number>::value);
 }
 
 TEST(RunOnAliases, OutputsOutliveTheCall) {
   std::vector<float> values(2);
   std::vector<int64_t> indices(2);
   bool values_ended = false, indices_ended = false;
-  torch::jit::Stack stack = {at::arange(8, at::kFloat), 2, -1, true, true, Watched(&values, &values_ended),
+  torch::jit::Stack stack = {at::arange(8, at::kFloat),        2, -1, true, true, Watched(&values, &values_ended),
                              Watched(&indices, &indices_ended)};
   RunOnAliases(OpNamed("aten::topk", "values"), &stack);
   EXPECT_FALSE(values_ended);

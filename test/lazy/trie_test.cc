@@ -50,10 +50,18 @@ class Random {
   Calls Mutated(Calls calls) {
     Call& call = calls[static_cast<size_t>(Below(kCalls))];
     switch (Below(4)) {
-      case 0: call.words[static_cast<size_t>(Below(static_cast<int64_t>(call.words.size())))] += 1 + Below(2); break;
-      case 1: call.slots[static_cast<size_t>(Below(static_cast<int64_t>(call.slots.size())))] += 1; break;
-      case 2: call.words.push_back(0); break;
-      default: call.slots.push_back(0); break;
+      case 0:
+        call.words[static_cast<size_t>(Below(static_cast<int64_t>(call.words.size())))] += 1 + Below(2);
+        break;
+      case 1:
+        call.slots[static_cast<size_t>(Below(static_cast<int64_t>(call.slots.size())))] += 1;
+        break;
+      case 2:
+        call.words.push_back(0);
+        break;
+      default:
+        call.slots.push_back(0);
+        break;
     }
     return calls;
   }

@@ -24,34 +24,39 @@ Fake fake;
 constexpr CudaProducts kFake{
     .machine = [] { return std::to_string(getpid()); },
     .make = [](const ProductTensors&) -> void* { return fake.makes ? &fake : nullptr; },
-    .candidates = [](void*) {
-      std::vector<std::string> words;
-      for (const auto& [word, seconds] : fake.seconds) {
-        if (!word.empty()) words.push_back(word);
-      }
-      return words;
-    },
-    .choose = [](void*, const std::string& word) {
-      fake.chosen = word;
-      return word != "unknown";
-    },
-    .run = [](void*, const ProductTensors&) {
-      if (fake.refuses) return false;
-      fake.running = fake.chosen;
-      ++fake.runs[fake.chosen];
-      return true;
-    },
-    .seconds = [](const std::function<void()>& run, bool) {
-      run();
-      return fake.seconds[fake.running];
-    },
+    .candidates =
+        [](void*) {
+          std::vector<std::string> words;
+          for (const auto& [word, seconds] : fake.seconds) {
+            if (!word.empty()) words.push_back(word);
+          }
+          return words;
+        },
+    .choose =
+        [](void*, const std::string& word) {
+          fake.chosen = word;
+          return word != "unknown";
+        },
+    .run =
+        [](void*, const ProductTensors&) {
+          if (fake.refuses) return false;
+          fake.running = fake.chosen;
+          ++fake.runs[fake.chosen];
+          return true;
+        },
+    .seconds =
+        [](const std::function<void()>& run, bool) {
+          run();
+          return fake.seconds[fake.running];
+        },
     .is_capturing = [] { return fake.captures; },
 };
 
 class Tuned : public testing::Test {
  protected:
   Tuned()
-      : choice_(std::to_string(getpid()) + testing::UnitTest::GetInstance()->current_test_info()->name()), product_(kFake, &choice_),
+      : choice_(std::to_string(getpid()) + testing::UnitTest::GetInstance()->current_test_info()->name()),
+        product_(kFake, &choice_),
         alike_(kFake, &choice_) {
     fake = Fake();
   }

@@ -6,8 +6,8 @@ namespace programs {
 
 std::vector<double> Dropout(const Options& options) {
   namespace nn = torch::nn;
-  nn::Sequential net(nn::Linear(64, 320), nn::ReLU(), nn::Dropout(0.3), nn::Linear(320, 320),
-                     nn::SiLU(), nn::Dropout(0.5), nn::Linear(320, 1));
+  nn::Sequential net(nn::Linear(64, 320), nn::ReLU(), nn::Dropout(0.3), nn::Linear(320, 320), nn::SiLU(),
+                     nn::Dropout(0.5), nn::Linear(320, 1));
   Initialize(*net, options);
   torch::optim::SGD optimizer(net->parameters(), torch::optim::SGDOptions(0.02));
   Data data(options);

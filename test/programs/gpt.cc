@@ -77,8 +77,8 @@ std::vector<double> Gpt(const Options& options) {
     optimizer.zero_grad();
     const torch::Tensor ids = data.Integers(kVocabulary, {8, kLength + 1});
     const torch::Tensor logits = net->forward(ids.slice(1, 0, kLength));
-    torch::Tensor loss = nn::functional::cross_entropy(
-        logits.view({-1, kVocabulary}), ids.slice(1, 1, kLength + 1).reshape({-1}));
+    torch::Tensor loss =
+        nn::functional::cross_entropy(logits.view({-1, kVocabulary}), ids.slice(1, 1, kLength + 1).reshape({-1}));
     loss.backward();
     nn::utils::clip_grad_norm_(net->parameters(), 1.0);
     optimizer.step();

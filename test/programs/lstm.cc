@@ -12,9 +12,7 @@ struct LstmNetImpl : nn::Module {
       : lstm(register_module("lstm", nn::LSTM(nn::LSTMOptions(24, 64).num_layers(2)))),
         head(register_module("head", nn::Linear(64, 1))) {}
 
-  torch::Tensor forward(const torch::Tensor& x) {
-    return head(std::get<0>(lstm->forward(x))[-1]).squeeze(1);
-  }
+  torch::Tensor forward(const torch::Tensor& x) { return head(std::get<0>(lstm->forward(x))[-1]).squeeze(1); }
 
   nn::LSTM lstm;
   nn::Linear head;

@@ -6,8 +6,7 @@ namespace programs {
 
 std::vector<double> Mlp(const Options& options) {
   namespace nn = torch::nn;
-  nn::Sequential net(nn::Linear(64, 320), nn::ReLU(), nn::Linear(320, 320), nn::Tanh(),
-                     nn::Linear(320, 10));
+  nn::Sequential net(nn::Linear(64, 320), nn::ReLU(), nn::Linear(320, 320), nn::Tanh(), nn::Linear(320, 10));
   Initialize(*net, options);
   torch::optim::Adam optimizer(net->parameters());
   Data data(options);

@@ -11,9 +11,7 @@ namespace programs {
 Data::Data(const Options& options)
     : device_(options.device), generator_(at::detail::createCPUGenerator(/*seed_val=*/2)) {}
 
-torch::Tensor Data::Normal(at::IntArrayRef sizes) {
-  return torch::randn(sizes, generator_).to(device_);
-}
+torch::Tensor Data::Normal(at::IntArrayRef sizes) { return torch::randn(sizes, generator_).to(device_); }
 
 torch::Tensor Data::Integers(int64_t high, at::IntArrayRef sizes) {
   return torch::randint(high, sizes, generator_, torch::kLong).to(device_);

@@ -160,7 +160,8 @@ INSTANTIATE_TEST_SUITE_P(Programs, Steady, testing::ValuesIn(Cases()), CaseName)
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  const std::pair<std::string, std::string*> flags[] = {{"--device=", &programs::device_name}, {"--eager=", &programs::eager_name}};
+  const std::pair<std::string, std::string*> flags[] = {{"--device=", &programs::device_name},
+                                                        {"--eager=", &programs::eager_name}};
   for (int i = 1; i < argc; ++i) {
     for (const auto& [flag, value] : flags) {
       if (std::string(argv[i]).starts_with(flag)) *value = argv[i] + flag.size();

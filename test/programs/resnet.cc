@@ -36,8 +36,8 @@ TORCH_MODULE(Block);
 }  // namespace
 
 std::vector<double> Resnet(const Options& options) {
-  nn::Sequential net(Conv(3, 16, 1), Block(16, 16, 1), Block(16, 32, 2), nn::AdaptiveAvgPool2d(1),
-                     nn::Flatten(), nn::Linear(32, 3));
+  nn::Sequential net(Conv(3, 16, 1), Block(16, 16, 1), Block(16, 32, 2), nn::AdaptiveAvgPool2d(1), nn::Flatten(),
+                     nn::Linear(32, 3));
   Initialize(*net, options);
   torch::optim::SGD optimizer(net->parameters(), torch::optim::SGDOptions(0.05).momentum(0.9));
   Data data(options);

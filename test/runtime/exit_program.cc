@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that works on a device and ends in some way, with work pending: exit_program DEVICE SIZE STEPS SYNC WAY.
 //
-// A step multiplies two matrices of SIZE and updates one of them. SYNC 1 waits for each step's sum. Just before its end it
-// prints "ending", the time of the monotonic clock, and the processor time that it has used, both in nanoseconds.
+// A step multiplies two matrices of SIZE and updates one of them. SYNC 1 waits for each step's sum. Just before its end
+// it prints "ending", the time of the monotonic clock, and the processor time that it has used, both in nanoseconds.
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells ThreadSanitizer what absl::Mutex orders: the system's Abseil is not instrumented. These take the place of Abseil's own
-// functions, since a program's symbols are found before those of its libraries.
+// Tells ThreadSanitizer what absl::Mutex orders: the system's Abseil is not instrumented. These take the place of
+// Abseil's own functions, since a program's symbols are found before those of its libraries.
 #include <dlfcn.h>
 #include <sanitizer/tsan_interface.h>
 

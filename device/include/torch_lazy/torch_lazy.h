@@ -34,32 +34,28 @@ namespace torch_lazy {
 
 // Runs all that is pending, and waits for it.
 inline void Sync() {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("torch_lazy::sync", "").typed<void()>();
+  static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("torch_lazy::sync", "").typed<void()>();
   op.call();
 }
 
 // The counters of the device, as a JSON object.
 inline std::string Metrics() {
-  static const auto op = c10::Dispatcher::singleton()
-                             .findSchemaOrThrow("torch_lazy::metrics", "")
-                             .typed<std::string()>();
+  static const auto op =
+      c10::Dispatcher::singleton().findSchemaOrThrow("torch_lazy::metrics", "").typed<std::string()>();
   return op.call();
 }
 
 // Sets all counters to zero.
 inline void ResetMetrics() {
-  static const auto op = c10::Dispatcher::singleton()
-                             .findSchemaOrThrow("torch_lazy::reset_metrics", "")
-                             .typed<void()>();
+  static const auto op =
+      c10::Dispatcher::singleton().findSchemaOrThrow("torch_lazy::reset_metrics", "").typed<void()>();
   op.call();
 }
 
 // Why traces were cut, missed and compiled, for a reader.
 inline std::string Explain() {
-  static const auto op = c10::Dispatcher::singleton()
-                             .findSchemaOrThrow("torch_lazy::explain", "")
-                             .typed<std::string()>();
+  static const auto op =
+      c10::Dispatcher::singleton().findSchemaOrThrow("torch_lazy::explain", "").typed<std::string()>();
   return op.call();
 }
 
@@ -94,18 +90,18 @@ class Replayable {
 
   explicit Replayable(Function function)
       : function_(std::move(function)),
-        number_(new int64_t(internal::Operator<int64_t()>("torch_lazy::replay_new").call()),
-                [](int64_t* number) {
-                  internal::Operator<void(int64_t)>("torch_lazy::replay_free").call(*number);
-                  delete number;
-                }) {}
+        number_(new int64_t(internal::Operator<int64_t()>("torch_lazy::replay_new").call()), [](int64_t* number) {
+          internal::Operator<void(int64_t)>("torch_lazy::replay_free").call(*number);
+          delete number;
+        }) {}
 
   Tensors operator()(const Tensors& inputs) const {
-    static const auto run = internal::Operator<std::tuple<bool, Tensors>(int64_t, Tensors, std::vector<double>)>(
-        "torch_lazy::replay_run");
+    static const auto run =
+        internal::Operator<std::tuple<bool, Tensors>(int64_t, Tensors, std::vector<double>)>("torch_lazy::replay_run");
     static const auto begin = internal::Operator<void(int64_t, Tensors)>("torch_lazy::replay_begin");
     static const auto end =
-        internal::Operator<Tensors(int64_t, Tensors, std::vector<double>, std::vector<int64_t>, Tensors, bool)>("torch_lazy::replay_end");
+        internal::Operator<Tensors(int64_t, Tensors, std::vector<double>, std::vector<int64_t>, Tensors, bool)>(
+            "torch_lazy::replay_end");
     static const auto abandon = internal::Operator<void(int64_t)>("torch_lazy::replay_abandon");
     auto [done, outputs] = run.call(*number_, inputs, {});
     if (done) return std::move(outputs);
@@ -125,8 +121,6 @@ class Replayable {
   std::shared_ptr<int64_t> number_;
 };
 
-inline Replayable make_replayable(Replayable::Function function) {
-  return Replayable(std::move(function));
-}
+inline Replayable make_replayable(Replayable::Function function) { return Replayable(std::move(function)); }
 
 }  // namespace torch_lazy

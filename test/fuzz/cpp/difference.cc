@@ -55,7 +55,8 @@ std::string Difference(const Machine& actual, const Machine& expected) {
     text = TensorDifference(actual.GradOf(i), expected.GradOf(i));
     if (!text.empty()) return absl::StrCat("t", i, ".grad(): ", text);
     for (size_t j = 0; j < i; ++j) {
-      if (ShareStorage(a[i], a[j]) != ShareStorage(e[i], e[j])) return absl::StrCat("t", j, " and t", i, ": aliases differ");
+      if (ShareStorage(a[i], a[j]) != ShareStorage(e[i], e[j]))
+        return absl::StrCat("t", j, " and t", i, ": aliases differ");
     }
   }
   return "";

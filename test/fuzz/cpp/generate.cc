@@ -15,7 +15,8 @@ constexpr double kRepeated = 0.03;    // of the steps
 class Generator {
  public:
   Generator(int seed, bool with_random_numbers) : engine_(seed) {
-    for (const Kind& kind : Kinds()) weights_.push_back(kind.name == absl::string_view("random") && !with_random_numbers ? 0 : kind.weight);
+    for (const Kind& kind : Kinds())
+      weights_.push_back(kind.name == absl::string_view("random") && !with_random_numbers ? 0 : kind.weight);
     at::manual_seed(0);
   }
 
@@ -87,8 +88,8 @@ class Generator {
     step.extent = Pick(kExtents);
     const int dims = Pick<int>({0, 1, 1, 2, 2, 2, 3});
     for (int i = 0; i < dims; ++i) step.shape.push_back(Pick(kExtents));
-    step.dtype = Pick<at::ScalarType>({at::kFloat, at::kFloat, at::kFloat, at::kFloat, at::kDouble, at::kBFloat16, at::kHalf,
-                                       at::kLong, at::kInt, at::kBool, at::kByte});
+    step.dtype = Pick<at::ScalarType>({at::kFloat, at::kFloat, at::kFloat, at::kFloat, at::kDouble, at::kBFloat16,
+                                       at::kHalf, at::kLong, at::kInt, at::kBool, at::kByte});
     return step;
   }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lines that a random program may consist of.
 //
-// A line is C++ over the members of a Frame: `a`, `b` and `c` are tensors there are, `out` and `out2` new ones, `note` a
-// new value on the host. Numbers are small multiples of a quarter, so that sums and products are exact in any order, and
-// results can be compared bit by bit. (The Python twin has lines that round as well.)
+// A line is C++ over the members of a Frame: `a`, `b` and `c` are tensors there are, `out` and `out2` new ones, `note`
+// a new value on the host. Numbers are small multiples of a quarter, so that sums and products are exact in any order,
+// and results can be compared bit by bit. (The Python twin has lines that round as well.)
 #pragma once
 
 #include <ATen/ATen.h>

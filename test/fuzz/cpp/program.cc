@@ -49,7 +49,8 @@ Program Read(const std::string& text) {
   Step step;
   int dtype;
   size_t dims;
-  while (in >> step.kind >> step.line >> step.a >> step.b >> step.c >> step.out >> step.number >> step.extent >> dtype >> dims) {
+  while (in >> step.kind >> step.line >> step.a >> step.b >> step.c >> step.out >> step.number >> step.extent >>
+         dtype >> dims) {
     step.dtype = static_cast<at::ScalarType>(dtype);
     step.shape.resize(dims);
     for (int64_t& size : step.shape) in >> size;
@@ -65,8 +66,17 @@ void Machine::Run(const Step& step) {
     born_.resize(count);
   }
   std::string note;
-  Frame frame{tensors_[step.a], tensors_[step.b], tensors_[step.c], tensors_[step.out], tensors_[step.out + 1],
-              note, step.number, step.extent, step.shape, step.dtype, device_};
+  Frame frame{tensors_[step.a],
+              tensors_[step.b],
+              tensors_[step.c],
+              tensors_[step.out],
+              tensors_[step.out + 1],
+              note,
+              step.number,
+              step.extent,
+              step.shape,
+              step.dtype,
+              device_};
   std::string error;
   try {
     // PyTorch does not always look whether there is a tensor.

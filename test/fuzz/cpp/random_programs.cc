@@ -3,8 +3,9 @@
 //
 //   random_programs [--compile=off|sync] [--programs=1000] [--seed=0] [--steps=40] [--jobs=2]
 //
-// Each program runs three times, some then in two threads at once; tensors, values, errors and aliases must be eager's after
-// each. Prints a failing program, made as small as it gets, as C++, and "N of M passed"; exits with 1 unless all have passed.
+// Each program runs three times, some then in two threads at once; tensors, values, errors and aliases must be eager's
+// after each. Prints a failing program, made as small as it gets, as C++, and "N of M passed"; exits with 1 unless all
+// have passed.
 #include <cstdio>
 #include <deque>
 #include <thread>
@@ -29,7 +30,7 @@ namespace torch_lazy::fuzz {
 namespace {
 
 constexpr int kRuns = 3;
-constexpr int kBatch = 20;  // programs of a process
+constexpr int kBatch = 20;                                 // programs of a process
 constexpr unsigned kBatchLimit = 240, kProgramLimit = 30;  // seconds
 
 // One in five; these draw no random numbers, since threads share the generator.
@@ -91,7 +92,13 @@ std::string FirstFailure(int seed, int end) {
 }
 
 std::string Verdict(const Program& program, bool in_threads) {
-  return Child([&] { SetUp(); return FailureOf(program, in_threads); }, kProgramLimit).Wait();
+  return Child(
+             [&] {
+               SetUp();
+               return FailureOf(program, in_threads);
+             },
+             kProgramLimit)
+      .Wait();
 }
 
 // The least part that still fails when any one step of it is left out: removes ever shorter runs.

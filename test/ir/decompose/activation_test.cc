@@ -24,19 +24,15 @@ double Sig(double x) { return 1 / (1 + std::exp(-x)); }
 constexpr double kPi = 3.14159265358979323846;
 
 const Activation kActivations[] = {
-    {"relu", Relu,
-     [](Builder& b, Value g, Value x) { return ThresholdBackward(b, g, x, Number(b, 0)); },
+    {"relu", Relu, [](Builder& b, Value g, Value x) { return ThresholdBackward(b, g, x, Number(b, 0)); },
      [](double x) { return x > 0 ? x : 0; }},
     {"hardtanh", [](Builder& b, Value x) { return Clamp(b, x, Number(b, -1), Number(b, 2)); },
-     [](Builder& b, Value g, Value x) {
-       return HardtanhBackward(b, g, x, Number(b, -1), Number(b, 2));
-     },
+     [](Builder& b, Value g, Value x) { return HardtanhBackward(b, g, x, Number(b, -1), Number(b, 2)); },
      [](double x) { return std::min(std::max(x, -1.0), 2.0); }},
     {"leaky_relu", [](Builder& b, Value x) { return LeakyRelu(b, x, Number(b, 0.1)); },
      [](Builder& b, Value g, Value x) { return LeakyReluBackward(b, g, x, Number(b, 0.1)); },
      [](double x) { return x > 0 ? x : 0.1 * x; }},
-    {"sigmoid", Sigmoid,
-     [](Builder& b, Value g, Value x) { return SigmoidBackward(b, g, Sigmoid(b, x)); }, Sig},
+    {"sigmoid", Sigmoid, [](Builder& b, Value g, Value x) { return SigmoidBackward(b, g, Sigmoid(b, x)); }, Sig},
     {"tanh", [](Builder& b, Value x) { return b.Unary(Op::kTanh, x); },
      [](Builder& b, Value g, Value x) { return TanhBackward(b, g, b.Unary(Op::kTanh, x)); },
      [](double x) { return std::tanh(x); }},
@@ -48,32 +44,26 @@ const Activation kActivations[] = {
     {"gelu_tanh", [](Builder& b, Value x) { return Gelu(b, x, GeluForm::kTanh); },
      [](Builder& b, Value g, Value x) { return GeluBackward(b, g, x, GeluForm::kTanh); },
      [](double x) { return x * Sig(2 * std::sqrt(2 / kPi) * (x + 0.044715 * x * x * x)); }},
-    {"elu",
-     [](Builder& b, Value x) { return Elu(b, x, Number(b, 1.3), Number(b, 2), Number(b, 0.7)); },
+    {"elu", [](Builder& b, Value x) { return Elu(b, x, Number(b, 1.3), Number(b, 2), Number(b, 0.7)); },
      [](Builder& b, Value g, Value x) {
        return EluBackward(b, g, Number(b, 1.3), Number(b, 2), Number(b, 0.7), false, x);
      },
      [](double x) { return 2 * (x > 0 ? x : 1.3 * (std::exp(0.7 * x) - 1)); }},
-    {"elu_of_result",
-     [](Builder& b, Value x) { return Elu(b, x, Number(b, 1.3), Number(b, 2), Number(b, 0.7)); },
+    {"elu_of_result", [](Builder& b, Value x) { return Elu(b, x, Number(b, 1.3), Number(b, 2), Number(b, 0.7)); },
      [](Builder& b, Value g, Value x) {
        const Value y = Elu(b, x, Number(b, 1.3), Number(b, 2), Number(b, 0.7));
        return EluBackward(b, g, Number(b, 1.3), Number(b, 2), Number(b, 0.7), true, y);
      },
      [](double x) { return 2 * (x > 0 ? x : 1.3 * (std::exp(0.7 * x) - 1)); }},
     {"softplus", [](Builder& b, Value x) { return Softplus(b, x, Number(b, 1.5), Number(b, 3)); },
-     [](Builder& b, Value g, Value x) {
-       return SoftplusBackward(b, g, x, Number(b, 1.5), Number(b, 3));
-     },
+     [](Builder& b, Value g, Value x) { return SoftplusBackward(b, g, x, Number(b, 1.5), Number(b, 3)); },
      [](double x) { return 1.5 * x > 3 ? x : std::log(1 + std::exp(1.5 * x)) / 1.5; }},
-    {"hardswish", Hardswish, HardswishBackward,
-     [](double x) { return x < -3  ? 0
-                           : x > 3 ? x
-                                   : x * (x + 3) / 6; }},
-    {"hardsigmoid", Hardsigmoid, HardsigmoidBackward,
-     [](double x) { return x < -3  ? 0
-                           : x > 3 ? 1
-                                   : (x + 3) / 6; }},
+    {"hardswish", Hardswish, HardswishBackward, [](double x) { return x < -3  ? 0
+                                                                      : x > 3 ? x
+                                                                              : x * (x + 3) / 6; }},
+    {"hardsigmoid", Hardsigmoid, HardsigmoidBackward, [](double x) { return x < -3  ? 0
+                                                                            : x > 3 ? 1
+                                                                                    : (x + 3) / 6; }},
     {"mish", Mish, MishBackward, [](double x) { return x * std::tanh(std::log(1 + std::exp(x))); }},
 };
 
@@ -83,21 +73,15 @@ TEST_P(Activations, MeanWhatTheySay) {
   const HostValue x = Random({2, 50}, /*seed=*/1, -5, 5);
   HostValue expected = x;
   for (double& number : expected.floats) number = GetParam().meaning(number);
-  const Formula forward = [](Builder& b, Values in) {
-    return std::vector{GetParam().forward(b, in[0])};
-  };
+  const Formula forward = [](Builder& b, Values in) { return std::vector{GetParam().forward(b, in[0])}; };
   ExpectNear(Apply(forward, {x})[0], expected, 1e-14);
 }
 
 TEST_P(Activations, HaveTheGradientOfTheirFunction) {
   if (!GetParam().backward) GTEST_SKIP() << "no gradient here";
   const HostValue x = Random({2, 50}, /*seed=*/2, -5, 5), g = Random({2, 50}, /*seed=*/3);
-  const Formula forward = [](Builder& b, Values in) {
-    return std::vector{GetParam().forward(b, in[0])};
-  };
-  const Formula backward = [](Builder& b, Values in) {
-    return std::vector{GetParam().backward(b, in[0], in[1])};
-  };
+  const Formula forward = [](Builder& b, Values in) { return std::vector{GetParam().forward(b, in[0])}; };
+  const Formula backward = [](Builder& b, Values in) { return std::vector{GetParam().backward(b, in[0], in[1])}; };
   ExpectNear(Apply(backward, {g, x})[0], Difference(forward, {x}, 0, g));
 }
 
@@ -107,11 +91,10 @@ INSTANTIATE_TEST_SUITE_P(All, Activations, testing::ValuesIn(kActivations),
 TEST(Activation, KeepsNaN) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const Formula formula = [](Builder& b, Values in) {
-    return std::vector{Relu(b, in[0]), Clamp(b, in[0], Number(b, 0), kNoValue),
-                       Clamp(b, in[0], kNoValue, Number(b, 1)), Hardswish(b, in[0])};
+    return std::vector{Relu(b, in[0]), Clamp(b, in[0], Number(b, 0), kNoValue), Clamp(b, in[0], kNoValue, Number(b, 1)),
+                       Hardswish(b, in[0])};
   };
-  for (const HostValue& y : Apply(formula, {F64({1}, {nan})}))
-    EXPECT_THAT(y.floats, ElementsAre(IsNan()));
+  for (const HostValue& y : Apply(formula, {F64({1}, {nan})})) EXPECT_THAT(y.floats, ElementsAre(IsNan()));
 }
 
 TEST(Activation, DoesNotOverflowInLogSigmoid) {
@@ -121,12 +104,9 @@ TEST(Activation, DoesNotOverflowInLogSigmoid) {
 
 // 1 - y * y with one rounding, as eager: with two it would be 0.
 TEST(Activation, FusesTheGradientOfTanh) {
-  const Formula formula = [](Builder& b, Values in) {
-    return std::vector{TanhBackward(b, in[0], in[1])};
-  };
+  const Formula formula = [](Builder& b, Values in) { return std::vector{TanhBackward(b, in[0], in[1])}; };
   const double y = 1 - 0x1p-24;
-  EXPECT_EQ(Apply(formula, {F32({}, {1}), F32({}, {y})})[0].floats[0],
-            static_cast<float>(1 - y * y));
+  EXPECT_EQ(Apply(formula, {F32({}, {1}), F32({}, {y})})[0].floats[0], static_cast<float>(1 - y * y));
 }
 
 }  // namespace

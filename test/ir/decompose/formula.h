@@ -78,12 +78,10 @@ inline HostValue Difference(const Formula& forward, std::vector<HostValue> input
   return result;
 }
 
-inline void ExpectNear(const HostValue& actual, const HostValue& expected,
-                       double tolerance = 1e-7) {
+inline void ExpectNear(const HostValue& actual, const HostValue& expected, double tolerance = 1e-7) {
   ASSERT_EQ(actual.sizes, expected.sizes);
   for (size_t i = 0; i < expected.floats.size(); ++i) {
-    EXPECT_NEAR(actual.floats[i], expected.floats[i],
-                tolerance * std::max(1.0, std::abs(expected.floats[i])))
+    EXPECT_NEAR(actual.floats[i], expected.floats[i], tolerance * std::max(1.0, std::abs(expected.floats[i])))
         << "element " << i;
   }
 }

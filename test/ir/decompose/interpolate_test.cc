@@ -10,9 +10,7 @@ namespace {
 using Values = const std::vector<Value>&;
 using testing::ElementsAre;
 
-const Formula kLerp = [](Builder& b, Values in) {
-  return std::vector{Lerp(b, in[0], in[1], in[2])};
-};
+const Formula kLerp = [](Builder& b, Values in) { return std::vector{Lerp(b, in[0], in[1], in[2])}; };
 
 TEST(Lerp, GivesTheEndsExactly) {
   const HostValue x = F32({2}, {1e8, 0.1}), y = F32({2}, {0.3, 3e-9});
@@ -26,13 +24,9 @@ TEST(Lerp, GivesTheEndsExactly) {
 TEST(Interpolate, FusesAsEager) {
   const double e = 0x1p-12;  // (1 + e)^2 = 1 + 2e + e^2 does not fit f32
   const HostValue a = F32({}, {1 + e}), minus = F32({}, {-(1 + 2 * e)}), one = F32({}, {1});
-  const Formula addcmul = [](Builder& b, Values in) {
-    return std::vector{Addcmul(b, in[0], in[1], in[2], in[3])};
-  };
+  const Formula addcmul = [](Builder& b, Values in) { return std::vector{Addcmul(b, in[0], in[1], in[2], in[3])}; };
   EXPECT_EQ(Apply(addcmul, {minus, a, a, one})[0].floats[0], e * e);
-  const Formula addcdiv = [](Builder& b, Values in) {
-    return std::vector{Addcdiv(b, in[0], in[1], in[2], in[3])};
-  };
+  const Formula addcdiv = [](Builder& b, Values in) { return std::vector{Addcdiv(b, in[0], in[1], in[2], in[3])}; };
   EXPECT_EQ(Apply(addcdiv, {minus, a, one, a})[0].floats[0], 0);
   EXPECT_EQ(Apply(addcdiv, {one, F32({}, {6}), F32({}, {4}), F32({}, {-2})})[0].floats[0], -2);
 }

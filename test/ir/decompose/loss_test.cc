@@ -25,10 +25,7 @@ struct PointwiseLoss {
 };
 const PointwiseLoss kLosses[] = {
     {"mse", MseLoss, MseLossBackward, [](double x, double t) { return (x - t) * (x - t); }},
-    {"smooth_l1",
-     [](Builder& b, Value x, Value t, Reduction r) {
-       return SmoothL1Loss(b, x, t, r, Number(b, 0.3));
-     },
+    {"smooth_l1", [](Builder& b, Value x, Value t, Reduction r) { return SmoothL1Loss(b, x, t, r, Number(b, 0.3)); },
      [](Builder& b, Value g, Value x, Value t, Reduction r) {
        return SmoothL1LossBackward(b, g, x, t, r, Number(b, 0.3));
      },
@@ -36,19 +33,12 @@ const PointwiseLoss kLosses[] = {
        const double z = std::abs(x - t);
        return z < 0.3 ? z * z / 0.6 : z - 0.15;
      }},
-    {"huber",
-     [](Builder& b, Value x, Value t, Reduction r) {
-       return HuberLoss(b, x, t, r, Number(b, 0.3));
-     },
-     nullptr,
+    {"huber", [](Builder& b, Value x, Value t, Reduction r) { return HuberLoss(b, x, t, r, Number(b, 0.3)); }, nullptr,
      [](double x, double t) {
        const double z = std::abs(x - t);
        return z <= 0.3 ? z * z / 2 : 0.3 * (z - 0.15);
      }},
-    {"bce",
-     [](Builder& b, Value x, Value t, Reduction r) {
-       return BinaryCrossEntropy(b, x, t, kNoValue, r);
-     },
+    {"bce", [](Builder& b, Value x, Value t, Reduction r) { return BinaryCrossEntropy(b, x, t, kNoValue, r); },
      [](Builder& b, Value g, Value x, Value t, Reduction r) {
        return BinaryCrossEntropyBackward(b, g, x, t, kNoValue, r);
      },
@@ -70,8 +60,7 @@ TEST_P(PointwiseLosses, MeanWhatTheySay) {
   const HostValue x = Random({3, 4}, 1, 0.05, 0.95), t = Random({3, 4}, 2, 0.05, 0.95);
   HostValue each = x;
   double sum = 0;
-  for (size_t i = 0; i < 12; ++i)
-    sum += each.floats[i] = GetParam().meaning(x.floats[i], t.floats[i]);
+  for (size_t i = 0; i < 12; ++i) sum += each.floats[i] = GetParam().meaning(x.floats[i], t.floats[i]);
   const Formula formula = [](Builder& b, Values in) {
     std::vector<Value> losses;
     for (Reduction r : kReductions) losses.push_back(GetParam().forward(b, in[0], in[1], r));
@@ -88,9 +77,7 @@ TEST_P(PointwiseLosses, HaveTheGradientOfTheirFunction) {
   const HostValue x = Random({3, 4}, 1, 0.05, 0.95), t = Random({3, 4}, 2, 0.05, 0.95);
   for (Reduction r : kReductions) {
     const HostValue g = GradFor(r, {3, 4});
-    const Formula forward = [&](Builder& b, Values in) {
-      return std::vector{GetParam().forward(b, in[0], in[1], r)};
-    };
+    const Formula forward = [&](Builder& b, Values in) { return std::vector{GetParam().forward(b, in[0], in[1], r)}; };
     const Formula backward = [&](Builder& b, Values in) {
       return std::vector{GetParam().backward(b, in[0], in[1], in[2], r)};
     };
@@ -105,8 +92,7 @@ TEST(BinaryCrossEntropy, BoundsItsLogarithms) {
   const Formula formula = [](Builder& b, Values in) {
     return std::vector{BinaryCrossEntropy(b, in[0], in[1], kNoValue, Reduction::kNone)};
   };
-  EXPECT_THAT(Apply(formula, {F64({2}, {0, 1}), F64({2}, {1, 0})})[0].floats,
-              ElementsAre(100, 100));
+  EXPECT_THAT(Apply(formula, {F64({2}, {0, 1}), F64({2}, {1, 0})})[0].floats, ElementsAre(100, 100));
 }
 
 // --- nll_loss ---
@@ -141,8 +127,7 @@ TEST(NllLoss, IsNotANumberIfAllIsIgnored) {
   const Formula formula = [](Builder& b, Values in) {
     return std::vector{NllLoss(b, in[0], in[1], kNoValue, Reduction::kMean, Ignored(b)).loss};
   };
-  EXPECT_THAT(Apply(formula, {F64({1, 2}, {-1, -2}), I64({1}, {kIgnored})})[0].floats,
-              ElementsAre(testing::IsNan()));
+  EXPECT_THAT(Apply(formula, {F64({1, 2}, {-1, -2}), I64({1}, {kIgnored})})[0].floats, ElementsAre(testing::IsNan()));
 }
 
 TEST(NllLoss, DoesNotMultiplyInfinities) {
@@ -157,16 +142,15 @@ TEST(NllLoss, HasTheGradientOfItsFunction) {
   struct Case {
     std::vector<int64_t> sizes, target_sizes, targets;
   };
-  for (const Case& c : {Case{{3, 4}, {3}, {1, kIgnored, 3}}, Case{{4}, {}, {2}},
-                        Case{{2, 3, 2}, {2, 2}, {0, 1, 2, kIgnored}}}) {
+  for (const Case& c :
+       {Case{{3, 4}, {3}, {1, kIgnored, 3}}, Case{{4}, {}, {2}}, Case{{2, 3, 2}, {2, 2}, {0, 1, 2, kIgnored}}}) {
     const HostValue x = Random(c.sizes, 1), t = I64(c.target_sizes, c.targets);
     const HostValue w = Random({c.sizes.size() == 1 ? c.sizes[0] : c.sizes[1]}, 2, 0.5, 2);
     for (Reduction r : kReductions) {
       for (bool weighted : {false, true}) {
         const HostValue g = GradFor(r, c.target_sizes);
         const Formula forward = [&](Builder& b, Values in) {
-          return std::vector{
-              NllLoss(b, in[0], in[1], weighted ? in[2] : kNoValue, r, Ignored(b)).loss};
+          return std::vector{NllLoss(b, in[0], in[1], weighted ? in[2] : kNoValue, r, Ignored(b)).loss};
         };
         const Formula backward = [&](Builder& b, Values in) {
           const Value weight = weighted ? in[2] : kNoValue;

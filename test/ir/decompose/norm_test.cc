@@ -23,8 +23,7 @@ Formula LayerNormOver(int axis) {
 
 TEST(LayerNorm, HasMeanBiasAndDeviationWeight) {
   const HostValue x = F64({2, 4}, {1, 2, 3, 4, 10, 20, 30, 40});
-  const std::vector<HostValue> out =
-      Apply(LayerNormOver(1), {x, F64({4}, {1, 1, 1, 2}), F64({4}, {0, 0, 0, 7})});
+  const std::vector<HostValue> out = Apply(LayerNormOver(1), {x, F64({4}, {1, 1, 1, 2}), F64({4}, {0, 0, 0, 7})});
   const double r = 1 / std::sqrt(1.25 + kEps);
   EXPECT_THAT(out[0].floats[0], DoubleNear(-1.5 * r, 1e-14));
   EXPECT_THAT(out[0].floats[3], DoubleNear(1.5 * r * 2 + 7, 1e-14));
@@ -66,8 +65,7 @@ const Formula kGroupNorm = [](Builder& b, Values in) {
 };
 
 TEST(GroupNorm, IsLayerNormOfEachGroup) {
-  const HostValue x = Random({2, 6, 5}, 1), w = F64({6}, {1, 1, 1, 1, 1, 1}),
-                  bias = F64({6}, {0, 0, 0, 0, 0, 0});
+  const HostValue x = Random({2, 6, 5}, 1), w = F64({6}, {1, 1, 1, 1, 1, 1}), bias = F64({6}, {0, 0, 0, 0, 0, 0});
   const std::vector<HostValue> out = Apply(kGroupNorm, {x, w, bias});
   HostValue grouped = x;
   grouped.sizes = {4, 15};
@@ -98,32 +96,28 @@ TEST(GroupNorm, HasTheGradientOfItsFunction) {
 const Formula kBatchNorm = [](Builder& b, Values in) {
   const BatchNormTraining t =
       BatchNormForTraining(b, in[0], in[1], in[2], in[3], in[4], Number(b, 0.1), Number(b, kEps));
-  return std::vector{t.normalized.y, t.normalized.mean, t.normalized.rstd, t.running_mean,
-                     t.running_variance};
+  return std::vector{t.normalized.y, t.normalized.mean, t.normalized.rstd, t.running_mean, t.running_variance};
 };
 
 TEST(BatchNorm, NormalizesChannelsAndUpdatesRunningStatistics) {
   const HostValue x = F64({2, 2, 2}, {1, 2, 0, 0, 3, 4, 0, 4});
-  const std::vector<HostValue> out = Apply(
-      kBatchNorm, {x, F64({2}, {1, 1}), F64({2}, {0, 0}), F64({2}, {10, 10}), F64({2}, {1, 1})});
+  const std::vector<HostValue> out =
+      Apply(kBatchNorm, {x, F64({2}, {1, 1}), F64({2}, {0, 0}), F64({2}, {10, 10}), F64({2}, {1, 1})});
   EXPECT_THAT(out[1].floats, ElementsAre(2.5, 1));
   EXPECT_THAT(out[2].floats[0], DoubleNear(1 / std::sqrt(1.25 + kEps), 1e-15));
   EXPECT_THAT(out[0].floats[0], DoubleNear(-1.5 / std::sqrt(1.25 + kEps), 1e-15));
   EXPECT_THAT(out[3].floats, ElementsAre(DoubleNear(9.25, 1e-14), DoubleNear(9.1, 1e-14)));
-  EXPECT_THAT(out[4].floats,
-              ElementsAre(DoubleNear(0.9 + 0.1 * 5 / 3, 1e-14), DoubleNear(1.3, 1e-14)));
+  EXPECT_THAT(out[4].floats, ElementsAre(DoubleNear(0.9 + 0.1 * 5 / 3, 1e-14), DoubleNear(1.3, 1e-14)));
 }
 
 TEST(BatchNorm, HasTheGradientOfItsFunctionInTraining) {
-  const std::vector<HostValue> in = {Random({3, 2, 4}, 1), Random({2}, 2), Random({2}, 3),
-                                     Random({2}, 4), Random({2}, 5, 1, 2)};
+  const std::vector<HostValue> in = {Random({3, 2, 4}, 1), Random({2}, 2), Random({2}, 3), Random({2}, 4),
+                                     Random({2}, 5, 1, 2)};
   const HostValue g = Random({3, 2, 4}, 6);
   const Formula backward = [](Builder& b, Values in) {
-    const Normalized n = BatchNormForTraining(b, in[0], in[1], in[2], kNoValue, kNoValue,
-                                              Number(b, 0.1), Number(b, kEps))
-                             .normalized;
-    const NormGradients d =
-        BatchNormBackward(b, in[3], in[0], n.mean, n.rstd, in[1], /*training=*/true);
+    const Normalized n =
+        BatchNormForTraining(b, in[0], in[1], in[2], kNoValue, kNoValue, Number(b, 0.1), Number(b, kEps)).normalized;
+    const NormGradients d = BatchNormBackward(b, in[3], in[0], n.mean, n.rstd, in[1], /*training=*/true);
     return std::vector{d.x, d.weight, d.bias};
   };
   const std::vector<HostValue> d = Apply(backward, {in[0], in[1], in[2], g});
@@ -131,17 +125,15 @@ TEST(BatchNorm, HasTheGradientOfItsFunctionInTraining) {
 }
 
 TEST(BatchNorm, HasTheGradientOfItsFunctionInInference) {
-  const std::vector<HostValue> in = {Random({3, 2}, 1), Random({2}, 2), Random({2}, 3),
-                                     Random({2}, 4), Random({2}, 5, 1, 2)};
+  const std::vector<HostValue> in = {Random({3, 2}, 1), Random({2}, 2), Random({2}, 3), Random({2}, 4),
+                                     Random({2}, 5, 1, 2)};
   const HostValue g = Random({3, 2}, 6);
   const Formula forward = [](Builder& b, Values in) {
-    return std::vector{
-        BatchNormForInference(b, in[0], in[1], in[2], in[3], in[4], Number(b, kEps))};
+    return std::vector{BatchNormForInference(b, in[0], in[1], in[2], in[3], in[4], Number(b, kEps))};
   };
   const Formula backward = [](Builder& b, Values in) {
     const Value rstd = Rstd(b, in[4], Number(b, kEps));
-    const NormGradients d =
-        BatchNormBackward(b, in[5], in[0], in[3], rstd, in[1], /*training=*/false);
+    const NormGradients d = BatchNormBackward(b, in[5], in[0], in[3], rstd, in[1], /*training=*/false);
     return std::vector{d.x, d.weight, d.bias};
   };
   const std::vector<HostValue> d = Apply(backward, {in[0], in[1], in[2], in[3], in[4], g});

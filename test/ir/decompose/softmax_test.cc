@@ -20,22 +20,17 @@ TEST(Softmax, SumsToOneAlongItsDim) {
   const HostValue x = Random({3, 4, 5}, 1);
   for (int dim : {0, 1, 2}) {
     const HostValue y = Apply(Forward(Softmax, dim), {x})[0];
-    const Formula total = [&](Builder& b, Values in) {
-      return std::vector{b.Sum(in[0], {dim}, false)};
-    };
+    const Formula total = [&](Builder& b, Values in) { return std::vector{b.Sum(in[0], {dim}, false)}; };
     const HostValue sums = Apply(total, {y})[0];
     for (double sum : sums.floats) EXPECT_NEAR(sum, 1, 1e-15);
     const HostValue log_y = Apply(Forward(LogSoftmax, dim), {x})[0];
-    for (size_t i = 0; i < y.floats.size(); ++i)
-      EXPECT_NEAR(std::exp(log_y.floats[i]), y.floats[i], 1e-15);
+    for (size_t i = 0; i < y.floats.size(); ++i) EXPECT_NEAR(std::exp(log_y.floats[i]), y.floats[i], 1e-15);
   }
 }
 
 TEST(Softmax, DoesNotOverflow) {
-  EXPECT_THAT(Apply(Forward(Softmax, 0), {F64({2}, {1000, 1000})})[0].floats,
-              ElementsAre(0.5, 0.5));
-  EXPECT_THAT(Apply(Forward(LogSoftmax, 0), {F64({2}, {0, -1e300})})[0].floats,
-              ElementsAre(0, -1e300));
+  EXPECT_THAT(Apply(Forward(Softmax, 0), {F64({2}, {1000, 1000})})[0].floats, ElementsAre(0.5, 0.5));
+  EXPECT_THAT(Apply(Forward(LogSoftmax, 0), {F64({2}, {0, -1e300})})[0].floats, ElementsAre(0, -1e300));
 }
 
 TEST(Softmax, OfANumberIsOne) {

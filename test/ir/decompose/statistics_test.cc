@@ -23,8 +23,7 @@ TEST(Statistics, AreThoseOfEachRow) {
   const HostValue x = F64({2, 4}, {1, 2, 3, 4, -5, -5, 5, 5});
   const std::vector<HostValue> unbiased = Statistics(x, 1, false);
   EXPECT_THAT(unbiased[0].floats, ElementsAre(2.5, 0));
-  EXPECT_THAT(unbiased[1].floats,
-              ElementsAre(testing::DoubleEq(5. / 3), testing::DoubleEq(100. / 3)));
+  EXPECT_THAT(unbiased[1].floats, ElementsAre(testing::DoubleEq(5. / 3), testing::DoubleEq(100. / 3)));
   const std::vector<HostValue> biased = Statistics(x, 0, true);
   EXPECT_THAT(biased[1].sizes, ElementsAre(2, 1));
   EXPECT_THAT(biased[1].floats, ElementsAre(1.25, 25));
@@ -33,14 +32,12 @@ TEST(Statistics, AreThoseOfEachRow) {
 
 // The difference of large means of squares would lose all digits.
 TEST(Statistics, AreExactFarFromZero) {
-  EXPECT_THAT(Statistics(F64({4}, {1e9 + 1, 1e9 + 2, 1e9 + 3, 1e9 + 4}), 0, false)[1].floats,
-              ElementsAre(1.25));
+  EXPECT_THAT(Statistics(F64({4}, {1e9 + 1, 1e9 + 2, 1e9 + 3, 1e9 + 4}), 0, false)[1].floats, ElementsAre(1.25));
 }
 
 TEST(Statistics, OfTooFewNumbersAreNotNumbers) {
   EXPECT_THAT(Statistics(F64({1}, {3}), 1, false)[1].floats, ElementsAre(testing::IsNan()));
-  EXPECT_THAT(Statistics(F64({2}, {3, 4}), 5, false)[1].floats,
-              ElementsAre(std::numeric_limits<double>::infinity()));
+  EXPECT_THAT(Statistics(F64({2}, {3, 4}), 5, false)[1].floats, ElementsAre(std::numeric_limits<double>::infinity()));
 }
 
 }  // namespace

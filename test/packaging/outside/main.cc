@@ -3,8 +3,8 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/ones.h>
 
-#include <iostream>
 #include <torch_lazy/torch_lazy.h>
+#include <iostream>
 
 int main() {
   torch_lazy::SetOption("compile", "sync");
