@@ -31,7 +31,7 @@ find_path(LAZY_CUDA_INCLUDE cuda_runtime_api.h
 # What is installed is stripped: what follows in the script of `cmake --install` asks for this variable.
 install(CODE "set(CMAKE_INSTALL_DO_STRIP TRUE)")
 if(LAZY_CUDA_INCLUDE AND EXISTS ${LAZY_TORCH_DIR}/lib/libtorch_cuda.so)
-  file(GLOB cuda_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/lazy/*_cuda.cc)
+  file(GLOB cuda_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/lazy/cuda/library/*.cc)
   add_library(torch_lazy_cuda SHARED ${cuda_sources})
   target_include_directories(torch_lazy_cuda PRIVATE ${PROJECT_SOURCE_DIR})
   target_include_directories(torch_lazy_cuda SYSTEM PRIVATE ${LAZY_CUDA_INCLUDE})

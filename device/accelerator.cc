@@ -29,7 +29,7 @@
 #include <c10/core/CachingDeviceAllocator.h>
 
 #include "device/imports.h"
-#include "lazy/storage.h"
+#include "lazy/trace/storage.h"
 
 namespace torch_lazy::device {
 namespace {

@@ -9,10 +9,10 @@
 #include <c10/core/CachingDeviceAllocator.h>
 
 #include "base/metrics.h"
-#include "lazy/current_device.h"
-#include "lazy/eager_device.h"
-#include "lazy/memory.h"
-#include "lazy/storage.h"
+#include "lazy/eager/current_device.h"
+#include "lazy/eager/eager_device.h"
+#include "lazy/eager/memory.h"
+#include "lazy/trace/storage.h"
 
 namespace torch_lazy::device {
 namespace {

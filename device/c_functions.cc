@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/flags.h"
-#include "lazy/draw.h"
-#include "lazy/python_line.h"
+#include "lazy/cuda/philox.h"
+#include "lazy/host/python_line.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
 
 #include <c10/util/Exception.h>
 
-#include "lazy/fork.h"
+#include "lazy/host/fork.h"
 
 namespace torch_lazy::device {
 

@@ -11,9 +11,9 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include "device/fork.h"
-#include "lazy/current_device.h"
-#include "lazy/eager_device.h"
-#include "lazy/storage.h"
+#include "lazy/eager/current_device.h"
+#include "lazy/eager/eager_device.h"
+#include "lazy/trace/storage.h"
 
 namespace torch_lazy::device {
 namespace {

@@ -6,9 +6,9 @@
 #include "device/fork.h"
 #include "device/kernels/resize.h"
 #include "device/pinned.h"
-#include "lazy/current_device.h"
-#include "lazy/eager_device.h"
-#include "lazy/generator.h"
+#include "lazy/eager/current_device.h"
+#include "lazy/eager/eager_device.h"
+#include "lazy/eager/generator.h"
 
 namespace torch_lazy::device {
 namespace {

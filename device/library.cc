@@ -9,12 +9,12 @@
 #include "device/accelerator.h"
 #include "device/fork.h"
 #include "device/recorder.h"
-#include "lazy/current_device.h"
-#include "lazy/eager_device.h"
-#include "lazy/explain.h"
-#include "lazy/history.h"
-#include "lazy/run_thread.h"
-#include "lazy/storage.h"
+#include "lazy/eager/current_device.h"
+#include "lazy/eager/eager_device.h"
+#include "lazy/explain/explain.h"
+#include "lazy/host/run_thread.h"
+#include "lazy/trace/history.h"
+#include "lazy/trace/storage.h"
 
 namespace torch_lazy::device {
 namespace {

@@ -13,7 +13,7 @@
 #include "device/fork.h"
 #include "device/kernels/our_arguments.h"
 #include "device/unboxed.h"
-#include "lazy/op.h"
+#include "lazy/ops/op.h"
 
 namespace torch_lazy::device {
 namespace {

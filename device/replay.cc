@@ -12,10 +12,10 @@
 #include "absl/container/flat_hash_map.h"
 #include "device/fork.h"
 #include "device/replay_node.h"
-#include "lazy/current_device.h"
-#include "lazy/eager_device.h"
-#include "lazy/replay.h"
-#include "lazy/storage.h"
+#include "lazy/eager/current_device.h"
+#include "lazy/eager/eager_device.h"
+#include "lazy/replay/replay.h"
+#include "lazy/trace/storage.h"
 
 namespace torch_lazy::device {
 namespace {

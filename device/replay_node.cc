@@ -12,8 +12,8 @@
 #include <torch/csrc/autograd/saved_variable.h>
 
 #include "absl/container/flat_hash_map.h"
-#include "lazy/current_device.h"
-#include "lazy/storage.h"
+#include "lazy/eager/current_device.h"
+#include "lazy/trace/storage.h"
 
 namespace torch_lazy::device {
 namespace {

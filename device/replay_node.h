@@ -9,7 +9,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/util/DimVector.h>
 
-#include "lazy/replay.h"
+#include "lazy/replay/replay.h"
 
 namespace torch_lazy::device {
 

@@ -4,8 +4,8 @@
 #include <torch/library.h>
 
 #include "device/fork.h"
-#include "lazy/geometry.h"
-#include "lazy/storage.h"
+#include "lazy/eager/geometry.h"
+#include "lazy/trace/storage.h"
 
 namespace torch_lazy::device {
 namespace {

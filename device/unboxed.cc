@@ -13,8 +13,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "device/fork.h"
 #include "device/no_grad.h"
-#include "lazy/device_of.h"
-#include "lazy/prediction.h"
+#include "lazy/calls/device_of_call.h"
+#include "lazy/record/prediction.h"
 
 namespace torch_lazy::device {
 namespace {

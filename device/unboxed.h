@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recorders with the C++ signature of their operator, for the operators that training programs call most.
 //
-// A call that is the one expected next is recorded without boxing its arguments (lazy/prediction.h); any other is boxed
-// and goes the way of all operators.
+// A call that is the one expected next is recorded without boxing its arguments (lazy/record/prediction.h); any other
+// is boxed and goes the way of all operators.
 #pragma once
 
 #include <optional>

@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "ir/decompose/expression.h"
-#include "lazy/lowering.h"
+#include "lazy/lower/lowering.h"
 
 namespace torch_lazy::device {
 

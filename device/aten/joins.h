@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "lazy/lowering.h"
+#include "lazy/lower/lowering.h"
 
 namespace torch_lazy::device {
 

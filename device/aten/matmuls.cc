@@ -5,7 +5,7 @@
 // once. What else it adds or scales before it rounds stays ATen's call: rounded in between, it would not be eager's. On
 // the CPU all of them do, where ATen chooses among libraries by more than the operands.
 #include "device/aten/rows.h"
-#include "lazy/lowering.h"
+#include "lazy/lower/lowering.h"
 
 namespace torch_lazy::device {
 namespace {

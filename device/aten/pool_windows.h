@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "lazy/lowering.h"
+#include "lazy/lower/lowering.h"
 
 namespace torch_lazy::device {
 

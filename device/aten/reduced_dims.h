@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ir/graph.h"
-#include "lazy/lowering.h"
+#include "lazy/lower/lowering.h"
 
 namespace torch_lazy::device {
 

@@ -15,7 +15,7 @@
 #include "device/kernels/fused_attention.h"
 #include "device/kernels/kernels.h"
 #include "device/kernels/like_on_cuda.h"
-#include "lazy/eager_device.h"
+#include "lazy/eager/eager_device.h"
 
 namespace torch_lazy::device {
 namespace {

@@ -9,7 +9,7 @@
 #include <ATen/core/boxing/impl/boxing.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
-#include "lazy/op.h"
+#include "lazy/ops/op.h"
 
 namespace torch_lazy::device {
 namespace internal {

@@ -7,8 +7,8 @@
 #include "device/kernels/like_on_cuda.h"
 #include "device/kernels/recurrent_nets.h"
 #include "device/kernels/rnn_dropout_state.h"
-#include "lazy/device_of.h"
-#include "lazy/eager_device.h"
+#include "lazy/calls/device_of_call.h"
+#include "lazy/eager/eager_device.h"
 
 namespace torch_lazy::device {
 namespace {

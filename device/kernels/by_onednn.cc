@@ -15,8 +15,8 @@
 #include "device/kernels/kernels.h"
 #include "device/kernels/recurrent_nets.h"
 #include "device/kernels/runner.h"
-#include "lazy/eager_device.h"
-#include "lazy/op.h"
+#include "lazy/eager/eager_device.h"
+#include "lazy/ops/op.h"
 
 namespace torch_lazy::device {
 namespace {

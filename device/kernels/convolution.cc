@@ -11,7 +11,7 @@
 
 #include "device/kernels/kernels.h"
 #include "device/kernels/runner.h"
-#include "lazy/op.h"
+#include "lazy/ops/op.h"
 
 namespace torch_lazy::device {
 namespace {

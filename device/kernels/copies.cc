@@ -11,13 +11,13 @@
 
 #include "device/fork.h"
 #include "device/kernels/kernels.h"
-#include "lazy/current_device.h"
-#include "lazy/eager_device.h"
-#include "lazy/lock.h"
-#include "lazy/op.h"
-#include "lazy/storage.h"
-#include "lazy/trace.h"
-#include "lazy/unwritten.h"
+#include "lazy/eager/current_device.h"
+#include "lazy/eager/eager_device.h"
+#include "lazy/host/lock.h"
+#include "lazy/ops/op.h"
+#include "lazy/trace/storage.h"
+#include "lazy/trace/trace.h"
+#include "lazy/trace/unwritten.h"
 
 namespace torch_lazy::device {
 namespace {

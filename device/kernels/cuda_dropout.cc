@@ -13,7 +13,7 @@
 
 #include "base/log.h"
 #include "ir/philox.h"
-#include "lazy/draw.h"
+#include "lazy/cuda/philox.h"
 
 namespace torch_lazy::device {
 namespace {

@@ -10,7 +10,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "lazy/eager_device.h"
+#include "lazy/eager/eager_device.h"
 
 namespace torch_lazy::device {
 

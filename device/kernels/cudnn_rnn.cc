@@ -16,8 +16,8 @@
 #include "device/kernels/cudnn_weights.h"
 #include "device/kernels/kernels.h"
 #include "device/kernels/runner.h"
-#include "lazy/device_of.h"
-#include "lazy/op.h"
+#include "lazy/calls/device_of_call.h"
+#include "lazy/ops/op.h"
 
 namespace torch_lazy::device {
 namespace {

@@ -15,8 +15,8 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/util/DimVector.h>
 
-#include "lazy/current_device.h"
-#include "lazy/eager_device.h"
+#include "lazy/eager/current_device.h"
+#include "lazy/eager/eager_device.h"
 
 namespace torch_lazy::device {
 namespace {

@@ -18,11 +18,11 @@
 #include "device/kernels/kernels.h"
 #include "device/kernels/runner.h"
 #include "ir/philox.h"
-#include "lazy/device_of.h"
-#include "lazy/draw.h"
-#include "lazy/eager_device.h"
-#include "lazy/op.h"
-#include "lazy/storage.h"
+#include "lazy/calls/device_of_call.h"
+#include "lazy/cuda/philox.h"
+#include "lazy/eager/eager_device.h"
+#include "lazy/ops/op.h"
+#include "lazy/trace/storage.h"
 
 namespace torch_lazy::device {
 namespace {

@@ -21,9 +21,9 @@
 #include "device/kernels/boxed.h"
 #include "device/kernels/kernels.h"
 #include "device/kernels/runner.h"
-#include "lazy/draw.h"
-#include "lazy/eager_device.h"
-#include "lazy/op.h"
+#include "lazy/cuda/philox.h"
+#include "lazy/eager/eager_device.h"
+#include "lazy/ops/op.h"
 
 namespace torch_lazy::device {
 namespace {

@@ -33,7 +33,7 @@ void RegisterShallowCopies(torch::Library& aten);
 void RegisterLinearAutograd(torch::Library& aten);
 void RegisterRecurrentAutograd(torch::Library& aten);
 
-// Runners (lazy/op.h) of operators that have no kernel of their own on the CPU.
+// Runners (lazy/ops/op.h) of operators that have no kernel of their own on the CPU.
 void RegisterLinearRunners();
 void RegisterConvolutionRunners();
 void RegisterRecurrentRunners();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/kernels/like_on_cuda.h"
 
-#include "lazy/eager_device.h"
-#include "lazy/geometry.h"
+#include "lazy/eager/eager_device.h"
+#include "lazy/eager/geometry.h"
 
 namespace torch_lazy::device {
 

@@ -9,7 +9,7 @@
 #include "device/kernels/kernels.h"
 #include "device/kernels/runner.h"
 #include "device/kernels/whole_or_parts.h"
-#include "lazy/op.h"
+#include "lazy/ops/op.h"
 
 namespace torch_lazy::device {
 namespace {

@@ -11,13 +11,13 @@
 
 #include "device/fork.h"
 #include "device/kernels/kernels.h"
-#include "lazy/current_device.h"
-#include "lazy/eager_device.h"
-#include "lazy/lock.h"
-#include "lazy/memory.h"
-#include "lazy/pointer.h"
-#include "lazy/storage.h"
-#include "lazy/unwritten.h"
+#include "lazy/eager/current_device.h"
+#include "lazy/eager/eager_device.h"
+#include "lazy/eager/memory.h"
+#include "lazy/host/lock.h"
+#include "lazy/trace/placeholder.h"
+#include "lazy/trace/storage.h"
+#include "lazy/trace/unwritten.h"
 
 namespace torch_lazy::device {
 namespace {

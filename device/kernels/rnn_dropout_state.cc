@@ -10,11 +10,11 @@
 #include <ATen/ops/empty.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
-#include "lazy/current_device.h"
-#include "lazy/draw.h"
-#include "lazy/eager_device.h"
-#include "lazy/noting.h"
-#include "lazy/storage.h"
+#include "lazy/cuda/philox.h"
+#include "lazy/eager/current_device.h"
+#include "lazy/eager/eager_device.h"
+#include "lazy/trace/replay_recorder.h"
+#include "lazy/trace/storage.h"
 
 namespace torch_lazy::device {
 namespace {

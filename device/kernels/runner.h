@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A runner (lazy/op.h) out of an ordinary function.
+// A runner (lazy/ops/op.h) out of an ordinary function.
 //
 //   lazy::RegisterRunner("aten::linear_backward", &Runner<LinearBackward>);
 #pragma once

@@ -11,7 +11,7 @@
 
 #include <torch/library.h>
 
-#include "lazy/op.h"
+#include "lazy/ops/op.h"
 
 namespace torch_lazy::device {
 

@@ -2,12 +2,12 @@
 // Rules of shape, by family: the sizes of results by those of operands, for operators that TensorIterator does not
 // know.
 //
-// They let a step of sizes that were never seen be recorded like any other. See lazy/shape_rule.h for what a rule must
-// tell.
+// They let a step of sizes that were never seen be recorded like any other. See lazy/shapes/shape_rule.h for what a
+// rule must tell.
 #pragma once
 
 #include "absl/types/span.h"
-#include "lazy/shape_rule.h"
+#include "lazy/shapes/shape_rule.h"
 
 namespace torch_lazy::device {
 

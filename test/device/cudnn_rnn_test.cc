@@ -18,7 +18,7 @@
 
 #include "device/kernels/cudnn_weights.h"
 #include "device/kernels/runner.h"
-#include "lazy/op.h"
+#include "lazy/ops/op.h"
 #include "test/device/tensors.h"
 
 namespace torch_lazy::device {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chains of views against as_strided: whatever a geometry reads, the views found for it read the same elements.
-#include "lazy/access.h"
+#include "lazy/lower/strided_views.h"
 
 #include <numeric>
 #include <random>

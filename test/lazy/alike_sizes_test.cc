@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lazy/alike_sizes.h"
+#include "lazy/libraries/similar_sizes.h"
 
 #include <gtest/gtest.h>
 

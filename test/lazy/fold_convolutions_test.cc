@@ -9,7 +9,7 @@
 #include "ir/passes/passes.h"
 #include "ir/print.h"
 #include "ir/verify.h"
-#include "lazy/fold_convolutions.h"
+#include "lazy/libraries/fold_convolutions.h"
 #include "test/ir/golden.h"
 
 namespace torch_lazy::lazy {

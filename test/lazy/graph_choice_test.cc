@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // When plans are captured, for runs that come in many ways. A capture costs 8 replays' savings of 1 s.
-#include "lazy/graph_choice.h"
+#include "lazy/variants/cuda_graph_choice.h"
 
 #include <gtest/gtest.h>
 

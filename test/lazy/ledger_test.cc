@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What may be tried, as costs and savings come in.
-#include "lazy/ledger.h"
+#include "lazy/host/ledger.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CPU tensors made inside and outside of a PooledResults scope.
-#include "lazy/memory.h"
+#include "lazy/eager/memory.h"
 
 #include <ATen/ops/empty.h>
 #include <c10/core/CPUAllocator.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lazy/plans.h"
+#include "lazy/run/plans.h"
 
 #include <future>
 
@@ -7,7 +7,7 @@
 #include "base/flags.h"
 #include "gtest/gtest.h"
 #include "ir/parse.h"
-#include "lazy/background.h"
+#include "lazy/host/background.h"
 
 namespace torch_lazy::lazy {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The trie finds a trace only if it is equal word for word, however few bits its hashes have.
-#include "lazy/trie.h"
+#include "lazy/trace/trie.h"
 
 #include <map>
 #include <random>
@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "lazy/entry.h"
+#include "lazy/variants/entry.h"
 
 namespace torch_lazy::lazy {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which algorithm a product takes, with a library that only counts.
-#include "lazy/tuned_cuda_product.h"
+#include "lazy/libraries/tuned_cuda_product.h"
 
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 #include <map>
 
-#include "lazy/ledger.h"
+#include "lazy/host/ledger.h"
 
 namespace torch_lazy::lazy {
 namespace {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps under autocast leave their narrow weights to the next step, only while nobody else writes the weights (lazy/carried_plan).
+"""Steps under autocast leave their narrow weights to the next step, only while nobody else writes the weights (lazy/variants/autocast_weights_plan).
 
 Results are those without, to the last bit: backend stand_in runs the kernels that CUDA would.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several devices: each call is its tensors' device's, each trace one device's, and kernels are all devices' (lazy/current_device).
+"""Several devices: each call is its tensors' device's, each trace one device's, and kernels are all devices' (lazy/eager/current_device).
 
 All stand on the CPU (option `devices`), where only our own checks can tell one's tensors from another's; with LAZY_TEST_EAGER=cuda
 each stands on a GPU.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training on several devices: losses, traces and kernels are those of one (lazy/current_device). All stand on the CPU;
+"""Training on several devices: losses, traces and kernels are those of one (lazy/eager/current_device). All stand on the CPU;
 with LAZY_TEST_EAGER=cuda each stands on a GPU."""
 
 import functools

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops whose first steps hold what later ones do not: from the second such step in a row on, nobody stores it (lazy/need)."""
+"""Loops whose first steps hold what later ones do not: from the second such step in a row on, nobody stores it (lazy/variants/unused_outputs)."""
 
 import pytest
 import torch

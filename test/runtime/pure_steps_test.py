@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops that only compute and collect: on a GPU, large steps begin before somebody waits. Note [Pure steps] in lazy/closing.h."""
+"""Loops that only compute and collect: on a GPU, large steps begin before somebody waits. Note [Pure steps] in lazy/trace/step_detector.h."""
 
 import os
 

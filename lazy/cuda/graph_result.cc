@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lazy/cuda/graph_result.h"
+
+#include "lazy/eager/eager_device.h"
+#include "lazy/eager/memory.h"
+
+namespace torch_lazy::lazy {
+namespace {
+
+using Memory = std::shared_ptr<c10::Storage>;  // the graph's, for as long as somebody holds a result
+
+void LetGo(void* context) { delete static_cast<Memory*>(context); }
+
+}  // namespace
+
+c10::Storage GraphHome::Lend() {
+  const size_t size_bytes = memory_->nbytes();
+  c10::Storage content(c10::Storage::use_byte_size_t(), size_bytes,
+                       c10::DataPtr(memory_->mutable_data(), new Memory(memory_), &LetGo, memory_->device()),
+                       memory_->allocator(), /*resizable=*/true);
+  tenant_ = c10::weak_intrusive_ptr<c10::StorageImpl>(content.getWeakStorageImpl());
+  return content;
+}
+
+void GraphHome::Vacate() {
+  if (const c10::intrusive_ptr<c10::StorageImpl> tenant = tenant_.lock()) MoveOut(tenant.get());
+}
+
+void MoveOut(c10::StorageImpl* content) {
+  c10::DataPtr& pointer = content->_mutable_data_ptr_no_checks();
+  if (pointer.get_deleter() != &LetGo) return;
+  c10::Storage memory = NewContent(content->nbytes());
+  CopyContent(memory, c10::Storage(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(content)), content->nbytes());
+  content->set_data_ptr_noswap(std::move(memory.unsafeGetStorageImpl()->_mutable_data_ptr_no_checks()));
+}
+
+}  // namespace torch_lazy::lazy

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUDA graphs, as libtorch_lazy_cuda.so gives them.
+#pragma once
+
+#include <cstdint>
+
+namespace torch_lazy::lazy {
+
+// Work captured once, to be asked for again by one call. All graphs share a pool of memory.
+struct CudaGraphs {
+  // From now on the thread's work is captured, on a stream that is the current one until then. Throws.
+  void* (*begin)();
+  // The former stream is current again. Throws if something was done that cannot be captured; the graph is destroyed
+  // then.
+  void (*end)(void* graph);
+  void (*seek)(void* graph, uint64_t offset);  // while capturing: the next draw lies so far behind where replays begin
+  void (*replay)(void* graph);                 // on the current stream; draws begin at the default generator's offset
+  void (*destroy)(void* graph);
+};
+
+// Of backend stand_in: nothing is captured. A plan's buffers stay where they were at its capture, and its steps run on
+// them, so that all around a graph can be tested without a GPU.
+inline constexpr CudaGraphs kEmulatedGraphs{};
+
+// Null where there are none: on the host, or without the library (lazy/cuda/load_library.h).
+const CudaGraphs* FindCudaGraphs();
+
+}  // namespace torch_lazy::lazy

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// libtorch_lazy_cuda.so: graphs by at::cuda::CUDAGraph, which keeps what ATen allocates meanwhile out of others' reach.
+#include <ATen/cuda/CUDAGeneratorImpl.h>
+#include <ATen/cuda/CUDAGraph.h>
+#include <ATen/ops/empty.h>
+#include <c10/cuda/CUDAGuard.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "lazy/cuda/graphs.h"
+
+namespace torch_lazy::lazy {
+namespace {
+
+// What one graph of a device allocates while it is captured is dead when the next one runs, so one pool will do. What
+// outlives a replay, results and the homes of parameters, must be allocated before: a graph captured earlier has used
+// the same memory.
+struct OfDevice {
+  const at::cuda::MempoolId_t pool = at::cuda::graph_pool_handle();
+  // Libraries keep memory for each stream that they work on, so all captures take the same.
+  const c10::cuda::CUDAStream stream = c10::cuda::getStreamFromPool();
+};
+
+struct Graph : at::cuda::CUDAGraph {
+  std::optional<c10::cuda::CUDAStreamGuard> stream;  // while capturing
+
+  void Begin(at::cuda::MempoolId_t pool) {
+    try {
+      capture_begin(pool, cudaStreamCaptureModeThreadLocal);
+    } catch (...) {
+      ForgetCapture();
+      throw;
+    }
+  }
+
+  void End() {
+    try {
+      capture_end();
+    } catch (...) {
+      ForgetCapture();
+      capture_ended_ = true;  // lets go of the pool
+      throw;
+    }
+  }
+
+  void Seek(uint64_t offset) {
+    for (auto& [generator, increment] : captured_generator_states_) generator->offset_intragraph_ = offset;
+  }
+
+  // What a capture that CUDA refuses leaves behind in PyTorch: its allocator and generators still believe in it.
+  void ForgetCapture() {
+    cudaGetLastError();
+    try {
+      c10::cuda::CUDACachingAllocator::endAllocateToPool(capture_dev_, mempool_id_);
+    } catch (const std::exception&) {  // it has ended that much
+    }
+    for (auto& [generator, increment] : captured_generator_states_) {
+      generator->capturing_ = false;
+      generator->offset_intragraph_ = 0;
+    }
+  }
+};
+
+// A graph that stays. PyTorch refuses to capture into a pool, of the GPU's memory or of the host's, that has lost its
+// last graph.
+void KeepPool(const OfDevice& device) {
+  auto graph = std::make_unique<Graph>();
+  const c10::cuda::CUDAStreamGuard on(device.stream);
+  auto written = std::make_unique<at::Tensor>(at::empty({1}, at::kCUDA));
+  graph->Begin(device.pool);
+  written->zero_();
+  graph->End();
+  graph.release();
+  written.release();
+}
+
+// Of the current one.
+const OfDevice& ThisDevice() {
+  static auto* const lock = new std::mutex;
+  static auto* const all = new std::map<int, OfDevice>;
+  const std::lock_guard<std::mutex> held(*lock);
+  const auto [found, is_new] = all->try_emplace(c10::cuda::current_device());
+  if (is_new) KeepPool(found->second);
+  return found->second;
+}
+
+void* Begin() {
+  const OfDevice& device = ThisDevice();
+  auto graph = std::make_unique<Graph>();
+  graph->stream.emplace(device.stream);
+  graph->Begin(device.pool);
+  return graph.release();
+}
+
+void End(void* captured) {
+  std::unique_ptr<Graph> graph(static_cast<Graph*>(captured));
+  graph->End();
+  graph->stream.reset();
+  graph.release();
+}
+
+constexpr CudaGraphs kGraphs{
+    .begin = &Begin,
+    .end = &End,
+    .seek = [](void* graph, uint64_t offset) { static_cast<Graph*>(graph)->Seek(offset); },
+    .replay = [](void* graph) { static_cast<Graph*>(graph)->replay(); },
+    .destroy = [](void* graph) { delete static_cast<Graph*>(graph); },
+};
+
+}  // namespace
+}  // namespace torch_lazy::lazy
+
+extern "C" const torch_lazy::lazy::CudaGraphs* torch_lazy_cuda_graphs() { return &torch_lazy::lazy::kGraphs; }

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cutting traces: what is live becomes an output, the entry runs, storages get their contents.
+#include <algorithm>
+#include <condition_variable>
+#include <utility>
+
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include "absl/cleanup/cleanup.h"
+#include "base/flags.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "lazy/cuts/segments.h"
+#include "lazy/eager/current_device.h"
+#include "lazy/eager/memory.h"
+#include "lazy/host/gil.h"
+#include "lazy/host/raise.h"
+#include "lazy/host/run_thread.h"
+#include "lazy/ops/call_settings.h"
+#include "lazy/ops/deterministic.h"
+#include "lazy/trace/history.h"
+#include "lazy/trace/storage.h"
+#include "lazy/trace/trace.h"
+#include "lazy/variants/entry.h"
+
+namespace torch_lazy::lazy {
+namespace {
+
+std::condition_variable_any& TraceDone() {
+  static auto* const done = new std::condition_variable_any;
+  return *done;
+}
+
+// At a step's end, all that the program might wait for there: whether it does or goes on, the entry is the same.
+std::vector<bool> LiveSlots(const Trace& trace) {
+  std::vector<bool> live(trace.slots.size());
+  const AliveAfter alive_after(trace, trace.path.size());
+  for (size_t s = 0; s < live.size(); ++s) {
+    const bool alive = trace.ends_step ? alive_after(s) : trace.slots[s].owner != nullptr;
+    live[s] = alive && trace.slots[s].written;
+  }
+  return live;
+}
+
+// The storage takes what the run has left in its slot, and is no longer part of the trace. Not so one that the trace
+// should have made, or inherited, and did not: it has no value.
+void GiveBack(const std::shared_ptr<Trace>& trace, Trace::Slot* slot) {
+  LazyStorageImpl* owner = slot->owner;
+  if (!trace->failure.empty() && !slot->content && (!slot->external || slot->inherits)) return;
+  auto& touches = owner->touches;
+  touches.erase(std::remove_if(touches.begin(), touches.end(), [&](const auto& t) { return t.trace == trace; }),
+                touches.end());
+  if (!slot->written) return;
+  owner->content = std::move(slot->content);
+  slot->next_stamp != 0 ? owner->WasWritten(slot->next_stamp) : owner->WasWritten();
+  if (owner->writer == trace.get()) owner->writer = nullptr;
+}
+
+void Finish(const std::shared_ptr<Trace>& trace, std::string failure = "") {
+  std::vector<Trace::Slot> slots;
+  std::vector<c10::IValue> numbers;
+  const auto tell = absl::MakeCleanup([] { TraceDone().notify_all(); });
+  {
+    Locked lock(DeviceLock());
+    trace->failure = std::move(failure);
+    for (const Trace::Heir& heir : trace->heirs) {  // Note [Runs ahead]
+      heir.trace->slots[heir.its_slot].content = trace->slots[heir.slot].content;
+      heir.trace->failure_before = trace->failure;
+    }
+    for (Trace::Slot& slot : trace->slots) {
+      if (slot.owner != nullptr) GiveBack(trace, &slot);
+    }
+    for (const Trace::Heir& heir :
+         trace->heirs) {  // the same, be the storage first used before this run's end or after it
+      const LazyStorageImpl* const owner = trace->slots[heir.slot].owner;
+      heir.trace->slots[heir.its_slot].stamp = owner != nullptr ? owner->stamp() : 0;
+    }
+    trace->state = Trace::State::kDone;
+    trace->final_slots = trace->slots.size();
+    trace->final_numbers = trace->numbers.size();
+    slots.swap(trace->slots);
+    if (!trace->is_ahead) numbers.swap(trace->numbers);
+    if (!trace->failure.empty()) trace->slots.resize(slots.size());  // some storages stay
+  }
+}
+
+// True if no such cut is expected again: fragments of a thread's first steps, which one thread learns shapes in, and
+// eight that start together learn in each its own way. Where sizes are new at every step, fragments come again.
+bool IsOnce(const Trace& trace, const char* reason) {
+  constexpr int kFirstSteps = 8;
+  if (reason == kUnknownShape) return true;
+  const bool deterministic = trace.num_calls() != 0 && AreDeterministic(trace.settings());
+  return trace.fragment && trace.age < kFirstSteps && CompilationFor(deterministic) != base::CompileMode::kSync;
+}
+
+void Run(Trace* trace, Entry* entry, const std::vector<size_t>& cuts, bool once) {
+  if (std::exchange(trace->after, nullptr) != nullptr) RunThread::Get().Wait();
+  TORCH_CHECK(trace->failure_before.empty(), trace->failure_before);
+  if (entry != nullptr) {
+    entry->Run(trace, once);
+  } else {
+    RunParts(trace, cuts);
+  }
+}
+
+// What the run of a trace on a thread of ours must not be the last to own: memory that somebody else frees, and
+// numbers.
+struct Kept {
+  std::shared_ptr<Trace> trace;
+  std::vector<c10::Storage> contents;
+};
+
+std::shared_ptr<Kept> PrepareToRunAhead(const std::shared_ptr<Trace>& trace) {
+  auto kept = std::make_shared<Kept>(Kept{trace, {}});
+  Locked lock(DeviceLock());
+  for (const Trace::Slot& slot : trace->slots) {
+    if (slot.content && !IsPooled(slot.content)) kept->contents.push_back(slot.content);
+  }
+  trace->final_slots = trace->slots.size();
+  trace->final_numbers = trace->numbers.size();
+  trace->after = nullptr;  // done, since the thread is free
+  trace->is_ahead = true;
+  return kept;
+}
+
+// True if the trace will run on a thread of ours: Note [Runs ahead].
+bool RunAhead(const std::shared_ptr<Trace>& trace, Entry* entry) {
+  if (trace->num_calls() == 0 || base::Number(base::Option::kOverlap) == 0 || !entry->RunsAhead() ||
+      trace->settings() != CurrentSettings())
+    return false;
+  RunThread& thread = RunThread::Get();
+  if (!thread.Acquire()) return false;
+  std::shared_ptr<Kept> kept;
+  try {
+    kept = PrepareToRunAhead(trace);
+  } catch (...) {
+    thread.Post([] {}, nullptr);
+    throw;
+  }
+  const auto run = [entry, &trace = kept->trace] {
+    try {
+      Run(trace.get(), entry, {}, /*once=*/false);
+    } catch (...) {
+      Finish(trace, TextOfError());
+      throw;
+    }
+    Finish(trace);
+  };
+  base::Count(base::Counter::kTracesAhead);
+  thread.Post(run, std::move(kept));
+  return true;
+}
+
+enum class Then { kWait, kGoOn };
+
+void Cut(const std::shared_ptr<Trace>& trace, const char* reason, Then then) {
+  ReleaseGil release;
+  // Modes of the program (of Python's dispatch, of function transforms) saw these calls when they were recorded.
+  const c10::impl::ForceDispatchKeyGuard no_modes{c10::impl::LocalDispatchKeySet(c10::impl::PODLocalDispatchKeySet{})};
+  Entry* entry = nullptr;
+  std::vector<size_t> cuts;
+  {
+    std::unique_lock<std::recursive_mutex> lock(DeviceLock());
+    if (trace->RunsAhead()) {
+      lock.unlock();
+      if (then == Then::kWait) RunThread::Get().Wait();
+      return;
+    }
+    if (trace->state == Trace::State::kRunning) {
+      TraceDone().wait(lock, [&] { return trace->state == Trace::State::kDone; });
+    }
+    if (trace->state == Trace::State::kDone) return;
+    trace->state = Trace::State::kRunning;
+    trace->age += reason != kUnknownShape;
+    cuts = reason == kUnknownShape ? std::vector<size_t>{0, trace->path.size()} : PartsOf(*trace);
+    if (cuts.size() == 2) entry = EntryFor(*trace, LiveSlots(*trace));
+    if (then == Then::kGoOn && entry != nullptr)
+      trace->pure_steps_next = PureStepsAfter(*trace, entry->shares_launches());
+  }
+  base::Count(base::Tally::kCuts, reason);
+  trace->cut = NoteCut(trace->num_calls() != 0 ? trace->path.back() : nullptr, reason);
+  LAZY_LOG(1, "cut: ", reason, ", ", trace->num_calls(), " calls");
+  const bool once = IsOnce(*trace, reason);
+  bool ahead = false;
+  try {
+    ahead = entry != nullptr && !once && RunAhead(trace, entry);
+    if (!ahead) {
+      const UseSettings settings(trace->num_calls() != 0 ? trace->settings() : CurrentSettings());
+      const OnEagerDevice on;
+      Run(trace.get(), entry, cuts, once);
+    }
+  } catch (...) {
+    Finish(trace, TextOfError());
+    throw;
+  }
+  if (!ahead) {
+    Finish(trace);
+  } else if (then ==
+             Then::kWait) {  // this thread's own team would keep a processor busy for milliseconds after its work
+    RunThread::Get().Wait();
+  }
+}
+
+}  // namespace
+
+void CutAndRun(const std::shared_ptr<Trace>& trace, const char* reason) { Cut(trace, reason, Then::kWait); }
+
+void CutAndGoOn(const std::shared_ptr<Trace>& trace, const char* reason) { Cut(trace, reason, Then::kGoOn); }
+
+void CutThreadTrace(const char* reason) {
+  if (const std::shared_ptr<Trace> trace = NewestTrace(); trace != nullptr && trace->num_calls() != 0)
+    CutAndRun(trace, reason);
+}
+
+void CutThreadTraceAndGoOn(const char* reason) {
+  if (const std::shared_ptr<Trace> trace = NewestTrace(); trace != nullptr && trace->num_calls() != 0)
+    CutAndGoOn(trace, reason);
+}
+
+}  // namespace torch_lazy::lazy

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Running a trace that holds more than one step, or the end of one and the beginning of the next, as so many traces.
+#pragma once
+
+#include <vector>
+
+#include "lazy/trace/trace.h"
+
+namespace torch_lazy::lazy {
+
+// The entry of the trace's last call that serves these live slots, made if there is none, or none that returns about as
+// much as is needed. The device lock is held.
+Entry* EntryFor(const Trace& trace, std::vector<bool> live);
+
+// Where to cut the calls of a trace, from 0 to their number n: at n - 2P and n - P if it ends with two steps of P
+// calls; else after its last update, if it ends with the next step's beginning. The device lock is held.
+std::vector<size_t> PartsOf(const Trace& trace);
+
+// Runs each part as a trace of its own from the root, and marks where steps end. Leaves the contents in the trace's
+// slots. The device lock is not held.
+void RunParts(Trace* trace, const std::vector<size_t>& cuts);
+
+}  // namespace torch_lazy::lazy

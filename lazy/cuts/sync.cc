@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the host waits for values.
+#include "absl/strings/str_cat.h"
+#include "base/metrics.h"
+#include "lazy/eager/current_device.h"
+#include "lazy/eager/eager_device.h"
+#include "lazy/eager/geometry.h"
+#include "lazy/host/run_thread.h"
+#include "lazy/trace/replay_recorder.h"
+#include "lazy/trace/storage.h"
+#include "lazy/trace/trace.h"
+#include "lazy/trace/unwritten.h"
+
+namespace torch_lazy::lazy {
+
+void CheckNotFailed(const Trace& trace) {
+  TORCH_CHECK(trace.failure.empty(),
+              "lazy: the tensor has no value, since a call before the one that makes it failed: ", trace.failure);
+}
+
+c10::Storage Sync(LazyStorageImpl* storage, const char* reason, bool writes) {
+  if (CurrentNoting() != nullptr) BreakNoting(absl::StrCat("it does at once: ", reason));
+  const OnDevice on(storage->device().index());
+  c10::Storage made;  // for what nobody has written, without the lock
+  while (true) {
+    std::shared_ptr<Trace> trace;
+    {
+      Locked lock(DeviceLock());
+      for (const LazyStorageImpl::Touch& touch : storage->touches) {
+        if (touch.trace.get() == storage->writer || (writes && storage->writer == nullptr)) trace = touch.trace;
+      }
+      if (trace != nullptr) CheckNotFailed(*trace);
+      if (trace == nullptr) {
+        if (!storage->content && made && made.nbytes() == storage->nbytes()) storage->content = std::move(made);
+        if (storage->content) {
+          if (writes) storage->WasWritten();
+          return storage->content;
+        }
+      }
+    }
+    if (trace != nullptr) {
+      CutAndRun(trace, reason);
+    } else {
+      made = UnwrittenContent(storage->nbytes(), storage->unwritten);
+    }
+  }
+}
+
+at::Tensor SyncToAlias(const at::Tensor& tensor, const char* reason, bool writes) {
+  LazyStorageImpl* storage = LazyStorageImpl::Of(tensor);
+  if (storage != nullptr) return Alias(Sync(storage, reason, writes), GeometryOf(tensor));
+  const OnDevice on(tensor.device().index());
+  // Memory that others made for this device (from_blob, DLPack): already there.
+  TORCH_CHECK(tensor.is_privateuseone() && tensor.has_storage(), "lazy: a tensor without memory on device lazy");
+  c10::StorageImpl* foreign = tensor.storage().unsafeGetStorageImpl();
+  c10::Storage content(c10::Storage::use_byte_size_t(), foreign->nbytes(),
+                       c10::DataPtr(foreign->mutable_data(), EagerDevice()), nullptr, /*resizable=*/false);
+  return Alias(content, GeometryOf(tensor));
+}
+
+at::Tensor SyncForHost(const at::Tensor& tensor, const char* reason) {
+  base::Count(base::Tally::kSyncs, reason);
+  CutThreadTrace(reason);
+  return SyncToAlias(tensor, reason);
+}
+
+void SyncAll(const char* reason) {
+  for (const std::shared_ptr<Trace>& trace : TracesOfAllThreads()) CutAndRun(trace, reason);
+}
+
+}  // namespace torch_lazy::lazy

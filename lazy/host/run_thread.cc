@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lazy/host/run_thread.h"
+
+#include <utility>
+
+#include <ATen/Parallel.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include "backends/registry.h"
+#include "base/at_work.h"
+#include "base/thread.h"
+
+namespace torch_lazy::lazy {
+namespace {
+
+// Until `value` is another. To sleep and to be woken costs tens of microseconds, and most waits
+// here are short.
+void WaitForChange(const std::atomic<uint32_t>& value, uint32_t old) {
+  constexpr int kYields = 200;
+  for (int i = 0; i < kYields && value.load() == old; ++i) std::this_thread::yield();
+  value.wait(old);
+}
+
+}  // namespace
+
+RunThread& RunThread::Get() {
+  static RunThread* const thread = new RunThread;
+  return *thread;
+}
+
+bool RunThread::Acquire() {
+  if (at::get_num_threads() == 1) return false;
+  while (true) {
+    uint64_t ticket;
+    {
+      std::lock_guard<std::mutex> lock(lock_);
+      if (num_closed_ > 0) return false;
+      const bool busy = done_.load() != ticket_;
+      if (busy && user_ != std::this_thread::get_id()) return false;
+      if (!busy && error_ == nullptr && leftovers_.empty()) {
+        if (!has_thread_ && !Start()) return false;
+        // Before anybody may learn that the caller's trace is ahead: a wait must wait for it,
+        // posted or not.
+        ++ticket_;
+        user_ = std::this_thread::get_id();
+        return true;
+      }
+      ticket = ticket_;
+    }
+    HelpUntilDone(ticket);
+    DropAndRaise();
+  }
+}
+
+bool RunThread::Start() {
+  leftovers_.reserve(1);  // it never holds more, and the thread itself may not fail
+  if (!base::StartThread([this] { Serve(); })) return false;
+  base::CallAtExit([] {
+    Get().Close();
+    Get().lock_.unlock();
+  });
+  has_thread_ = true;
+  return true;
+}
+
+void RunThread::Post(std::function<void()> run, std::shared_ptr<void> keep) {
+  {
+    std::lock_guard<std::mutex> lock(lock_);
+    run_ = std::move(run);
+    keep_ = std::move(keep);
+  }
+  KeepAway();
+  posts_.fetch_add(1);
+  posts_.notify_one();
+}
+
+// Linux wakes a thread where its waker runs, and may leave both there for long, though another
+// processor has nothing to do.
+void RunThread::KeepAway() {
+  const int here = sched_getcpu();
+  const pid_t thread = thread_.load();
+  if (thread == 0 || here < 0 || here == away_from_.exchange(here)) return;
+  cpu_set_t processors;
+  if (sched_getaffinity(0, sizeof processors, &processors) != 0 || CPU_COUNT(&processors) < 2) return;
+  CPU_CLR(here, &processors);
+  sched_setaffinity(thread, sizeof processors, &processors);
+}
+
+void RunThread::Wait() {
+  Drain();
+  DropAndRaise();
+}
+
+void RunThread::Drain() {
+  uint64_t ticket;
+  {
+    std::lock_guard<std::mutex> lock(lock_);
+    ticket = ticket_;
+  }
+  HelpUntilDone(ticket);
+}
+
+void RunThread::Close() {
+  {
+    std::lock_guard<std::mutex> lock(lock_);
+    ++num_closed_;
+  }
+  Drain();
+  lock_.lock();
+}
+
+void RunThread::Open() {
+  --num_closed_;
+  lock_.unlock();
+}
+
+void RunThread::HelpUntilDone(uint64_t ticket) {
+  while (true) {
+    const uint32_t event = events_.load();
+    if (done_.load() >= ticket) return;
+    if (!backends::Get().Help()) WaitForChange(events_, event);
+  }
+}
+
+void RunThread::DropAndRaise() {
+  std::vector<std::shared_ptr<void>> leftovers;
+  std::exception_ptr error;
+  {
+    std::lock_guard<std::mutex> lock(lock_);
+    leftovers.swap(leftovers_);
+    error = std::exchange(error_, nullptr);
+  }
+  leftovers.clear();
+  if (error != nullptr) std::rethrow_exception(error);
+}
+
+void RunThread::Serve() {
+  thread_.store(gettid());
+  at::get_num_threads();  // sets this thread's team, which OfferLaunches takes from it again
+  backends::Get().OfferLaunches(&events_);
+  for (uint32_t served = 0;; ++served) {
+    WaitForChange(posts_, served);
+    std::function<void()> run;
+    {
+      std::lock_guard<std::mutex> lock(lock_);
+      run = std::exchange(run_, nullptr);
+    }
+    std::exception_ptr error;
+    try {
+      run();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    run = nullptr;
+    {
+      std::lock_guard<std::mutex> lock(lock_);
+      leftovers_.push_back(std::move(keep_));
+      if (error != nullptr) error_ = error;
+      done_.fetch_add(1);
+    }
+    events_.fetch_add(1);
+    events_.notify_all();
+    base::WatchForExit();
+  }
+}
+
+}  // namespace torch_lazy::lazy

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of matrices by the algorithm of cuBLASLt that is fastest here.
+//
+// ATen takes the one that the library's heuristics name first, which for some sizes is 10 % slower than another. So the
+// second run of large products of alike sizes (similar_sizes.h) tries the first eight, and ATen's own way, on the
+// program's own data, as a graph replays them (some begin with another node); the fastest is taken if it needs less
+// than 97 % of ATen's time, by all of these sizes that it can do, and is kept on disk for other processes. All are
+// right, but may round differently: where deterministic algorithms are asked for nothing is tried, as with
+// LAZY_DISABLE=autotune. What is tried is paid from an account (ledger.h).
+#pragma once
+
+#include <mutex>
+#include <string>
+
+#include "lazy/cuda/products.h"
+#include "lazy/eager/geometry.h"
+
+namespace torch_lazy::lazy {
+
+// What products of alike sizes take.
+struct CudaProductChoice {
+  // `name` says which products.
+  explicit CudaProductChoice(std::string name) : key(std::move(name)) {}
+
+  enum class State { kNew, kSeen, kKnown };
+  const std::string key;
+  std::mutex lock;  // over what follows
+  State state = State::kNew;
+  std::string word;  // of the algorithm, if it is known
+  double saves = 0;  // seconds, at the size that was tried
+};
+
+// Products of one size.
+class TunedCudaProduct {
+ public:
+  // The one for all products like this; null if there is nothing to choose. `bias` without dims: none.
+  static TunedCudaProduct* For(const Geometry& x, const Geometry& y, const Geometry& bias, const Geometry& result,
+                               bool is_relu);
+
+  // By this library; the choice may be other products', too.
+  TunedCudaProduct(const CudaProducts& products, CudaProductChoice* choice) : products_(products), choice_(*choice) {}
+
+  // Multiplies, by `atens` where that is faster. While a graph is captured, nothing is tried.
+  void Run(const ProductTensors& tensors, const std::function<void()>& atens);
+
+ private:
+  enum class State { kNew, kWaits, kAtens, kChosen };
+
+  void Prepare(const ProductTensors& tensors, const std::function<void()>& atens);
+  void Tune(const ProductTensors& tensors, const std::function<void()>& atens);
+
+  const CudaProducts& products_;
+  CudaProductChoice& choice_;
+  State state_ = State::kNew;  // guarded by the choice's lock, as is what follows
+  void* product_ = nullptr;
+};
+
+}  // namespace torch_lazy::lazy

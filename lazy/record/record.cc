@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// One recording step: describe the call, find or grow its node, make its results.
+#include "base/log.h"
+#include "base/metrics.h"
+#include "lazy/calls/append_call.h"
+#include "lazy/calls/call.h"
+#include "lazy/calls/device_of_call.h"
+#include "lazy/eager/eager_device.h"
+#include "lazy/ops/call_settings.h"
+#include "lazy/ops/op.h"
+#include "lazy/record/run_now.h"
+#include "lazy/shapes/shapes.h"
+#include "lazy/trace/trace.h"
+
+namespace torch_lazy::lazy {
+namespace {
+
+// A trace of another thread that must run before this call can be recorded on `own`; null if there is none.
+std::shared_ptr<Trace> Conflict(const CallDescription& call, const Trace* own) {
+  for (const CallOperand& operand : call.operands) {
+    if (std::shared_ptr<Trace> conflict = ConflictOver(*operand.storage, operand.written, own)) return conflict;
+  }
+  return nullptr;
+}
+
+// The argument as the trie keeps it, for every trace that takes this path: its structure.
+c10::IValue Structure(const c10::IValue& value, const Arg& arg) {
+  if (value.isNone() || arg.kind == ArgKind::kNumber || arg.kind == ArgKind::kNumberList) return c10::IValue();
+  if (arg.kind == ArgKind::kTensor) return value.toTensor().defined() ? c10::IValue() : value;
+  if (value.isDevice() && value.toDevice().is_privateuseone()) return EagerDevice();  // where the call will run
+  if (arg.kind != ArgKind::kTensorList && arg.kind != ArgKind::kOptionalTensorList) return value;
+  c10::List<c10::IValue> list(value.toList().elementType());
+  for (const c10::IValue& item : value.toListRef()) list.push_back(item.isTensor() ? at::Tensor() : item);
+  return list;
+}
+
+TrieNode* GrowNode(const Op& op, const CallDescription& call, const torch::jit::Stack& stack,
+                   c10::ArrayRef<int32_t> slots, std::shared_ptr<const CallShape> shape, const Trace& trace) {
+  TrieNode* node = trace.at->node->Grow(op, call.words, slots, std::move(shape), trace.numbers.size());
+  const c10::IValue* args = stack.data() + stack.size() - op.args.size();
+  node->args.reserve(op.args.size());
+  node->number_args.reserve(call.numbers.size());
+  node->operands.reserve(call.operands.size());
+  for (size_t i = 0; i < op.args.size(); ++i) node->args.push_back(Structure(args[i], op.args[i]));
+  for (const CallNumber& number : call.numbers) node->number_args.push_back(number.arg);
+  node->first_result_slot = static_cast<int32_t>(trace.slots.size());
+  for (const int32_t slot : slots) node->first_result_slot = std::max(node->first_result_slot, slot + 1);
+  for (size_t k = 0; k < call.operands.size(); ++k) {
+    const CallOperand& operand = call.operands[k];
+    const at::TensorBase tensor(
+        c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(operand.tensor));
+    node->operands.push_back({slots[k], operand.item, operand.arg, operand.written, GeometryOf(tensor)});
+  }
+  return node;
+}
+
+// Replaces the arguments on the stack by the results. `made`: the new ones among them, in order. The device lock is not
+// held: arguments end here (gil.h).
+void ReturnResults(const Op& op, const CallShape& shape, std::vector<at::Tensor> made, torch::jit::Stack* stack) {
+  size_t next = 0;
+  const size_t first = stack->size() - op.args.size();
+  c10::SmallVector<c10::IValue, 4> results(op.return_alias.size());
+  for (size_t r = 0; r < results.size(); ++r) {
+    if (shape.list_sizes[r] >= 0) results[r] = c10::List<at::Tensor>();
+  }
+  for (const ResultShape& result : shape.results) {
+    if (result.arg >= 0) {
+      results[result.ret] = (*stack)[first + result.arg];
+    } else if (result.item >= 0) {
+      results[result.ret].toTensorList().push_back(std::move(made[next++]));
+    } else {
+      results[result.ret] = std::move(made[next++]);
+    }
+  }
+  stack->resize(first);
+  for (c10::IValue& result : results) stack->push_back(std::move(result));
+}
+
+enum class Recorded { kYes, kNo, kConflict };
+
+// What a recorded call returns.
+struct Results {
+  const CallShape* shape = nullptr;
+  std::vector<at::Tensor> made;  // the new ones
+  bool diverged = false;         // this is the trace's first call that was not known
+  std::shared_ptr<Line> asked;   // where the program is, for who has asked for it
+  TrieNode* grown = nullptr;     // a node that is new
+};
+
+// For explain(): where the trace left the known ones.
+void NoteDivergence() {
+  Line line = CurrentLine();
+  Locked lock(DeviceLock());
+  const std::shared_ptr<Trace>& trace = ThreadTrace();
+  if (trace->divergence.known != nullptr) trace->divergence.line = std::move(line);
+}
+
+void NoteLine(Line* asked) {
+  Line line = CurrentLine();
+  Locked lock(DeviceLock());
+  *asked = std::move(line);
+}
+
+// For the text of an error, if it fails when it runs.
+void NoteLineOf(TrieNode* node) {
+  auto line = std::make_shared<const Line>(CurrentLine());
+  Locked lock(DeviceLock());
+  node->line = std::move(line);
+}
+
+// One attempt under the lock. `shape` is needed only when the trie does not know the call; it is asked for outside the
+// lock.
+Recorded TryRecord(const Op& op, CallDescription& call, const std::shared_ptr<const CallShape>& shape,
+                   const torch::jit::Stack& stack, Results* results, std::shared_ptr<Trace>* conflict,
+                   const char** reason) {
+  Locked lock(DeviceLock());
+  std::shared_ptr<Trace>& trace = ThreadTrace();
+  const char* const unlike =
+      trace->num_calls() != 0 ? UnlikeSettings(trace->settings(), SettingsOf(call.words[0])) : nullptr;
+  *reason = trace->ends_step ? "step" : unlike != nullptr ? unlike : "another thread";
+  *conflict = trace->ends_step || unlike != nullptr ? trace : Conflict(call, trace.get());
+  if (*conflict != nullptr) return Recorded::kConflict;
+  c10::SmallVector<int32_t, 8> slots;
+  AssignSlots(call.operands, *trace, &slots);
+  TrieNode* node = trace->at->node->Find(call.words, slots);
+  const bool grown = node == nullptr;
+  if (grown) {
+    if (shape == nullptr) return Recorded::kNo;
+    results->diverged = trace->divergence.now == nullptr;
+    if (results->diverged) trace->divergence.known = trace->at->node->Nearest(op, call.words);
+    node = results->grown = GrowNode(op, call, stack, slots, shape, *trace);
+  }
+  results->asked = std::move(node->line_asked_for);
+  TouchOperands(call.operands, slots, trace);
+  for (CallNumber& number : call.numbers) trace->numbers.push_back(std::move(number.value));
+  results->shape = node->shape.get();
+  for (const ResultShape& result : node->shape->results) {
+    if (result.arg < 0) results->made.push_back(NewResult(result, trace));
+  }
+  if (results->diverged) trace->divergence.now = node;
+  *reason = StepTo(node->expected, grown, trace.get());
+  return Recorded::kYes;
+}
+
+// True if no call is known to come next.
+bool IsAtTheEnd() {
+  Locked lock(DeviceLock());
+  return ThreadTrace()->at->node->children.empty();
+}
+
+bool Record(const Op& op, CallDescription& call, torch::jit::Stack* stack) {
+  bool asked = IsAtTheEnd();
+  std::shared_ptr<const CallShape> shape = asked ? ShapeOfCall(op, call, *stack) : nullptr;
+  while (true) {
+    Results results;
+    std::shared_ptr<Trace> conflict;
+    const char* reason = nullptr;  // to cut: the conflicting trace before the call, else this one after it
+    switch (TryRecord(op, call, shape, *stack, &results, &conflict, &reason)) {
+      case Recorded::kYes:
+        ReturnResults(op, *results.shape, std::move(results.made), stack);
+        if (results.diverged) NoteDivergence();
+        if (results.asked != nullptr) NoteLine(results.asked.get());
+        if (results.grown != nullptr && op.may_fail) NoteLineOf(results.grown);
+        if (reason != nullptr) CutThreadTraceAndGoOn(reason);
+        return true;
+      case Recorded::kConflict:
+        CutAndGoOn(conflict, reason);
+        break;
+      case Recorded::kNo:
+        if (asked) return false;
+        shape = ShapeOfCall(op, call, *stack);
+        asked = true;
+        if (shape == nullptr) return false;
+        break;
+    }
+  }
+}
+
+void RecordOrRun(const Op& op, torch::jit::Stack* stack) {
+  base::Count(base::Counter::kCallsTotal);
+  CallDescription call;
+  if (!op.immediate) {
+    Describe(op, *stack, &call);
+    if (call.recordable && Record(op, call, stack)) return;
+  }
+  LAZY_LOG(1, "at once: ", op.name);
+  base::Count(base::Counter::kCallsImmediate);
+  base::Count(base::Tally::kCallsImmediateByOp, op.name);
+  std::optional<Lesson> lesson;
+  if (!op.immediate && call.recordable && !HasNoShape(call)) lesson.emplace(op, call, *stack);
+  std::shared_ptr<const CallShape> shape = RunNow(op, stack, lesson ? kUnknownShape : "immediate");
+  if (!lesson) return;
+  lesson->Learn(std::move(shape));
+  Locked lock(DeviceLock());
+  ThreadTrace()->fragment = true;
+}
+
+}  // namespace
+
+void Call(const Op& op, torch::jit::Stack* stack) {
+  const OnDevice on(DeviceOfCall(c10::ArrayRef<c10::IValue>(*stack).slice(stack->size() - op.args.size())));
+  std::vector<at::Tensor> updated;
+  if (op.updates_list) updated = (*stack)[stack->size() - op.args.size()].toTensorVector();
+  RecordOrRun(op, stack);
+  CountWrites(updated);
+}
+
+}  // namespace torch_lazy::lazy

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a trace call by call with ATen, in place on the slots' contents.
+//
+// Right by construction: this is eager execution, deferred. It runs traces whose kernels are not compiled, and is the
+// meaning that compiled entries are compared with.
+#pragma once
+
+#include "lazy/trace/trace.h"
+#include "lazy/variants/entry.h"
+
+namespace torch_lazy::lazy {
+
+void Interpret(const Entry& entry, Trace* trace);
+
+// Runs one call on the slots' contents.
+void InterpretCall(const TrieNode& call, Trace* trace);
+
+}  // namespace torch_lazy::lazy

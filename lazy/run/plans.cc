@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lazy/run/plans.h"
+
+#include <chrono>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "backends/registry.h"
+#include "base/check.h"
+#include "base/faults.h"
+#include "base/flags.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/pace.h"
+#include "base/status.h"
+#include "base/wait.h"
+#include "codegen/compile.h"
+#include "ir/fingerprint.h"
+#include "ir/unify.h"
+#include "lazy/host/background.h"
+#include "lazy/host/interrupt.h"
+#include "lazy/ops/deterministic.h"
+
+namespace torch_lazy::lazy {
+namespace {
+
+// In the background a graph is compiled when it comes a second time, since the first steps of a program are often like
+// no other; who waits for kernels wants them at once.
+int CutsBeforeCompiling(base::CompileMode mode) { return mode == base::CompileMode::kSync ? 1 : 2; }
+
+// Kept beside the kernels once all of a plan's are there. The next process then plans the graph at the cut that wants
+// it, and has the kernels at once: they serve the same steps from run to run. In the background they would come when
+// there is time.
+constexpr char kHasKernels[] = "compiled";
+std::string NoteOf(const ir::Graph& graph) { return absl::StrCat("plan ", ir::FingerprintOf(graph).ToString()); }
+
+struct PlanTable {
+  std::mutex lock;
+  using Key = std::pair<base::Fingerprint, bool>;  // of the skeleton; deterministic or not
+  absl::flat_hash_map<Key, std::vector<std::shared_ptr<PlannedGraph>>> by_skeleton;
+  size_t num_nodes = 0;
+};
+
+PlanTable& Plans() {
+  static PlanTable* const plans = new PlanTable;
+  return *plans;
+}
+
+// An error of ours in a pass, or no memory for it, is a status, too: the trace runs op by op.
+absl::Status TryCompile(const ir::Graph& graph, const codegen::CompileOptions& options, bool wait, codegen::Plan* plan,
+                        std::shared_ptr<backends::Module>* module) {
+  try {
+    LAZY_CHECK(!base::MustFail(), "a fault that was asked for");
+    LAZY_ASSIGN_OR_RETURN(*plan, codegen::Compile(graph, options));
+    *module = backends::Get().Compile(plan->kernels, wait);
+    return absl::OkStatus();
+  } catch (const std::exception& error) {
+    return absl::InternalError(error.what());
+  }
+}
+
+}  // namespace
+
+bool PlannedGraph::Want(const std::vector<int64_t>& numbers, int num_cuts) {
+  const base::CompileMode mode = CompilationFor(deterministic_);
+  if (mode == base::CompileMode::kOff) return false;
+  const bool wait = mode == base::CompileMode::kSync;
+  const base::Interruptible interruptible(&IsInterrupted);
+  {
+    std::unique_lock<std::mutex> lock(lock_);
+    if (state_ != State::kNew) return IsReady(&lock, wait);
+    cuts_ += num_cuts;
+    if (cuts_ < CutsBeforeCompiling(mode)) return false;
+    state_ = State::kAsked;
+  }
+  base::Count(base::Counter::kCompilesPending);
+  const bool at_once = wait || (!is_noted_ && backends::Get().Recall(NoteOf(graph_)) == kHasKernels);
+  is_noted_ = is_noted_ || at_once;
+  if (at_once) {
+    Compile(numbers, wait);
+  } else {
+    InBackground([graph = shared_from_this(), numbers] { graph->Compile(numbers, /*wait=*/false); });
+  }
+  std::unique_lock<std::mutex> lock(lock_);
+  return IsReady(&lock, wait);
+}
+
+bool PlannedGraph::IsMadeFor(const std::vector<int64_t>& numbers) const {
+  return codegen::IsMadeFor(plan_, codegen::NumbersOf(plan_.padded_extents, numbers));
+}
+
+std::shared_ptr<PlannedGraph> PlannedGraph::BetterFor(const std::vector<int64_t>& numbers) {
+  constexpr size_t kMostOthers = 4;
+  if (IsMadeFor(numbers)) return nullptr;
+  std::lock_guard<std::mutex> lock(lock_);
+  for (const std::shared_ptr<PlannedGraph>& other : others_) {
+    std::lock_guard<std::mutex> its(other->lock_);
+    if (other->state_ == State::kPlanned ? other->IsMadeFor(numbers) : other->state_ != State::kFailed) return other;
+  }
+  if (others_.size() == kMostOthers) return nullptr;
+  const std::shared_ptr<PlannedGraph>& other =
+      others_.emplace_back(std::make_shared<PlannedGraph>(graph_, deterministic_));
+  other->is_noted_ = true;  // the note speaks of this one's kernels
+  return other;
+}
+
+bool PlannedGraph::IsPending() {
+  std::unique_lock<std::mutex> lock(lock_);
+  return state_ == State::kAsked || (state_ == State::kPlanned && !module_->ready());
+}
+
+bool PlannedGraph::IsReady(std::unique_lock<std::mutex>* lock, bool wait) {
+  if (wait) Await(lock);
+  if (state_ != State::kPlanned) return false;
+  if (!module_->ready()) return false;
+  if (module_->status().ok()) {
+    if (!std::exchange(is_noted_, true))
+      InBackground([note = NoteOf(graph_)] { backends::Get().Keep(note, kHasKernels); });
+    return true;
+  }
+  LAZY_LOG(1, "kernels failed: ", module_->status().ToString());
+  state_ = State::kFailed;
+  FindFailures();
+  return false;
+}
+
+// Not with the lock: a wait that looks for Ctrl-C takes Python's, and whoever has that may want ours.
+void PlannedGraph::Await(std::unique_lock<std::mutex>* lock) {
+  {
+    const base::Hurry hurry;
+    constexpr auto kTurn = std::chrono::milliseconds(50);
+    while (!planned_.wait_for(*lock, kTurn, [this] { return state_ != State::kAsked; })) {
+      lock->unlock();
+      const bool stops = base::MustStopWaiting();
+      lock->lock();
+      if (stops) return;
+    }
+  }
+  if (state_ != State::kPlanned) return;
+  const std::shared_ptr<backends::Module> module = module_;
+  lock->unlock();
+  module->Wait();
+  lock->lock();
+}
+
+void PlannedGraph::FindFailures() {
+  std::vector<FailedKernel> failures;
+  for (size_t k = 0; k < plan_.kernels.size(); ++k) {
+    const absl::Status status = module_->StatusOf(static_cast<int>(k));
+    if (status.ok()) continue;
+    if (!absl::IsInvalidArgument(status)) return;  // no other plan would do
+    failures.push_back({plan_.kernels[k].name, std::string(status.message()), plan_.origins[k]});
+  }
+  failures_ = std::move(failures);
+}
+
+std::vector<FailedKernel> PlannedGraph::Failures() {
+  std::lock_guard<std::mutex> lock(lock_);
+  return failures_;
+}
+
+void PlannedGraph::Compile(const std::vector<int64_t>& numbers, bool wait) {
+  codegen::CompileOptions options;
+  options.target = backends::Get().target();
+  options.typical_extents = numbers;
+  options.verify = base::Number(base::Option::kVerify) != 0;
+  options.dump_folder = base::MakeDumpFolder("trace");
+  codegen::Plan plan;
+  std::shared_ptr<backends::Module> module;
+  const absl::Status status = TryCompile(graph_, options, wait, &plan, &module);
+  if (!status.ok())
+    base::WarnOnce("plan", absl::StrCat("a trace could not be compiled, so it runs op by op: ", status.ToString()));
+  {
+    std::lock_guard<std::mutex> lock(lock_);
+    state_ = status.ok() ? State::kPlanned : State::kFailed;
+    plan_ = std::move(plan);
+    dump_folder_ = std::move(options.dump_folder);
+    module_ = std::move(module);
+  }
+  planned_.notify_all();
+  base::Count(base::Counter::kCompilesPending, -1);
+}
+
+std::shared_ptr<PlannedGraph> PlanOf(LoweredTrace* lowered, bool deterministic, bool* known) {
+  ir::Graph graph = std::exchange(lowered->graph, {});
+  for (size_t v = 0; v < graph.nodes.size(); ++v) {
+    lowered->calls.push_back(std::exchange(graph.nodes[v].origin, static_cast<int32_t>(v)));
+  }
+  PlanTable& plans = Plans();
+  const base::Fingerprint skeleton = ir::SkeletonOf(graph);
+  std::lock_guard<std::mutex> lock(plans.lock);
+  if (static_cast<int64_t>(plans.num_nodes) > base::Number(base::Option::kMaxKnownOps)) {
+    InBackground([former = std::exchange(plans.by_skeleton, {})] {});
+    plans.num_nodes = 0;
+  }
+  auto& alike = plans.by_skeleton[{skeleton, deterministic}];
+  for (const std::shared_ptr<PlannedGraph>& planned : alike) {
+    const std::optional<std::vector<int32_t>> same = ir::Unify(planned->graph(), graph);
+    if (!same) continue;
+    *known = true;
+    std::vector<int64_t> numbers;
+    for (const int32_t symbol : *same)
+      numbers.push_back(symbol < 0 ? 0 : lowered->symbols[static_cast<size_t>(symbol)]);
+    lowered->symbols = std::move(numbers);
+    return planned;
+  }
+  *known = false;
+  plans.num_nodes += graph.nodes.size();
+  alike.push_back(std::make_shared<PlannedGraph>(std::move(graph), deterministic));
+  return alike.back();
+}
+
+}  // namespace torch_lazy::lazy

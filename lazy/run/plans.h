@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiled graphs, shared by every entry that lowers to the same graph but for sizes.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "backends/backend.h"
+#include "codegen/plan.h"
+#include "ir/graph.h"
+#include "lazy/lower/lower.h"
+
+namespace torch_lazy::lazy {
+
+// One that does not compile, or cannot be loaded.
+struct FailedKernel {
+  std::string name;
+  std::string error;
+  std::vector<ir::Value> nodes;  // of the graph, that it was to compute
+};
+
+// One graph and, once it has been seen often enough to be worth a compiler, its plan and kernels.
+class PlannedGraph : public std::enable_shared_from_this<PlannedGraph> {
+ public:
+  // `deterministic`: of traces that are to repeat (deterministic.h). Who wants it waits for it, and it is none of the
+  // others'.
+  PlannedGraph(ir::Graph graph, bool deterministic) : graph_(std::move(graph)), deterministic_(deterministic) {}
+  const ir::Graph& graph() const { return graph_; }
+
+  // So many more cuts want this graph. The second has it planned and its kernels compiled in the background; with
+  // option compile=sync, or if it is deterministic, the first does, and waits. Where the disk says that a former
+  // process has had all kernels, the graph is planned at once. Returns true if it is ready to run. `numbers`: of the
+  // graph's symbols.
+  bool Want(const std::vector<int64_t>& numbers, int num_cuts);
+  // Are the kernels fast for such sizes? It is ready to run.
+  bool IsMadeFor(const std::vector<int64_t>& numbers) const;
+  // The same graph, which is planned for such sizes, or may turn out to be, where this one is not; else null. This one
+  // is ready to run.
+  std::shared_ptr<PlannedGraph> BetterFor(const std::vector<int64_t>& numbers);
+  // Why the graph will never be ready: kernels that are at fault themselves. Empty where it is ready or may become so,
+  // and where nothing compiles on this machine.
+  std::vector<FailedKernel> Failures();
+  // True while it is being planned or its kernels compiled.
+  bool IsPending();
+  const codegen::Plan& plan() const { return plan_; }
+  const backends::Module& module() const { return *module_; }
+  const std::string& dump_folder() const { return dump_folder_; }  // empty: none
+
+ private:
+  enum class State { kNew, kAsked, kPlanned, kFailed };
+
+  // Plans the graph and asks for its kernels, without the lock; then the state is kPlanned or kFailed.
+  void Compile(const std::vector<int64_t>& numbers, bool wait);
+  // Until it is planned and its kernels are ready, or the program is interrupted.
+  void Await(std::unique_lock<std::mutex>* lock);
+  bool IsReady(std::unique_lock<std::mutex>* lock, bool wait);
+  void FindFailures();
+
+  const ir::Graph graph_;  // each node is its own origin
+  const bool deterministic_;
+  std::mutex lock_;  // over what follows, until it is planned
+  std::condition_variable planned_;
+  State state_ = State::kNew;
+  int cuts_ = 0;
+  bool is_noted_ = false;  // on disk, or need not be
+  codegen::Plan plan_;
+  std::shared_ptr<backends::Module> module_;
+  std::string dump_folder_;
+  std::vector<std::shared_ptr<PlannedGraph>> others_;  // of the same graph, for other sizes
+  std::vector<FailedKernel> failures_;
+};
+
+// The PlannedGraph that serves a trace, whose graph it takes: one of an equal graph, or of one with symbols of its own
+// where the numbers happen to be equal. The trace's symbols become the numbers of its symbols. `*known` tells whether
+// it was there: once those that are have more nodes than option max_known_ops says, all are forgotten. Their kernels
+// stay. Deterministic ones and others are apart: the sizes that the former are planned for must not depend on which
+// plan was there first.
+std::shared_ptr<PlannedGraph> PlanOf(LoweredTrace* lowered, bool deterministic, bool* known);
+
+}  // namespace torch_lazy::lazy

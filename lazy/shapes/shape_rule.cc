@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lazy/shapes/shape_rule.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <string_view>
+
+#include <ATen/ExpandUtils.h>
+
+#include "lazy/shapes/elementwise_shape.h"
+
+namespace torch_lazy::lazy {
+namespace {
+
+const c10::IValue* FirstArgument(const Op& op, const torch::jit::Stack& stack) {
+  return stack.data() + (stack.size() - op.args.size());
+}
+
+bool IsRowMajor(const at::Tensor& tensor) {
+  int64_t stride = 1;
+  for (int64_t d = tensor.dim() - 1; d >= 0; --d) {
+    if (tensor.stride(d) != stride) return false;
+    stride *= std::max<int64_t>(tensor.size(d), 1);
+  }
+  return true;
+}
+
+// The order of the strides, and whether they leave neither gaps nor overlaps; 0 if row-major. The stride of a dimension
+// of one element says nothing of where elements lie, but results may take it over.
+int64_t LayoutOf(const at::Tensor& tensor) {
+  if (IsRowMajor(tensor)) return 0;
+  c10::SmallVector<int64_t, 6> order(static_cast<size_t>(tensor.dim()));
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t a, int64_t b) { return tensor.stride(a) > tensor.stride(b); });
+  int64_t layout = 1;
+  for (const int64_t dim : order)
+    layout = (layout << 4 | dim << 1 | (tensor.stride(dim) == 0)) & INT64_C(0xffffffffffff);
+  return layout << 1 | tensor.is_non_overlapping_and_dense();
+}
+
+void PushTensor(const at::Tensor& tensor, std::vector<int64_t>* kind) {
+  if (!tensor.defined()) return kind->push_back(-1);
+  const int64_t bits = tensor.is_conj() | tensor.is_neg() << 1 | tensor.is_privateuseone() << 2 |
+                       tensor.unsafeGetTensorImpl()->is_wrapped_number() << 3;
+  kind->push_back(static_cast<int64_t>(tensor.scalar_type()) | bits << 8 | tensor.dim() << 16);
+  kind->push_back(LayoutOf(tensor));
+  for (const int64_t size : tensor.sizes()) kind->push_back(std::min<int64_t>(size, 2));
+}
+
+// An operator may refuse some.
+bool IsDType(const Op& op, size_t arg) {
+  c10::TypePtr type = op.handle.schema().arguments()[arg].real_type();
+  if (type->kind() == c10::TypeKind::OptionalType) type = type->castRaw<c10::OptionalType>()->getElementType();
+  return type->kind() == c10::TypeKind::ScalarTypeType;
+}
+
+// How many follow one another that are alike does not matter: an LSTM puts as many outputs together as there are time
+// steps.
+void PushTensors(c10::ArrayRef<c10::IValue> list, std::vector<int64_t>* kind) {
+  std::vector<int64_t> last;
+  for (const c10::IValue& item : list) {
+    std::vector<int64_t> words;
+    PushTensor(item.isTensor() ? item.toTensor() : at::Tensor(), &words);
+    if (words != last) kind->insert(kind->end(), words.begin(), words.end());
+    last = std::move(words);
+  }
+}
+
+// Sums, products and quotients; other operators may refuse some numbers (softshrink's, for one), which their Meta
+// kernels know.
+bool TakesAllNumbers(const Op& op) {
+  constexpr std::string_view kArithmetic[] = {"aten::add", "aten::sub", "aten::mul", "aten::div"};
+  std::string_view name = op.handle.operator_name().name;
+  if (name.ends_with('_')) name.remove_suffix(1);
+  return std::find(std::begin(kArithmetic), std::end(kArithmetic), name) != std::end(kArithmetic);
+}
+
+// In place, the sizes of all operands together are those of what is written.
+bool Pointwise(const Op& op, const CallDescription& call, ShapeCall* question) {
+  if (!op.pointwise || op.return_alias.size() != 1 || call.operands.empty()) return false;
+  if (!call.numbers.empty() && !TakesAllNumbers(op)) return false;
+  const caffe2::TypeMeta dtype = call.operands[0].tensor->dtype();
+  at::DimVector sizes;
+  for (const CallOperand& operand : call.operands) {
+    if (operand.tensor->dtype() != dtype || operand.item >= 0) return false;
+    sizes = at::infer_size_dimvector(sizes, operand.tensor->sizes());
+  }
+  if (op.return_alias[0] < 0) {
+    const bool is_boolean = op.row != nullptr && (op.row->flags & kBoolean) != 0;
+    return question->ReturnElementwise(is_boolean ? at::kBool : c10::typeMetaToScalarType(dtype));
+  }
+  const size_t written = static_cast<size_t>(op.return_alias[0]);
+  return question->Tensor(written).sizes() == c10::IntArrayRef(sizes) && question->ReturnWritten(written);
+}
+
+}  // namespace
+
+ShapeCall::ShapeCall(const Op& op, const CallDescription& call, const torch::jit::Stack& stack)
+    : op_(op),
+      call_(call),
+      args_(FirstArgument(op, stack)),
+      num_args_(op.args.size()),
+      shape_(std::make_shared<CallShape>()) {}
+
+bool ShapeCall::Has(size_t arg) const {
+  const c10::IValue& value = args_[arg];
+  return !value.isNone() && (!value.isTensor() || value.toTensor().defined());
+}
+
+std::vector<at::Tensor> ShapeCall::Tensors(size_t arg) const {
+  std::vector<at::Tensor> tensors;
+  for (const c10::IValue& item : args_[arg].toListRef())
+    tensors.push_back(item.isTensor() ? item.toTensor() : at::Tensor());
+  return tensors;
+}
+
+std::vector<bool> ShapeCall::Bools(size_t arg) const {
+  const c10::List<bool> list = args_[arg].toBoolList();
+  return {list.begin(), list.end()};
+}
+
+at::ScalarType ShapeCall::DType(size_t arg, at::ScalarType if_none) const {
+  return Has(arg) ? args_[arg].toScalarType() : if_none;
+}
+
+int64_t ShapeCall::Dim(size_t arg, int64_t rank) const {
+  const int64_t dim = Int(arg) < 0 ? Int(arg) + rank : Int(arg);
+  return dim < 0 || dim >= rank ? -1 : dim;
+}
+
+ResultShape& ShapeCall::Next() {
+  ResultShape& result = shape_->results.emplace_back();
+  result.ret = static_cast<int16_t>(shape_->list_sizes.size());
+  shape_->list_sizes.push_back(-1);
+  return result;
+}
+
+bool ShapeCall::Return(c10::IntArrayRef sizes, at::ScalarType dtype) {
+  c10::DimVector strides(sizes.size());
+  int64_t stride = 1;
+  for (size_t d = sizes.size(); d-- > 0;) {
+    strides[d] = stride;
+    stride *= std::max<int64_t>(sizes[d], 1);
+  }
+  return Return(sizes, strides, dtype);
+}
+
+bool ShapeCall::Return(c10::IntArrayRef sizes, c10::IntArrayRef strides, at::ScalarType dtype) {
+  ResultShape& result = Next();
+  result.geometry.dtype = dtype;
+  result.geometry.sizes = sizes;
+  result.geometry.strides = strides;
+  result.size_bytes = SizeBytes(result.geometry);
+  return true;
+}
+
+bool ShapeCall::Return(c10::IntArrayRef sizes, at::MemoryFormat format, at::ScalarType dtype) {
+  if (format == at::MemoryFormat::ChannelsLast) return Return(sizes, c10::get_channels_last_strides_2d(sizes), dtype);
+  if (format == at::MemoryFormat::ChannelsLast3d) return Return(sizes, c10::get_channels_last_strides_3d(sizes), dtype);
+  return Return(sizes, dtype);
+}
+
+bool ShapeCall::ReturnLike(const at::Tensor& tensor) { return Return(tensor.sizes(), tensor.scalar_type()); }
+
+bool ShapeCall::ReturnUndefined() {
+  Next().defined = false;
+  return true;
+}
+
+bool ShapeCall::ReturnWritten(size_t arg) {
+  Next().arg = static_cast<int16_t>(arg);
+  return true;
+}
+
+bool ShapeCall::ReturnElementwise(at::ScalarType dtype) {
+  const at::Tensor output = IteratorOutput(op_, call_, /*in_place=*/false);
+  return Return(output.sizes(), output.strides(), dtype);
+}
+
+std::shared_ptr<const CallShape> ShapeCall::Finish() {
+  if (shape_->list_sizes.size() != op_.return_alias.size()) return nullptr;
+  for (const ResultShape& result : shape_->results) {
+    if (result.arg != op_.return_alias[result.ret]) return nullptr;
+  }
+  return std::move(shape_);
+}
+
+std::shared_ptr<const CallShape> RuledShape(const Op& op, const CallDescription& call, const torch::jit::Stack& stack) {
+  ShapeCall question(op, call, stack);
+  try {
+    const bool says = op.shape_rule != nullptr ? op.shape_rule(question) : Pointwise(op, call, &question);
+    return says ? question.Finish() : nullptr;
+  } catch (const c10::Error&) {  // sizes that do not go together: the call itself raises what eager does
+    return nullptr;
+  }
+}
+
+std::vector<int64_t> KindOf(const Op& op, const CallDescription& call, const torch::jit::Stack& stack) {
+  std::vector<int64_t> kind = {call.words[0]};
+  const c10::IValue* args = FirstArgument(op, stack);
+  const bool refuses_numbers = op.row != nullptr && (op.row->flags & kRefusesNumbers) != 0;
+  for (size_t a = 0; a < op.args.size(); ++a) {
+    const c10::IValue& value = args[a];
+    kind.push_back(static_cast<int64_t>(op.args[a].kind) << 1 | value.isNone());
+    if (value.isTensor()) {
+      PushTensor(value.toTensor(), &kind);
+    } else if (op.args[a].kind == ArgKind::kTensorList || op.args[a].kind == ArgKind::kOptionalTensorList) {
+      PushTensors(value.toListRef(), &kind);
+    } else if (value.isString()) {
+      kind.insert(kind.end(), value.toStringRef().begin(), value.toStringRef().end());
+    } else if (value.isInt() && IsDType(op, a)) {
+      kind.push_back(value.toInt());
+    } else if (value.isScalar()) {
+      kind.push_back(static_cast<int64_t>(value.toScalar().type()));
+      if (value.isBool()) kind.push_back(value.toBool());
+      if (refuses_numbers && !value.isComplexDouble())
+        kind.push_back(std::bit_cast<int64_t>(value.toScalar().toDouble()));
+    } else if (value.isList()) {
+      kind.push_back(static_cast<int64_t>(value.toListRef().size()));
+    }
+  }
+  return kind;
+}
+
+}  // namespace torch_lazy::lazy

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lazy/trace/storage.h"
+
+#include <atomic>
+
+#include <c10/core/TensorImpl.h>
+
+#include "lazy/eager/current_device.h"
+#include "lazy/host/lock.h"
+#include "lazy/trace/placeholder.h"
+#include "lazy/trace/trace.h"
+
+namespace torch_lazy::lazy {
+namespace {
+
+std::atomic<uint64_t> num_storages{1};              // 0 is none
+constexpr uint64_t kRewritten = uint64_t{1} << 63;  // in stamps, which begin as the storage's number
+
+}  // namespace
+
+std::recursive_mutex& DeviceLock() {
+  static std::recursive_mutex* const lock = new std::recursive_mutex;
+  return *lock;
+}
+
+LazyStorageImpl::LazyStorageImpl(size_t size_bytes, int device_index)
+    : c10::StorageImpl(use_byte_size_t(), size_bytes,
+                       Placeholder(this, c10::Device(c10::kPrivateUse1, static_cast<c10::DeviceIndex>(device_index))),
+                       /*allocator=*/this, /*resizable=*/true),
+      serial_(num_storages.fetch_add(1, std::memory_order_relaxed)),
+      stamp_(serial_) {}
+
+uint64_t LazyStorageImpl::NextStamp() {
+  static uint64_t num_writes = 0;  // under the device lock
+  return kRewritten | ++num_writes;
+}
+
+uint64_t LazyStorageImpl::NextSerial() { return num_storages.load(std::memory_order_relaxed); }
+
+void LazyStorageImpl::release_resources() {
+  LeaveTraces();
+  released_ = true;  // nobody has the storage any more: it cannot be touched again
+  ReleasePlaceholder(this);
+  StorageImpl::release_resources();
+}
+
+LazyStorageImpl::~LazyStorageImpl() {
+  if (!released_) LeaveTraces();
+  ReleasePlaceholder(this);
+}
+
+void LazyStorageImpl::LeaveTraces() {
+  c10::SmallVector<Touch, 1> left;  // ended outside the lock
+  Locked lock(DeviceLock());
+  for (const Touch& touch : touches) touch.trace->ForgetOwner(touch.slot);
+  left = std::move(touches);  // takes no memory, which a swap may
+  writer = nullptr;
+}
+
+at::Tensor MakeTensor(c10::Storage storage, at::ScalarType dtype, c10::IntArrayRef sizes, c10::IntArrayRef strides,
+                      int64_t offset) {
+  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
+      std::move(storage), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), c10::scalarTypeToTypeMeta(dtype));
+  tensor.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides, offset);
+  return tensor;
+}
+
+c10::Storage MakeStorage(size_t size_bytes, at::ScalarType unwritten) {
+  auto storage = c10::make_intrusive<LazyStorageImpl>(size_bytes, CurrentDevice());
+  storage->unwritten = unwritten;
+  return c10::Storage(std::move(storage));
+}
+
+c10::Storage MakeStorage(c10::Storage content) {
+  auto storage = c10::make_intrusive<LazyStorageImpl>(content.nbytes(), CurrentDevice());
+  storage->content = std::move(content);
+  storage->Expose();
+  return c10::Storage(std::move(storage));
+}
+
+}  // namespace torch_lazy::lazy

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// The storage behind a lazy tensor: memory, or a place in a trace that will fill it.
+//
+// Tensors are plain c10::TensorImpl over a LazyStorageImpl, so that `.data =`, `detach`, `set_data` and nn.Parameter
+// keep working: all state lives here. A storage's bytes are a CPU storage, its *content*, on which ATen's kernels can
+// run without a copy. The content is absent until something is written, and stale while records that write it are
+// pending.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <typeinfo>
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Storage.h>
+#include <c10/util/SmallVector.h>
+
+#include "lazy/trace/placeholder.h"
+
+namespace torch_lazy::lazy {
+
+class Trace;
+
+// A storage is its own allocator: see Note [Mutable access].
+class LazyStorageImpl final : public c10::StorageImpl, public StorageAllocator {
+ public:
+  LazyStorageImpl(size_t size_bytes, int device_index);
+  ~LazyStorageImpl() override;
+  void release_resources() override;
+
+  // The lazy storage behind a tensor; null for another device's or a foreign storage.
+  static LazyStorageImpl* Of(const at::TensorBase& tensor) {
+    if (!tensor.defined() || !tensor.has_storage()) return nullptr;
+    return Of(tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl());
+  }
+  static LazyStorageImpl* Of(c10::StorageImpl* storage) {
+    if (storage == nullptr || typeid(*storage) != typeid(LazyStorageImpl)) return nullptr;
+    return static_cast<LazyStorageImpl*>(storage);
+  }
+
+  // Storages are numbered as they are made.
+  uint64_t serial() const { return serial_; }
+  static uint64_t NextSerial();
+
+  // --- guarded by the device lock (lock.h) ---
+  struct Touch {
+    std::shared_ptr<Trace> trace;
+    int32_t slot;
+  };
+  c10::Storage content;                // of the eager device; null if nothing was ever stored
+  c10::SmallVector<Touch, 1> touches;  // traces that read or write this storage
+  Trace* writer = nullptr;             // the one of them whose pending calls write it
+  at::ScalarType unwritten =
+      at::ScalarType::Undefined;  // fills it when it is first needed, if it is then unwritten: memory.h
+
+  // A number that no other content of any storage has or had: equal stamps, equal bytes. 0 where others may write the
+  // memory.
+  uint64_t stamp() const { return stamp_; }
+  static uint64_t NextStamp();
+  void WasWritten(uint64_t stamp = NextStamp()) {  // the content is another one now
+    if (stamp_ != 0) stamp_ = stamp;
+  }
+  void Expose() { stamp_ = 0; }  // others have the address now
+  struct {
+    uint64_t by = 0;
+    int32_t slot = 0;
+  } seen;  // by which NewSlots, and what it gave
+
+ private:
+  void LeaveTraces();
+  const uint64_t serial_;
+  uint64_t stamp_;
+  bool released_ = false;
+};
+
+// A new lazy tensor of this geometry over `storage`.
+at::Tensor MakeTensor(c10::Storage storage, at::ScalarType dtype, c10::IntArrayRef sizes, c10::IntArrayRef strides,
+                      int64_t offset = 0);
+
+// A new storage of the current device, without content or over an existing storage of the eager device (no copy).
+c10::Storage MakeStorage(size_t size_bytes, at::ScalarType unwritten = at::ScalarType::Undefined);
+c10::Storage MakeStorage(c10::Storage content);
+
+// Runs what is pending on the storage and returns its content (allocated if there was none): the sync point for one
+// storage. `writes`: the caller is going to write, so pending readers are run first as well.
+c10::Storage Sync(LazyStorageImpl* storage, const char* reason, bool writes = false);
+
+// An eager tensor on the same memory: pending work is run, nothing is copied.
+at::Tensor SyncToAlias(const at::Tensor& tensor, const char* reason, bool writes = false);
+
+// The same, because the host waits for the value: runs all that the thread has recorded, so that a loop that waits once
+// a step is cut at the same place of every step, whether the value was pending or not.
+at::Tensor SyncForHost(const at::Tensor& tensor, const char* reason);
+
+// Runs everything pending on all threads' traces.
+void SyncAll(const char* reason);
+
+}  // namespace torch_lazy::lazy

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each thread's trace, and the list of all.
+#include <c10/core/AutogradState.h>
+
+#include "base/at_work.h"
+#include "base/flags.h"
+#include "base/log.h"
+#include "base/of_thread.h"
+#include "lazy/host/background.h"
+#include "lazy/trace/history.h"
+#include "lazy/trace/trace.h"
+
+namespace torch_lazy::lazy {
+namespace {
+
+// The trie for a new trace. The former one is freed in the background, which takes a while.
+const std::shared_ptr<Trie>& TrieForNew() {
+  std::shared_ptr<Trie>& trie = CurrentTrie();
+  if (trie != nullptr && static_cast<int64_t>(trie->num_calls()) >= base::Number(base::Option::kMaxKnownOps)) {
+    LAZY_LOG(1, "known traces of ", trie->num_calls(), " calls are forgotten");
+    ForgetSites();
+    InBackground([former = std::move(trie)] {});
+    trie = nullptr;
+  }
+  if (trie == nullptr) trie = std::make_shared<Trie>();
+  return trie;
+}
+
+std::vector<std::weak_ptr<Trace>>& AllTraces() {
+  static auto* const traces = new std::vector<std::weak_ptr<Trace>>;
+  return *traces;
+}
+
+// Each call comes here: that the trace has been constructed is checked once a thread.
+std::shared_ptr<Trace>& CurrentTrace() {
+  struct Newest {
+    std::shared_ptr<Trace> trace;
+  };
+  return base::OfThread<Newest>().trace;
+}
+
+// Backward runs on the caller's thread: handing each autograd node to another thread costs more than recording it, and
+// a trace belongs to one thread. A user may switch it on again.
+void PrepareThread() {
+  thread_local const bool prepared = [] {
+    c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
+    base::WatchForExit();
+    return true;
+  }();
+  (void)prepared;
+}
+
+// After the thread's last one, whose length its arrays start with.
+std::shared_ptr<Trace> NewTrace(const Trace* last) {
+  PrepareThread();
+  auto trace = std::make_shared<Trace>();
+  trace->trie = TrieForNew();
+  trace->at = trace->trie->root()->expected;
+  if (last != nullptr) {
+    trace->age = last->age;
+    trace->pure_steps_wanted = last->pure_steps_next;
+    trace->slots.reserve(last->final_slots);
+    trace->path.reserve(last->path.size());
+    trace->numbers.reserve(last->final_numbers);
+  }
+  std::vector<std::weak_ptr<Trace>>& all = AllTraces();
+  std::erase_if(all, [](const std::weak_ptr<Trace>& t) { return t.expired(); });
+  all.push_back(trace);
+  return trace;
+}
+
+}  // namespace
+
+std::shared_ptr<Trace>& ThreadTrace() {
+  std::shared_ptr<Trace>& trace = CurrentTrace();
+  if (trace == nullptr || trace->state != Trace::State::kPending) trace = NewTrace(trace.get());
+  return trace;
+}
+
+std::shared_ptr<Trace> NewestTrace() {
+  Locked lock(DeviceLock());
+  return CurrentTrace();
+}
+
+std::vector<std::shared_ptr<Trace>> TracesOfAllThreads() {
+  std::vector<std::shared_ptr<Trace>> traces;
+  Locked lock(DeviceLock());
+  for (const std::weak_ptr<Trace>& weak : AllTraces()) {
+    if (std::shared_ptr<Trace> trace = weak.lock()) traces.push_back(std::move(trace));
+  }
+  return traces;
+}
+
+}  // namespace torch_lazy::lazy

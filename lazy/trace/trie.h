@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// The trie of known traces: each node is a call seen at this place before.
+//
+// Walking it is the full comparison of two traces, and predicts the geometry of the next call's results. Nodes hold
+// numbers, not symbols: graphs, which are free of sizes, are shared between paths by the plan cache (plans.h).
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include <ATen/core/ivalue.h>
+#include <c10/util/SmallVector.h>
+
+#include "absl/container/flat_hash_map.h"
+#include "lazy/eager/geometry.h"
+#include "lazy/host/source_line.h"
+#include "lazy/ops/op.h"
+
+namespace torch_lazy::lazy {
+
+class Entry;
+class Trie;
+struct TrieNode;
+
+// One returned tensor of a call.
+struct ResultShape {
+  int32_t item = -1;  // position in a returned list
+  int16_t ret = 0;    // which return
+  int16_t arg = -1;   // >= 0: it is this written argument itself
+  bool defined = true;
+  Geometry geometry;      // of a new tensor
+  size_t size_bytes = 0;  // of its new storage
+
+  friend bool operator==(const ResultShape&, const ResultShape&) = default;
+};
+
+// What a call returns, as far as geometry goes. Shared between nodes; never changes.
+struct CallShape {
+  std::vector<ResultShape> results;
+  std::vector<int> list_sizes;  // per return: -1 for a tensor
+};
+
+struct NodeOperand {
+  int32_t slot;
+  int32_t item;  // position in a tensor list, -1 for a tensor argument
+  int16_t arg;
+  bool written;
+  Geometry geometry;
+};
+
+// The part of a node that recording a known call reads. A step's kernels leave little of the trie in the caches; these
+// parts lie one after the other in the order in which calls were first made, so that a repeated step reads them as a
+// stream.
+struct Expected {
+  const Op* op = nullptr;  // null at the root
+  TrieNode* node = nullptr;
+  Expected* likely = nullptr;        // of the child taken last
+  const CallShape* shape = nullptr;  // the node's
+  uint32_t period = 0;               // > 0: a trace up to here ends with two steps of so many calls
+  uint32_t first_number = 0;         // run-time numbers take consecutive places of the trace's from here
+  uint32_t num_words = 0;
+  uint16_t num_slots = 0;
+  bool closes_step = false;  // a repeated step was seen to end here
+  bool is_pure = false;      // it, or the two of `period` calls, only compute: Note [Pure steps]
+
+  bool ends_trace() const { return closes_step || period != 0; }
+  // The words, then the operands' slots, follow in memory.
+  const int64_t* words() const { return reinterpret_cast<const int64_t*>(this + 1); }
+  const int32_t* slots() const { return reinterpret_cast<const int32_t*>(words() + num_words); }
+};
+
+struct TrieNode {
+  Trie& trie;
+  const Op* op = nullptr;  // null at the root
+  Expected* expected;      // never null
+  std::shared_ptr<const CallShape> shape;
+  int32_t first_result_slot = 0;  // new results take consecutive slots from here
+  int32_t update_end = -1;        // where a trace cut here is run in two parts (segments.h); -1: not asked yet
+  int32_t depth = 0;              // calls from the root
+  TrieNode* parent = nullptr;
+  uint64_t words_hash = 0;
+  std::shared_ptr<const Line> line;  // where a call that may fail was first made; null: unknown
+  std::vector<NodeOperand> operands;
+  std::vector<c10::IValue> args;     // structure; tensors and run-time numbers are None, lists of tensors undefined
+  std::vector<int16_t> number_args;  // the arguments that are run-time numbers, in order
+
+  absl::flat_hash_map<uint64_t, c10::SmallVector<TrieNode*, 1>> children;  // by hash of words and slots
+  std::vector<std::unique_ptr<Entry>> entries;
+  std::shared_ptr<Line>
+      line_asked_for;  // becomes the program's line that records the call the long way next; null: not asked for
+
+  TrieNode(Trie* of, Expected* its);
+  ~TrieNode();
+  c10::ArrayRef<int64_t> words() const { return {expected->words(), expected->num_words}; }
+  c10::ArrayRef<int32_t> operand_slots() const { return {expected->slots(), expected->num_slots}; }
+  // Of the operands, each once, in the order of their first use: the order of a lowered call's inputs.
+  std::vector<int32_t> DistinctSlots() const;
+  // Where the trace's numbers hold argument `arg`; -1 if it is no run-time number.
+  int32_t PlaceOfNumber(size_t arg) const;
+  TrieNode* Find(c10::ArrayRef<int64_t> words, c10::ArrayRef<int32_t> slots);
+  // The child that such a call resembles most: of the same operator, with the most words in common; else the one taken
+  // last.
+  const TrieNode* Nearest(const Op& op, c10::ArrayRef<int64_t> words) const;
+  // For tests: from here on, the hashes by which children are found have so many bits.
+  static void LimitHashes(int num_bits);
+  // A new child. `first_number`: what the trace holds of them before the call.
+  TrieNode* Grow(const Op& op, c10::ArrayRef<int64_t> words, c10::ArrayRef<int32_t> slots,
+                 std::shared_ptr<const CallShape> shape, size_t first_number);
+};
+
+// Owns its nodes. The device lock guards it.
+class Trie {
+ public:
+  Trie();
+  Trie(const Trie&) = delete;
+  Trie& operator=(const Trie&) = delete;
+
+  TrieNode* root() { return &nodes_.front(); }
+  size_t num_calls() const { return nodes_.size() - 1; }
+
+  // A trace is to be cut after this call: a step ends here, or two of so many calls.
+  void MarkStep(Expected* call, uint32_t period = 0) {
+    if (period == 0) {
+      call->closes_step = true;
+    } else {
+      call->period = period;
+    }
+    ++num_marks_;
+  }
+  uint64_t num_marks() const { return num_marks_; }  // that were made so far
+
+ private:
+  friend struct TrieNode;
+  TrieNode* NewNode(c10::ArrayRef<int64_t> words, c10::ArrayRef<int32_t> slots);
+  void* FromStream(size_t size_bytes);
+
+  std::vector<std::unique_ptr<char[]>> chunks_;  // of the stream that predictions read
+  char* next_ = nullptr;                         // in the newest
+  char* end_ = nullptr;
+  std::deque<TrieNode> nodes_;
+  uint64_t num_marks_ = 0;
+};
+
+// The one that traces begin in: one for all threads, so that a loop known in one is known in every other. Another takes
+// its place, and this is null in between, once it holds too many calls (option max_known_ops); traces and replays keep
+// theirs. The device lock is held.
+std::shared_ptr<Trie>& CurrentTrie();
+
+}  // namespace torch_lazy::lazy

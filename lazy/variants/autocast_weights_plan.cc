@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lazy/variants/autocast_weights_plan.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "backends/registry.h"
+#include "base/flags.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "lazy/host/lock.h"
+#include "lazy/ops/deterministic.h"
+#include "lazy/run/failed_kernels.h"
+
+namespace torch_lazy::lazy {
+namespace {
+
+// All that have begun, and a lock over them.
+std::mutex& AllMutex() {
+  static std::mutex* const mutex = new std::mutex;
+  return *mutex;
+}
+
+std::set<CarriedPlan*>& All() {
+  static auto* const all = new std::set<CarriedPlan*>;
+  return *all;
+}
+
+}  // namespace
+
+std::shared_ptr<CarriedPlan> CarriedPlan::For(const Entry& entry, const LoweredTrace& lowered,
+                                              const PlannedGraph& planned) {
+  if (base::IsDisabled("carry") || backends::Get().target() != codegen::Target::kCuda) return nullptr;
+  std::vector<int32_t> slots = NarrowedSlots(planned.graph(), lowered);
+  return slots.empty() ? nullptr
+                       : std::shared_ptr<CarriedPlan>(new CarriedPlan(entry, lowered, planned, std::move(slots)));
+}
+
+bool CarriedPlan::Follows(const Trace& trace) const {
+  if (stamps_.empty()) return false;
+  for (size_t k = 0; k < slots_.size(); ++k) {
+    const Trace::Slot& slot = trace.slots[slots_[k]];
+    if (slot.stamp != stamps_[k]) return false;
+  }
+  return true;
+}
+
+bool CarriedPlan::IsCompiled(const Trace& trace) {
+  if (carry_ == nullptr) {
+    auto carry = std::make_unique<Carry>(CarryOf(planned_.graph(), lowered_));
+    bool known = false;
+    planned_first_ = PlanOf(&carry->first, IsDeterministic(entry_), &known);
+    planned_step_ = PlanOf(&carry->step, IsDeterministic(entry_), &known);
+    carry_ = std::move(carry);
+  }
+  const bool first = planned_first_->Want(carry_->first.symbols, 1);
+  if (planned_step_->Want(carry_->step.symbols, 1) && first) return true;
+  const bool first_failed = NoteFailures(planned_first_->Failures(), carry_->first, entry_.calls(), trace);
+  refused_ = NoteFailures(planned_step_->Failures(), carry_->step, entry_.calls(), trace) || first_failed;
+  return false;
+}
+
+// The narrow values are the outputs of a run on the parameters alone.
+std::string CarriedPlan::Begin(const BoundPlan& plain, const Trace& trace) {
+  auto step = std::make_unique<BoundPlan>(entry_, carry_->step, *planned_step_);
+  if (step->PeakBytes() > plain.PeakBytes() + plain.PeakBytes() / 20) return "their memory would be the peak";
+  EndOthersOf(trace);
+  plain.DropGraph();
+  Trace scratch;
+  scratch.slots.resize(trace.slots.size());
+  for (const int32_t slot : slots_) scratch.slots[slot].content = trace.slots[slot].content;
+  if (!BoundPlan(entry_, carry_->first, *planned_first_).Run(&scratch)) return "they could not be made";
+  step_ = std::move(step);
+  return "";
+}
+
+bool CarriedPlan::TryBegin(const BoundPlan& plain, const Trace& trace) {
+  std::string why;
+  try {
+    why = Begin(plain, trace);
+  } catch (const std::exception& error) {
+    why = error.what();
+  }
+  refused_ = !why.empty();
+  if (refused_) {
+    DropContents();
+    LAZY_LOG(1, "narrow parameters are not carried: ", why);
+  } else {
+    LAZY_LOG(1, "narrow parameters are carried from run to run: ", carry_->step.carried->size());
+  }
+  return !refused_;
+}
+
+// Those that carry what this one is about to write hold what nobody will read.
+void CarriedPlan::EndOthersOf(const Trace& trace) {
+  std::vector<uint64_t> storages;
+  {
+    Locked lock(DeviceLock());
+    for (const int32_t slot : slots_) {
+      if (trace.slots[slot].owner != nullptr) storages.push_back(trace.slots[slot].owner->serial());
+    }
+  }
+  const std::lock_guard<std::mutex> all(AllMutex());
+  storages_ = std::move(storages);
+  for (CarriedPlan* const other : All()) {
+    if (other == this || std::ranges::find_first_of(other->storages_, storages_) == other->storages_.end()) continue;
+    if (const std::unique_lock<std::mutex> lock(other->mutex_, std::try_to_lock); lock.owns_lock()) other->End();
+  }
+  All().insert(this);
+}
+
+void CarriedPlan::End() {
+  constexpr int kMostPatience = 1 << 16;
+  following_runs_ = 0;
+  if (step_ == nullptr) return;
+  step_.reset();
+  DropContents();
+  patience_ = std::min(2 * patience_, kMostPatience);
+}
+
+void CarriedPlan::DropContents() {
+  for (c10::Storage& content : *carry_->step.carried) content = c10::Storage();
+}
+
+CarriedPlan::~CarriedPlan() {
+  const std::lock_guard<std::mutex> all(AllMutex());
+  All().erase(this);
+}
+
+void CarriedPlan::Stamp(Trace* trace) {
+  Locked lock(DeviceLock());
+  for (const int32_t slot : slots_) {
+    stamps_.push_back(LazyStorageImpl::NextStamp());
+    trace->slots[slot].next_stamp = stamps_.back();
+  }
+}
+
+bool CarriedPlan::Run(const BoundPlan& plain, Trace* trace) {
+  const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock() || refused_) return plain.Run(trace);
+  if (Follows(*trace)) {
+    ++following_runs_;
+  } else {
+    End();
+  }
+  stamps_.clear();  // should it fail
+  const bool is_carried =
+      step_ != nullptr || (following_runs_ >= patience_ && IsCompiled(*trace) && TryBegin(plain, *trace));
+  if (!(is_carried ? *step_ : plain).Run(trace)) return false;
+  if (is_carried) base::Count(base::Counter::kValuesCarried, static_cast<int64_t>(carry_->step.carried->size()));
+  Stamp(trace);
+  return true;
+}
+
+}  // namespace torch_lazy::lazy

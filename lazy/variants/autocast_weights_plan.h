@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plan of an entry whose runs follow one another on the same parameters.
+//
+// Note [Carried values]
+// A step under autocast narrows its weights for its products, and writes the weights at its end. Once an entry has run
+// a few times on just what its own run before has left in them, it is compiled anew, beside the program as ever, so
+// that the kernel which writes a weight writes the narrow value as well (lazy/variants/autocast_weights), for the next
+// run. Stamps of the storages' contents tell: whoever else writes a weight gives it another, and a weight whose address
+// somebody has got has none. Then the narrow values go, the plan that knows of none runs, and it takes twice as many
+// runs to come back. They are there until the step has ended, and between steps: where the step's peak would be higher
+// by more than a twentieth there are none, and of entries that write the same weights (a step for each size, say) the
+// last one to begin has them. Traces that are run in parts carry nothing.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "lazy/run/bound_plan.h"
+#include "lazy/variants/autocast_weights.h"
+
+namespace torch_lazy::lazy {
+
+class CarriedPlan {
+ public:
+  // Null if the entry, of this plan, has nothing to carry. All must outlive what is returned.
+  static std::shared_ptr<CarriedPlan> For(const Entry& entry, const LoweredTrace& lowered, const PlannedGraph& planned);
+
+  ~CarriedPlan();
+
+  // As BoundPlan::Run, and by `plain` where nothing is carried.
+  bool Run(const BoundPlan& plain, Trace* trace);
+
+ private:
+  CarriedPlan(const Entry& entry, const LoweredTrace& lowered, const PlannedGraph& planned, std::vector<int32_t> slots)
+      : entry_(entry), lowered_(lowered), planned_(planned), slots_(std::move(slots)) {}
+  bool Follows(const Trace& trace) const;
+  bool IsCompiled(const Trace& trace);
+  bool TryBegin(const BoundPlan& plain, const Trace& trace);
+  std::string Begin(const BoundPlan& plain, const Trace& trace);  // why it cannot; empty: nothing
+  void EndOthersOf(const Trace& trace);
+  void End();
+  void DropContents();
+  void Stamp(Trace* trace);
+
+  const Entry& entry_;
+  const LoweredTrace& lowered_;
+  const PlannedGraph& planned_;
+  const std::vector<int32_t> slots_;  // of the wide parameters
+  std::mutex mutex_;                  // over what follows, for a whole run
+  std::vector<uint64_t> stamps_;      // that the last run has left there; empty: unknown
+  int following_runs_ = 0;
+  int patience_ = 2;              // such runs before it is worth it
+  bool refused_ = false;          // for its memory, or what failed
+  std::unique_ptr<Carry> carry_;  // null: not tried
+  std::shared_ptr<PlannedGraph> planned_first_, planned_step_;
+  std::vector<uint64_t>
+      storages_;  // of the wide parameters at the begin, by number; guarded by the list of all such plans
+  std::unique_ptr<BoundPlan> step_;  // while its contents are there
+};
+
+}  // namespace torch_lazy::lazy

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lazy/variants/cuda_graph_choice.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace torch_lazy::lazy {
+namespace {
+
+double Faster(double known, double seconds) { return known == 0 ? seconds : std::min(known, seconds); }
+
+}  // namespace
+
+bool GraphChoice::Ask(int64_t now) {
+  ++runs_;
+  const int64_t last_but_one = std::exchange(last_but_one_, std::exchange(last_, now));
+  if (runs_ < kFirst * patience_) return false;
+  if (now - last_but_one <= kClose && account_.MayTry()) return true;
+  const bool pays = replayed_ == 0 || static_cast<double>(runs_) * (launched_ - replayed_) >=
+                                          2 * captured_ * static_cast<double>(patience_);
+  return runs_ >= kSeldom * patience_ && pays;
+}
+
+void GraphChoice::Launched(double seconds) { launched_ = Faster(launched_, seconds); }
+
+void GraphChoice::Captured(double seconds) {
+  captured_ = seconds;
+  saved_ = 0;
+  account_.Spend(seconds);
+}
+
+void GraphChoice::Replayed(double seconds) {
+  replayed_ = Faster(replayed_, seconds);
+  saved_ += std::max(0.0, launched_ - replayed_);
+  account_.Save(launched_ - replayed_);
+}
+
+void GraphChoice::Dropped() {
+  patience_ = saved_ >= captured_ ? 1 : std::min(2 * patience_, kMostPatience);
+  runs_ = 0;
+}
+
+}  // namespace torch_lazy::lazy

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// A bound plan as one CUDA graph.
+//
+// Note [Graphs]
+// A plan runs by single launches until it is worth a graph (cuda_graph_choice.h) and there is room for one
+// (kept_cuda_graphs.h), in a loop twice. Then a run is captured, and it and all later ones are one call. A graph reads
+// and writes fixed addresses:
+// - a parameter that was at one address in the last three runs (weights, an optimizer's state) is read and written
+// there, and is asked
+//   for its address at each replay. Where one has moved, the plan is captured anew. One that moved right before the
+//   first capture, or often, is copied to a home that the graph keeps, and back if it is written; with as many copies
+//   as steps there is no graph;
+// - a result lies in a home (graph_result.h), and so does what fills a storage without memory. A replay moves what is
+// still there
+//   elsewhere, which only the thread may do that uses it: for another thread the plan is captured anew;
+// - numbers, and the tables of launches of many kernels, lie in memory that the graph's kernels read;
+// - random numbers are those of a seed and an offset (philox.h), which a replay sets for the whole graph.
+// What cannot be captured (a call that waits, numbers among the arguments of ATen's calls that change) goes on by
+// single launches.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "backends/backend.h"
+#include "lazy/cuda/graph_result.h"
+#include "lazy/cuda/graphs.h"
+#include "lazy/cuda/philox.h"
+#include "lazy/run/plan_memory.h"
+#include "lazy/trace/trace.h"
+#include "lazy/variants/cuda_graph_choice.h"
+
+namespace torch_lazy::lazy {
+
+class BoundPlan;
+
+class GraphedPlan {
+ public:
+  // Null where there are no graphs, or the plan is too short for one.
+  static std::unique_ptr<GraphedPlan> For(const BoundPlan& plan);
+  ~GraphedPlan();
+
+  // True if the trace has run, as by the plan. False: let the plan run it.
+  bool Run(Trace* trace);
+  // It did, and that took so many seconds, the question included.
+  void AddLaunched(double seconds);
+
+  // Something else runs in the plan's place: lets go of the graph, unless it is running. The next run may capture anew.
+  void LetGo();
+  // Lets go of the graph for others' sake. False if it is running. For KeptGraphs.
+  bool TryDrop();
+
+ private:
+  struct Param {
+    int32_t buffer, slot;
+    bool is_written, is_read;
+    const void* address = nullptr;  // in the run before, or as captured; null: without memory
+    int stayed = 0;                 // runs since it was elsewhere
+    int moved = 0;                  // how often since the first capture
+    bool moves = false;             // its address goes on changing
+    c10::Storage home = {};         // where the graph reads one that moves
+  };
+  struct Result {
+    int32_t slot, buffer;
+    std::unique_ptr<GraphHome> home;  // null: a parameter written in place
+  };
+
+  GraphedPlan(const BoundPlan& plan, const CudaGraphs& graphs);
+  bool IsFilled(const Param& param, const Trace& trace) const;
+  void NoteAddresses(Trace* trace);
+  bool Fits(Trace* trace) const;
+  bool CopiesLittle() const;
+  size_t SizeBytes() const;
+  bool TryCapture(Trace* trace, int64_t now);
+  void LeaveRoom();
+  bool Capture(Trace* trace);
+  void FixMemory(PlanMemory* memory);
+  bool CaptureSteps(Trace* trace, PlanMemory* memory);
+  void EmulateCapture(PlanMemory* memory);
+  void EmulateReplay(Trace* trace);
+  bool TryPrepareReplay(Trace* trace);
+  void PrepareReplay(Trace* trace);
+  void Replay(Trace* trace);
+  void Drop();
+  void Refuse(const char* why);
+  template <typename Do>
+  void ForEachCall(const Do& run) const;
+  std::vector<c10::IValue> NumbersOfCalls(const Trace& trace) const;
+  std::vector<PhiloxDraw> DrawsOf(const Trace& trace) const;
+
+  const BoundPlan& plan_;
+  const CudaGraphs& graphs_;
+  std::mutex mutex_;  // over what follows, for a whole run
+  std::vector<Param> params_;
+  std::vector<Result> results_;
+  GraphChoice choice_;
+  bool has_addresses_ = false, was_captured_ = false;
+  bool is_kept_ = false;  // KeptGraphs knows of it
+  bool repeats_ = false;  // there was a graph in the run before, or would have been
+  int moves_ = 0;         // how often addresses changed after a capture
+  bool refused_ = false;
+  int64_t stream_ = 0;      // of the last replay
+  std::thread::id thread_;  // whose results lie in the homes
+  void* graph_ = nullptr;
+  std::unique_ptr<backends::LaunchRecord> record_;
+  std::vector<c10::IValue> numbers_of_calls_;         // as captured
+  std::vector<PhiloxDraw> draws_;                     // likewise
+  std::vector<c10::Storage> emulated_;                // what the buffers are, where graphs are emulated
+  double products_save_ = 0, convolutions_save_ = 0;  // seconds, by what was chosen for them: Account::SavedHere
+};
+
+}  // namespace torch_lazy::lazy

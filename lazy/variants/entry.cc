@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lazy/variants/entry.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "backends/registry.h"
+#include "base/check.h"
+#include "base/faults.h"
+#include "base/flags.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "lazy/lower/lower.h"
+#include "lazy/ops/deterministic.h"
+#include "lazy/run/bound_plan.h"
+#include "lazy/run/failed_kernels.h"
+#include "lazy/run/interpreter.h"
+#include "lazy/run/plans.h"
+#include "lazy/trace/history.h"
+#include "lazy/variants/autocast_weights_plan.h"
+#include "lazy/variants/compare.h"
+#include "lazy/variants/frozen_plan.h"
+#include "lazy/variants/size_family.h"
+
+namespace torch_lazy::lazy {
+namespace {
+
+constexpr int kSettled = 8;  // runs of an entry after which it is taken for a loop's
+
+}  // namespace
+
+Entry::Entry(const TrieNode* end, std::vector<bool> live, Entry* replaced)
+    : live_(std::move(live)), replaced_(replaced) {
+  for (const TrieNode* node = end; node->op != nullptr; node = node->parent) calls_.push_back(node);
+  std::reverse(calls_.begin(), calls_.end());
+  for (const TrieNode* call : calls_) recorded_.push_back(&base::Cell(base::Tally::kCallsRecordedByOp, call->op->name));
+  std::vector<int32_t> last_use(live_.size(), -1);
+  for (size_t k = 0; k < calls_.size(); ++k) {
+    for (const NodeOperand& operand : calls_[k]->operands) last_use[operand.slot] = static_cast<int32_t>(k);
+    int32_t slot = calls_[k]->first_result_slot;
+    for (const ResultShape& result : calls_[k]->shape->results) {
+      if (result.defined && result.arg < 0) last_use[slot++] = static_cast<int32_t>(k);
+    }
+  }
+  ends_.resize(calls_.size());
+  for (size_t slot = 0; slot < live_.size(); ++slot) {
+    if (!live_[slot] && last_use[slot] >= 0) ends_[last_use[slot]].push_back(static_cast<int32_t>(slot));
+  }
+}
+
+Entry::~Entry() = default;
+
+// Calls `work`, which may fail for want of memory or by an error of ours: then the entry runs op by op. What else it
+// raises, an interrupt say, is the caller's. False if it has failed.
+template <typename Work>
+bool TryTo(const char* what, const Work& work) {
+  std::string why;
+  try {
+    LAZY_CHECK(!base::MustFail(), "a fault that was asked for");
+    work();
+  } catch (const base::CheckError& error) {
+    why = error.what();
+  } catch (const c10::Error& error) {
+    why = error.what_without_backtrace();
+  } catch (const std::bad_alloc& error) {
+    why = error.what();
+  }
+  if (!why.empty()) base::WarnOnce(what, absl::StrCat("a trace could not be ", what, ", so it runs op by op: ", why));
+  return why.empty();
+}
+
+// True if the graph is known. The first steps of a program that compiles in the background are not held up for graphs
+// that may not come again.
+bool Entry::TryLowering(const Trace& trace) {
+  const bool wait = CompilationFor(IsDeterministic(*this)) == base::CompileMode::kSync;
+  if (alike_ == nullptr) alike_ = AlikeOf(calls_, live_);
+  const std::shared_ptr<PlannedGraph> others = alike_->planned();
+  if (!wait && others != nullptr && others->IsPending()) return true;
+  if (alike_->cuts.fetch_add(1, std::memory_order_relaxed) == 0 && !wait) return false;
+  lowering_tried_ = true;
+  bool known = false;
+  TryTo("lowered", [&] {
+    lowered_ = Lower(*this, trace);
+    if (lowered_ != nullptr) planned_ = PlanOf(lowered_.get(), IsDeterministic(*this), &known);
+  });
+  alike_->set_planned(planned_);
+  return known;
+}
+
+bool Entry::IsPlanReady(const Trace& trace) {
+  if (planned_->Want(lowered_->symbols, cuts_ - std::exchange(told_, cuts_))) return true;
+  while (LeaveFailuresToAten(trace)) {
+    if (planned_->Want(lowered_->symbols, cuts_)) return true;
+  }
+  return false;
+}
+
+// A kernel that failed costs the calls that it was to compute. Those of the new plan may fail, too, but not for ever.
+bool Entry::LeaveFailuresToAten(const Trace& trace) {
+  if (attempts_left_ == 0 || !NoteFailures(planned_->Failures(), *lowered_, calls_, trace)) return false;
+  left_to_aten_.resize(calls_.size());
+  std::vector<bool> left = left_to_aten_;
+  for (const FailedKernel& kernel : planned_->Failures()) {
+    for (const ir::Value node : kernel.nodes) {
+      if (const int32_t call = lowered_->calls[static_cast<size_t>(node)]; call >= 0)
+        left[static_cast<size_t>(call)] = true;
+    }
+  }
+  attempts_left_ = left == left_to_aten_ ? 0 : attempts_left_ - 1;
+  left_to_aten_ = std::move(left);
+  std::unique_ptr<LoweredTrace> lowered;
+  if (attempts_left_ > 0) TryTo("lowered", [&] { lowered = Lower(*this, trace); });
+  if (lowered == nullptr) {
+    LAZY_LOG(1, "kernels failed, and their trace runs op by op");
+    attempts_left_ = 0;
+    return false;
+  }
+  LAZY_LOG(1, "kernels failed: of ", calls_.size(), " calls, ATen runs ", lowered->by_aten.size(), " where it ran ",
+           lowered_->by_aten.size());
+  lowered_ = std::move(lowered);
+  bool known = false;
+  planned_ = PlanOf(lowered_.get(), IsDeterministic(*this), &known);
+  alike_->set_planned(planned_);
+  return true;
+}
+
+Entry::Ready Entry::Prepare(const Trace& trace, bool once) {
+  std::lock_guard<std::mutex> lock(lock_);
+  bool known = cuts_ > 0;
+  if (!once && ++cuts_ == kSettled) backends::Get().Settle();
+  if (!lowering_tried_ && !once && base::Compilation() != base::CompileMode::kOff) known = TryLowering(trace) || known;
+  if (!once) base::Count(known ? base::Counter::kTraceHits : base::Counter::kTraceMisses);
+  if (!known && !once) NoteMiss(trace, static_cast<size_t>(std::count(live_.begin(), live_.end(), true)));
+  if (planned_ == nullptr) return {};
+  if (bound_ == nullptr && IsPlanReady(trace)) {
+    Bind(trace, *planned_);
+    if (planned_ == nullptr) return {};
+    better_ = planned_->BetterFor(lowered_->symbols);
+  }
+  if (better_ != nullptr && !once && better_->Want(lowered_->symbols, 1)) {
+    const bool is_made_for = better_->IsMadeFor(lowered_->symbols);  // or was it planned for others meanwhile?
+    if (is_made_for) Bind(trace, *better_);
+    better_ = is_made_for ? nullptr : planned_->BetterFor(lowered_->symbols);
+  } else if (better_ != nullptr && NoteFailures(better_->Failures(), *lowered_, calls_, trace)) {
+    better_ = nullptr;
+  }
+  if (bound_ != nullptr && frozen_ != nullptr && base::Number(base::Option::kCompare) == 0) {
+    if (std::shared_ptr<const BoundPlan> plan = frozen_->PlanFor(trace)) {
+      bound_->DropGraph();
+      return {plan, nullptr};
+    }
+  }
+  return {bound_, carried_};
+}
+
+void Entry::Bind(const Trace& trace, const PlannedGraph& planned) {
+  const bool is_bound = TryTo("bound", [&] {
+    bound_ = std::make_shared<BoundPlan>(*this, *lowered_, planned);
+    carried_ = nullptr;  // it was the former plan's
+    shares_launches_ = bound_->shares_launches();
+    if (frozen_ == nullptr) frozen_ = FrozenPlan::For(*this, trace);
+    carried_ = CarriedPlan::For(*this, *lowered_, planned);
+  });
+  if (!is_bound && bound_ == nullptr) planned_ = nullptr;  // it would fail again
+}
+
+void Entry::Run(Trace* trace, bool once) {
+  base::Count(base::Counter::kTracesRun);
+  WarnOfFailures();
+  if (Entry* const replaced = replaced_.exchange(nullptr)) replaced->LetGo();
+  const auto [plan, carried] = Prepare(*trace, once);
+  if (plan == nullptr || base::Compilation() == base::CompileMode::kOff) {
+    base::Count(base::Counter::kTracesInterpreted);
+    CountCalls(/*compiled=*/false);
+    Interpret(*this, trace);
+    return;
+  }
+  CountCalls(/*compiled=*/true);
+  const bool compare = base::Number(base::Option::kCompare) != 0;
+  const bool has_run = compare              ? RunAndCompare(*this, *lowered_, *plan, trace)
+                       : carried != nullptr ? carried->Run(*plan, trace)
+                                            : plan->Run(trace);
+  if (has_run) return;
+  LAZY_LOG(1, "a call failed: the trace is run again, call by call");
+  Interpret(*this, trace);
+}
+
+void Entry::LetGo() {
+  std::lock_guard<std::mutex> lock(lock_);
+  bound_ = nullptr;
+  carried_ = nullptr;
+}
+
+bool Entry::RunsAhead() {
+  if (base::Compilation() == base::CompileMode::kOff || base::Number(base::Option::kCompare) != 0) return false;
+  std::lock_guard<std::mutex> lock(lock_);
+  return bound_ != nullptr && bound_->runs_ahead();
+}
+
+void Entry::CountCalls(bool compiled) const {
+  const auto count = [](std::atomic<int64_t>* recorded) { recorded->fetch_add(1, std::memory_order_relaxed); };
+  if (compiled) {
+    for (const int32_t k : lowered_->by_aten) count(recorded_[static_cast<size_t>(k)]);
+  } else {
+    std::for_each(recorded_.begin(), recorded_.end(), count);
+  }
+  const size_t by_aten = compiled ? lowered_->by_aten.size() : calls_.size();
+  base::Count(base::Counter::kCallsRecorded, static_cast<int64_t>(by_aten));
+  base::Count(base::Counter::kCallsCompiled, static_cast<int64_t>(calls_.size() - by_aten));
+}
+
+bool IsDeterministic(const Entry& entry) {
+  return !entry.calls().empty() && AreDeterministic(SettingsOf(entry.calls().front()->words()[0]));
+}
+
+bool Entry::Serves(const std::vector<bool>& live) const {
+  for (size_t slot = 0; slot < live.size(); ++slot) {
+    if (live[slot] && !live_[slot]) return false;
+  }
+  return true;
+}
+
+}  // namespace torch_lazy::lazy

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lazy/variants/frozen_plan.h"
+
+#include <algorithm>
+#include <list>
+#include <mutex>
+#include <utility>
+
+#include "backends/registry.h"
+#include "base/flags.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "lazy/eager/eager_device.h"
+#include "lazy/libraries/cudnn_convolution.h"
+#include "lazy/ops/deterministic.h"
+#include "lazy/run/failed_kernels.h"
+
+namespace torch_lazy::lazy {
+
+struct FrozenPlan::Constants {
+  Constants(const Entry& entry, LoweredTrace trace, std::shared_ptr<PlannedGraph> graph,
+            std::shared_ptr<const ConstantContents> shared)
+      : contents(std::move(shared)), rest(std::move(trace)), planned(std::move(graph)), plan(entry, rest, *planned) {}
+  const std::shared_ptr<const ConstantContents> contents;  // null where they were packed anew
+  const LoweredTrace rest;                                 // its convolutions know their weights
+  const std::shared_ptr<PlannedGraph> planned;
+  const BoundPlan plan;
+};
+
+// Owns the constants in use, those used last in front. Runs may use them a little longer.
+class FrozenPlan::Newest {
+ public:
+  static Newest& Get() {
+    static Newest* const newest = new Newest;
+    return *newest;
+  }
+
+  // They are in use.
+  void Put(const std::shared_ptr<const Constants>& constants) {
+    std::shared_ptr<const Constants> oldest;
+    {
+      std::lock_guard<std::mutex> lock(lock_);
+      list_.remove(constants);
+      list_.push_front(constants);
+      if (list_.size() <= kMost) return;
+      oldest = std::move(list_.back());
+      list_.pop_back();
+    }
+    WaitForEagerDevice();  // another stream may still read them
+  }
+
+  void Remove(const std::shared_ptr<const Constants>& constants) {
+    std::lock_guard<std::mutex> lock(lock_);
+    list_.remove(constants);
+  }
+
+ private:
+  static constexpr size_t kMost = 8;
+  std::mutex lock_;
+  std::list<std::shared_ptr<const Constants>> list_;
+};
+
+std::unique_ptr<FrozenPlan> FrozenPlan::For(const Entry& entry, const Trace& trace) {
+  if (base::IsDisabled("freeze") || !backends::Get().computes() || !CanPackConvolutions()) return nullptr;
+  ConstantSlots slots = FindConstantSlots(entry, trace);
+  return slots.params.empty() ? nullptr : std::unique_ptr<FrozenPlan>(new FrozenPlan(entry, std::move(slots)));
+}
+
+bool FrozenPlan::HaveStayed(const Trace& trace) {
+  std::vector<uint64_t> stamps;
+  for (const int32_t s : slots_.params) stamps.push_back(trace.slots[s].stamp);
+  const bool known = std::find(stamps.begin(), stamps.end(), uint64_t{0}) == stamps.end();
+  if (known && stamps == stamps_) return ++equal_runs_ >= patience_;
+  stamps_ = std::move(stamps);
+  Thaw();
+  return false;
+}
+
+void FrozenPlan::WaitLonger() {
+  constexpr int kMostPatience = 1 << 16;
+  equal_runs_ = 0;
+  patience_ = std::min(2 * patience_, kMostPatience);
+}
+
+FrozenPlan::~FrozenPlan() {
+  if (const std::shared_ptr<const Constants> constants = constants_.lock()) Newest::Get().Remove(constants);
+}
+
+void FrozenPlan::Thaw() {
+  equal_runs_ = 0;
+  if (!std::exchange(has_constants_, false)) return;
+  WaitLonger();
+  WaitForEagerDevice();  // another stream may still read them
+  if (const std::shared_ptr<const Constants> constants = std::exchange(constants_, {}).lock())
+    Newest::Get().Remove(constants);
+}
+
+// A form takes some 20 ms, as its first use would: one in each run, unless somebody waits for kernels anyway.
+bool FrozenPlan::AreTimed(const Trace& trace) {
+  if (!forms_) forms_ = FindFusedForms(entry_, trace, slots_);
+  while (!forms_->empty()) {
+    const FusedForm fused = std::move(forms_->back());
+    forms_->pop_back();
+    if (IsKnown(fused)) continue;
+    IsFusedFaster(fused);
+    if (CompilationFor(IsDeterministic(entry_)) != base::CompileMode::kSync) break;
+  }
+  return forms_->empty();
+}
+
+bool FrozenPlan::IsCompiled(const Trace& trace) {
+  if (!tried_) {
+    if (!AreTimed(trace)) return false;
+    tried_ = true;
+    frozen_ = Freeze(entry_, trace, slots_);
+    if (frozen_ == nullptr) return false;
+    bool known = false;
+    numbers_ = NumbersOf(frozen_->constants, trace);
+    planned_constants_ = PlanOf(&frozen_->constants, IsDeterministic(entry_), &known);
+    planned_rest_ = PlanOf(&frozen_->rest, IsDeterministic(entry_), &known);
+  }
+  if (frozen_ == nullptr) return false;
+  const bool constants = planned_constants_->Want(frozen_->constants.symbols, 1);
+  if (planned_rest_->Want(frozen_->rest.symbols, 1) && constants) return true;
+  const bool constants_failed = NoteFailures(planned_constants_->Failures(), frozen_->constants, entry_.calls(), trace);
+  if (NoteFailures(planned_rest_->Failures(), frozen_->rest, entry_.calls(), trace) || constants_failed)
+    frozen_ = nullptr;
+  return false;
+}
+
+// The constants are the outputs of a run, on a trace that has slots for them behind its own.
+ConstantContents FrozenPlan::MakeConstants(const Trace& trace) {
+  LoweredTrace& constants = frozen_->constants;
+  Trace scratch;
+  scratch.numbers = trace.numbers;
+  scratch.slots.resize(trace.slots.size() + planned_constants_->graph().outputs.size());
+  for (const int32_t slot : constants.param_slots) scratch.slots[slot].content = trace.slots[slot].content;
+  constants.output_slots.clear();
+  for (size_t slot = trace.slots.size(); slot < scratch.slots.size(); ++slot) {
+    constants.output_slots.push_back(static_cast<int32_t>(slot));
+  }
+  TORCH_CHECK(BoundPlan(entry_, constants, *planned_constants_).Run(&scratch),
+              "what follows from them could not be computed");
+  ConstantContents contents;
+  for (const int32_t slot : constants.output_slots) contents.push_back(std::move(scratch.slots[slot].content));
+  return contents;
+}
+
+std::vector<PackedConvolution> FrozenPlan::Pack(const ConstantContents& contents) const {
+  std::vector<PackedConvolution> convolutions = frozen_->rest.convolutions;
+  auto made = contents.begin();
+  for (size_t k = 0; k < convolutions.size(); ++k) {
+    PackedConvolution& convolution = convolutions[k];
+    const PackedConvolution& same = convolutions[convolution.same_as];
+    if (&same == &convolution) {
+      const c10::Storage weight = *made++;
+      convolution.Pack(weight, convolution.form.has_bias ? *made++ : c10::Storage());
+    } else {
+      convolution.packed_weight = same.packed_weight;
+      convolution.bias = same.bias;
+    }
+  }
+  return convolutions;
+}
+
+std::shared_ptr<const FrozenPlan::Constants> FrozenPlan::FindConstants(const Trace& trace) {
+  ConstantsKey key{
+      planned_constants_, ir::ExtentsOf(planned_constants_->graph(), frozen_->constants.symbols), {}, numbers_};
+  for (const int32_t slot : frozen_->constants.param_slots) key.stamps.push_back(trace.slots[slot].stamp);
+  std::vector<PackedConvolution> convolutions;
+  std::shared_ptr<const ConstantContents> contents = FindOrMakeConstants(std::move(key), [&] {
+    ConstantContents made = MakeConstants(trace);
+    convolutions = Pack(made);
+    TORCH_CHECK(!PacksForCudnn() || KeepDigits(convolutions), "weights would be too large or too small for f16");
+    for (size_t k = 0; k < convolutions.size(); ++k)
+      base::Count(base::Counter::kWeightsPacked, convolutions[k].same_as == k);
+    WaitForEagerDevice();  // another stream may be the next to read them
+    return made;
+  });
+  if (convolutions.empty()) convolutions = Pack(*contents);  // somebody else has made them
+  LAZY_LOG(1, "parameters have stayed for ", equal_runs_, " runs: ", convolutions.size(), " convolutions are packed");
+  if (!PacksForCudnn()) contents = nullptr;  // oneDNN's order of a weight is another for each size of images
+  LoweredTrace rest = frozen_->rest;
+  rest.convolutions = std::move(convolutions);
+  return std::make_shared<Constants>(entry_, std::move(rest), planned_rest_, std::move(contents));
+}
+
+std::shared_ptr<const FrozenPlan::Constants> FrozenPlan::TryFindConstants(const Trace& trace) {
+  try {
+    return FindConstants(trace);
+  } catch (const std::exception& error) {  // or there is no memory
+    LAZY_LOG(1, "parameters are not frozen: ", error.what());
+  }
+  WaitLonger();
+  return nullptr;
+}
+
+std::shared_ptr<const BoundPlan> FrozenPlan::PlanFor(const Trace& trace) {
+  if (!HaveStayed(trace) || !IsCompiled(trace)) return nullptr;
+  std::shared_ptr<const Constants> constants = constants_.lock();
+  const bool same_numbers = numbers_ == NumbersOf(frozen_->constants, trace);
+  if (!same_numbers) tried_ = false;
+  if (!same_numbers || (has_constants_ && constants == nullptr)) {
+    Thaw();
+    return nullptr;
+  }
+  if (constants == nullptr) constants_ = constants = TryFindConstants(trace);
+  if (constants == nullptr) return nullptr;
+  has_constants_ = true;
+  Newest::Get().Put(constants);
+  return {constants, &constants->plan};
+}
+
+}  // namespace torch_lazy::lazy

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plan of an entry for as long as its parameters stay.
+//
+// Note [Frozen parameters]
+// A model in evaluation multiplies by the same weights each time. Once the slots that hold them have had the same
+// content in three runs, the entry is lowered anew with these taken for constants (lazy/variants/freeze), and compiled
+// beside the program as ever. Each run asks again whether the contents are those: a storage's stamp tells, and is 0
+// where somebody else has the address. If they are not, the constants go, the plan that knows of none runs, and it
+// takes twice as many equal runs to come back. Nothing else is taken for constant: an image that is given again and
+// again is not. The constants of eight entries are kept, so that a program which sees many sizes does not hold its
+// weights once for each. On a GPU, entries of equal constants share them (lazy/variants/shared_constants).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "lazy/libraries/cudnn_convolution.h"
+#include "lazy/run/bound_plan.h"
+#include "lazy/variants/freeze.h"
+#include "lazy/variants/shared_constants.h"
+
+namespace torch_lazy::lazy {
+
+class FrozenPlan {
+ public:
+  // Null if the entry has nothing to freeze.
+  static std::unique_ptr<FrozenPlan> For(const Entry& entry, const Trace& trace);
+  ~FrozenPlan();
+
+  // The plan to run on the trace if its parameters are, and have been, those of former runs; null if not, or not yet.
+  std::shared_ptr<const BoundPlan> PlanFor(const Trace& trace);
+
+ private:
+  struct Constants;
+  class Newest;
+
+  FrozenPlan(const Entry& entry, ConstantSlots slots) : entry_(entry), slots_(std::move(slots)) {}
+  bool HaveStayed(const Trace& trace);
+  bool AreTimed(const Trace& trace);
+  bool IsCompiled(const Trace& trace);
+  ConstantContents MakeConstants(const Trace& trace);
+  std::vector<PackedConvolution> Pack(const ConstantContents& contents) const;
+  std::shared_ptr<const Constants> FindConstants(const Trace& trace);
+  std::shared_ptr<const Constants> TryFindConstants(const Trace& trace);
+  void Thaw();
+  void WaitLonger();
+
+  const Entry& entry_;
+  const ConstantSlots slots_;
+  std::vector<uint64_t> stamps_;  // of these parameters, in the last run
+  int equal_runs_ = 0;
+  int patience_ = 3;                             // equal runs before it is worth it
+  std::optional<std::vector<FusedForm>> forms_;  // still to be timed; nothing: not asked for
+  bool tried_ = false;
+  std::unique_ptr<FrozenTrace> frozen_;  // null: not tried, or not worth it
+  std::shared_ptr<PlannedGraph> planned_constants_, planned_rest_;
+  std::vector<double> numbers_;  // that the constants follow from, too
+  bool has_constants_ = false;
+  std::weak_ptr<const Constants> constants_;  // null once others were newer
+};
+
+}  // namespace torch_lazy::lazy
