@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the dispatcher is told at load: every kernel of the device, in the order that matters.
-#include "device/aten/rows.h"
-#include "device/kernels/kernels.h"
+#include "device/eager_overrides/kernels.h"
 #include "device/recorder.h"
+#include "device/rows/rows.h"
 #include "device/shapes/rules.h"
 #include "device/unboxed.h"
 

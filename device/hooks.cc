@@ -3,8 +3,8 @@
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 
+#include "device/eager_overrides/resize.h"
 #include "device/fork.h"
-#include "device/kernels/resize.h"
 #include "device/pinned.h"
 #include "lazy/eager/current_device.h"
 #include "lazy/eager/eager_device.h"

@@ -10,8 +10,8 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include "device/eager_overrides/our_arguments.h"
 #include "device/fork.h"
-#include "device/kernels/our_arguments.h"
 #include "device/unboxed.h"
 #include "lazy/ops/op.h"
 

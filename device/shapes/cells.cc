@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cells of LSTM and GRU, as device/kernels/recurrent.cc computes them, and the whole nets of cuDNN and oneDNN
-// (device/kernels/cudnn_rnn.cc, device/kernels/by_onednn.cc).
+// The cells of LSTM and GRU, as device/eager_overrides/recurrent.cc computes them, and the whole nets of cuDNN and
+// oneDNN (device/eager_overrides/cudnn_rnn.cc, device/eager_overrides/by_onednn.cc).
 #include <utility>
 
 #include "device/shapes/rules.h"

@@ -3,7 +3,7 @@
 #include <ATen/ExpandUtils.h>
 #include <ATen/OpMathType.h>
 
-#include "device/kernels/fused_attention.h"
+#include "device/eager_overrides/fused_attention.h"
 #include "device/shapes/rules.h"
 
 namespace torch_lazy::device {

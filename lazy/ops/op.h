@@ -14,7 +14,7 @@ namespace torch_lazy::lazy {
 class Lowering;
 class ShapeCall;
 
-// A row of the ATen tables (device/aten): what this library knows of an overload beyond its schema.
+// A row of the ATen tables (device/rows): what this library knows of an overload beyond its schema.
 // One row serves the functional, the in-place and the `out=` form; a form that computes otherwise has a row of its own.
 struct Row {
   // Functional overload, e.g. "aten::add.Tensor".

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What CUDA's kernel of dropout does, as far as the CPU can tell.
-#include "device/kernels/cuda_dropout.h"
+#include "device/eager_overrides/cuda_dropout.h"
 
 #include <ATen/core/PhiloxRNGEngine.h>
 #include <ATen/ops/empty.h>

@@ -16,8 +16,8 @@
 #include <ATen/ops/zeros.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
-#include "device/kernels/cudnn_weights.h"
-#include "device/kernels/runner.h"
+#include "device/eager_overrides/cudnn_weights.h"
+#include "device/eager_overrides/runner.h"
 #include "lazy/ops/op.h"
 #include "test/device/tensors.h"
 

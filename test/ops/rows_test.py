@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every row of device/aten against eager on the CPU, compiled; and that it is the row that ran.
+"""Every row of device/rows against eager on the CPU, compiled; and that it is the row that ran.
 
 A case calls one overload on tensors `t` of its table. All cases of a dtype are recorded, then cut once. `exact` rows give
 eager's numbers bit for bit (a zero's sign and a NaN's bits aside); for the others the error against f64 is at most

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies to, from and on the device.
+//
+// PyTorch sends every copy_ with a lazy tensor here as one _copy_from, broadcast and cast included. On the device it is
+// a recorded call; from the host the bytes are taken at once, since the program may change or free them right after.
+#include <algorithm>
+
+#include <ATen/ops/_local_scalar_dense.h>
+#include <ATen/ops/clone.h>
+#include <ATen/ops/empty.h>
+
+#include "device/eager_overrides/kernels.h"
+#include "device/fork.h"
+#include "lazy/eager/current_device.h"
+#include "lazy/eager/eager_device.h"
+#include "lazy/host/lock.h"
+#include "lazy/ops/op.h"
+#include "lazy/trace/storage.h"
+#include "lazy/trace/trace.h"
+#include "lazy/trace/unwritten.h"
+
+namespace torch_lazy::device {
+namespace {
+
+void RecordCopy(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
+  static const lazy::Op& op = lazy::OpOf(c10::Dispatcher::singleton().findSchemaOrThrow("aten::copy_", ""));
+  torch::jit::Stack stack{to, from, non_blocking};
+  lazy::Call(op, &stack);
+}
+
+// A trace that runs ahead is waited for: what is recorded must not depend on how far it is.
+bool HasPendingWork(const at::Tensor& tensor) {
+  const lazy::LazyStorageImpl* storage = lazy::LazyStorageImpl::Of(tensor);
+  if (storage == nullptr) return false;
+  const lazy::Locked lock(lazy::DeviceLock());
+  return std::any_of(storage->touches.begin(), storage->touches.end(),
+                     [](const auto& touch) { return !touch.trace->RunsAhead(); });
+}
+
+// To a GPU, by way of page-locked memory that PyTorch keeps until the copy is done: CUDA would wait for all work before
+// a copy from memory that it cannot trust to stay.
+void FillFromHost(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
+  constexpr int64_t kMostStagedBytes = 64 << 20;
+  const bool stages = to.is_cuda() && from.is_cpu() && from.layout() == at::kStrided &&
+                      !(non_blocking && from.is_pinned()) && static_cast<int64_t>(from.nbytes()) <= kMostStagedBytes &&
+                      from.numel() > 0;
+  if (stages) {
+    const at::Tensor staged = at::empty(from.sizes(), from.options().pinned_memory(true)).copy_(from);
+    to.copy_(staged, /*non_blocking=*/true);
+  } else {
+    to.copy_(from, non_blocking);
+  }
+}
+
+// Host data goes straight into its final place, unless pending work still needs what is there: then it waits in a
+// storage of its own for its turn.
+void CopyFromHost(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
+  const lazy::OnDevice on(to.device().index());
+  const lazy::LeaveUnwritten staging;
+  if (!HasPendingWork(to)) {
+    lazy::WillOverwrite(to);
+    FillFromHost(from, lazy::SyncToAlias(to, "copy from host", /*writes=*/true), non_blocking);
+    return;
+  }
+  const at::Tensor snapshot = at::empty(from.sizes(), from.options().device(lazy::EagerDevice()).pinned_memory(false));
+  FillFromHost(from, snapshot, non_blocking);
+  RecordCopy(lazy::MakeTensor(lazy::MakeStorage(snapshot.storage()), snapshot.scalar_type(), snapshot.sizes(),
+                              snapshot.strides()),
+             to, non_blocking);
+}
+
+// From one of our devices to another: no trace's, since a trace is one device's.
+void CopyAcross(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
+  const at::Tensor source = lazy::SyncToAlias(from, "copy to another device");
+  lazy::WillOverwrite(to);
+  lazy::SyncToAlias(to, "copy from another device", /*writes=*/true).copy_(source, non_blocking);
+}
+
+at::Tensor CopyFrom(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
+  CheckFork();
+  if (!to.is_privateuseone()) {
+    at::Tensor(to).copy_(lazy::SyncForHost(from, "copy to host"), non_blocking);
+  } else if (from.device() == to.device()) {
+    RecordCopy(from, to, non_blocking);
+  } else if (from.is_privateuseone()) {
+    CopyAcross(from, to, non_blocking);
+  } else {
+    CopyFromHost(from, to, non_blocking);
+  }
+  return to;
+}
+
+at::Tensor CopyFromAndResize(const at::Tensor& from, const at::Tensor& to) {
+  to.resize_(from.sizes());
+  return CopyFrom(from, to, /*non_blocking=*/false);
+}
+
+at::Scalar LocalScalarDense(const at::Tensor& self) {
+  CheckFork();
+  return at::_local_scalar_dense(lazy::SyncForHost(self, "item"));
+}
+
+// Copy-on-write clones need storages whose pointers they may share, and ours are made to look like such.
+at::Tensor LazyClone(const at::Tensor& self) { return at::clone(self); }
+
+// All streams are one queue, so memory is never in use on another one.
+void RecordStream(at::Tensor& /*self*/, c10::Stream /*stream*/) {}
+
+// PyTorch's way to resolve a conjugate or negative bit is a clone, that is, a copy; so copies read the bits themselves.
+TORCH_LIBRARY_IMPL(aten, Conjugate, aten) { aten.impl("_copy_from", torch::CppFunction::makeFallthrough()); }
+TORCH_LIBRARY_IMPL(aten, Negative, aten) { aten.impl("_copy_from", torch::CppFunction::makeFallthrough()); }
+
+}  // namespace
+
+void RegisterCopies(torch::Library& aten) {
+  aten.impl("_copy_from", TORCH_FN(CopyFrom));
+  aten.impl("_copy_from_and_resize", TORCH_FN(CopyFromAndResize));
+  aten.impl("_local_scalar_dense", TORCH_FN(LocalScalarDense));
+  aten.impl("_lazy_clone", TORCH_FN(LazyClone));
+  aten.impl("record_stream", TORCH_FN(RecordStream));
+}
+
+}  // namespace torch_lazy::device

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums, products, extremes and their places.
+#include "device/rows/formula.h"
+#include "device/rows/reduced_dims.h"
+#include "device/rows/rows.h"
+
+namespace torch_lazy::device {
+namespace {
+
+using ir::DType;
+using ir::Ints;
+using ir::Op;
+
+// Reductions that keep the type they compute in.
+bool Fold(lazy::Lowering& call, Op op, TypeClass type_class, const Ints& dims, bool keepdim) {
+  if (!IsReal(call, 0) || !InClass(type_class, call.ComputeType())) return false;
+  const Tensor x = ReadAsResult(call, 0);
+  call.Return(0, call.b().Reduce(op, x, dims, keepdim));
+  return true;
+}
+
+int RankOf(lazy::Lowering& call) { return call.b().rank(call.Tensor(0)); }
+
+template <Op kOp, TypeClass kClass>
+bool FoldAll(lazy::Lowering& call) {
+  return Fold(call, kOp, kClass, AllDims(RankOf(call)), /*keepdim=*/false);
+}
+
+// (self, dims, keepdim, ...)
+template <Op kOp, TypeClass kClass>
+bool FoldDims(lazy::Lowering& call) {
+  return Fold(call, kOp, kClass, DimsArgument(call, 1, RankOf(call)), call.Bool(2));
+}
+
+// As FoldDims, but an empty list means what it says.
+template <Op kOp, TypeClass kClass>
+bool FoldDim(lazy::Lowering& call) {
+  return Fold(call, kOp, kClass, OneDim(call.Int(1), RankOf(call)), call.Bool(2));
+}
+
+bool MeanDims(lazy::Lowering& call) {
+  if (!IsReal(call, 0) || !InClass(kFloats, call.ComputeType())) return false;
+  const Tensor x = ReadAsResult(call, 0);
+  call.Return(0, call.b().Mean(x, DimsArgument(call, 1, x.rank()), call.Bool(2)));
+  return true;
+}
+
+// Whether any or all elements are not zero; of u8 the answer is u8.
+bool Question(lazy::Lowering& call, Op op, const Ints& dims, bool keepdim) {
+  if (!IsReal(call, 0)) return false;
+  const Tensor x = Cast({call.b(), call.Tensor(0)}, DType::kBool);
+  call.Return(0, call.b().Reduce(op, x, dims, keepdim));
+  return true;
+}
+
+template <Op kOp>
+bool QuestionAll(lazy::Lowering& call) {
+  return Question(call, kOp, AllDims(RankOf(call)), /*keepdim=*/false);
+}
+
+template <Op kOp>
+bool QuestionDim(lazy::Lowering& call) {
+  return Question(call, kOp, OneDim(call.Int(1), RankOf(call)), call.Bool(2));
+}
+
+template <Op kOp>
+bool QuestionDims(lazy::Lowering& call) {
+  if (!call.IsNone(1) && call.IntList(1).empty()) return false;  // here an empty list means no dim
+  return Question(call, kOp, DimsArgument(call, 1, RankOf(call)), call.Bool(2));
+}
+
+ir::Value PlaceOf(const Tensor& x, Op op, const Ints& dim, bool keepdim) {
+  if (dim.empty()) return x.builder().Const(DType::kI64, 0);
+  return x.builder().Reduce(op, x, dim, keepdim);
+}
+
+// (self, dim, keepdim) -> (values, indices)
+template <Op kExtreme, Op kPlace>
+bool ExtremeAndPlace(lazy::Lowering& call) {
+  if (!IsReal(call, 0)) return false;
+  const Tensor x = ReadAsResult(call, 0);
+  const Ints dim = OneDim(call.Int(1), x.rank());
+  call.Return(0, call.b().Reduce(kExtreme, x, dim, call.Bool(2)));
+  call.Return(1, PlaceOf(x, kPlace, dim, call.Bool(2)));
+  return true;
+}
+
+// (self, dim?, keepdim). Without a dim the place is in the flat order, which only one dim has here.
+template <Op kPlace>
+bool Place(lazy::Lowering& call) {
+  if (!IsReal(call, 0)) return false;
+  const Tensor x = ReadWide(call, 0);
+  if (call.IsNone(1) && x.rank() > 1) return false;
+  call.Return(0, PlaceOf(x, kPlace, OneDim(call.IsNone(1) ? 0 : call.Int(1), x.rank()), call.Bool(2)));
+  return true;
+}
+
+bool AMinMax(lazy::Lowering& call) {
+  if (!IsReal(call, 0)) return false;
+  const Tensor x = ReadAsResult(call, 0);
+  const Ints dims = call.IsNone(1) ? AllDims(x.rank()) : OneDim(call.Int(1), x.rank());
+  call.Return(0, call.b().Reduce(Op::kReduceMin, x, dims, call.Bool(2)));
+  call.Return(1, call.b().Reduce(Op::kReduceMax, x, dims, call.Bool(2)));
+  return true;
+}
+
+constexpr lazy::Row kRows[] = {
+    {"aten::sum", FoldAll<Op::kSum, kNumbers>},
+    {"aten::sum.dim_IntList", FoldDims<Op::kSum, kNumbers>},
+    {"aten::mean.dim", MeanDims},
+    {"aten::prod", FoldAll<Op::kProd, kNumbers>},
+    {"aten::prod.dim_int", FoldDim<Op::kProd, kNumbers>},
+    {"aten::amax", FoldDims<Op::kReduceMax, kReals>},
+    {"aten::amin", FoldDims<Op::kReduceMin, kReals>},
+    {"aten::max", FoldAll<Op::kReduceMax, kReals>},
+    {"aten::min", FoldAll<Op::kReduceMin, kReals>},
+    {"aten::max.dim", ExtremeAndPlace<Op::kReduceMax, Op::kArgMax>},
+    {"aten::min.dim", ExtremeAndPlace<Op::kReduceMin, Op::kArgMin>},
+    {"aten::aminmax", AMinMax},
+    {"aten::argmax", Place<Op::kArgMax>},
+    {"aten::argmin", Place<Op::kArgMin>},
+    {"aten::any", QuestionAll<Op::kAny>},
+    {"aten::any.dim", QuestionDim<Op::kAny>},
+    {"aten::any.dims", QuestionDims<Op::kAny>},
+    {"aten::all", QuestionAll<Op::kAll>},
+    {"aten::all.dim", QuestionDim<Op::kAll>},
+    {"aten::all.dims", QuestionDims<Op::kAll>},
+};
+
+}  // namespace
+
+Rows ReductionRows() { return kRows; }
+
+}  // namespace torch_lazy::device

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of three operands: selections, bounds, and the products and sums that ATen computes in one kernel.
+#include "device/rows/formula.h"
+#include "device/rows/rows.h"
+#include "ir/decompose/interpolate.h"
+
+namespace torch_lazy::device {
+namespace {
+
+using ir::decompose::Addcdiv;
+using ir::decompose::Addcmul;
+using ir::decompose::Lerp;
+
+// A bound that is NaN bounds nothing, and NaN stays: what the comparison gives.
+Tensor AtLeast(Tensor x, Tensor low) { return Where(x < low, low, x); }
+Tensor AtMost(Tensor x, Tensor high) { return Where(x > high, high, x); }
+
+using Bound = std::optional<Number>;
+using Bounds = std::optional<Tensor>;
+
+Tensor Clamp(Tensor x, const Bound& low, const Bound& high) {
+  if (low) x = AtLeast(x, *low);
+  return high ? AtMost(x, *high) : x;
+}
+
+// Bounds that are tensors: NaN wins everywhere.
+Tensor ClampBetween(Tensor x, const Bounds& low, const Bounds& high) {
+  if (low) x = Max(x, *low);
+  return high ? Min(x, *high) : x;
+}
+
+Tensor AddProduct(Tensor x, Tensor y, Tensor z, Tensor scale) {
+  if (!IsFloat(x)) return x + scale * y * z;
+  return {x.builder(), Addcmul(x.builder(), x, y, z, scale)};
+}
+
+constexpr lazy::Row kRows[] = {
+    {"aten::where.self", Formula<kReals, [](Mask c, Tensor x, Tensor y) { return Where(c, x, y); }>},
+    {"aten::masked_fill.Scalar", Formula<kReals, [](Tensor x, Mask m, Number v) { return Where(m, v, x); }>},
+    {"aten::masked_fill.Tensor", Formula<kReals, [](Tensor x, Mask m, Tensor v) { return Where(m, v, x); }>},
+    {"aten::clamp", Formula<kNumbers, [](Tensor x, Bound low, Bound high) { return Clamp(x, low, high); }>},
+    {"aten::clamp.Tensor",
+     Formula<kNumbers, [](Tensor x, Bounds low, Bounds high) { return ClampBetween(x, low, high); }>},
+    {"aten::clamp_min", Formula<kNumbers, [](Tensor x, Number low) { return AtLeast(x, low); }>},
+    {"aten::clamp_max", Formula<kNumbers, [](Tensor x, Number high) { return AtMost(x, high); }>},
+    {"aten::clamp_min.Tensor", Formula<kNumbers, [](Tensor x, Tensor low) { return Max(x, low); }>},
+    {"aten::clamp_max.Tensor", Formula<kNumbers, [](Tensor x, Tensor high) { return Min(x, high); }>},
+    {"aten::hardtanh",
+     Formula<kNumbers, [](Tensor x, Number low, Number high) { return AtMost(AtLeast(x, low), high); }>},
+    {"aten::addcmul", Formula<kNumbers, [](Tensor x, Tensor y, Tensor z, Number v) { return AddProduct(x, y, z, v); }>},
+    {"aten::addcdiv",
+     Formula<kFloats, [](Tensor x, Tensor y, Tensor z, Number v) { return Addcdiv(x.builder(), x, y, z, v); }>},
+    {"aten::lerp.Scalar",
+     Formula<kFloats, [](Tensor x, Tensor end, Number w) { return Lerp(x.builder(), x, end, w); }>},
+    {"aten::lerp.Tensor",
+     Formula<kFloats, [](Tensor x, Tensor end, Tensor w) { return Lerp(x.builder(), x, end, w); }>},
+};
+
+}  // namespace
+
+Rows TernaryRows() { return kRows; }
+
+}  // namespace torch_lazy::device
