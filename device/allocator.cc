@@ -12,6 +12,7 @@
 #include "lazy/eager/current_device.h"
 #include "lazy/eager/eager_device.h"
 #include "lazy/eager/memory.h"
+#include "lazy/eager/on_host.h"
 #include "lazy/trace/storage.h"
 
 namespace torch_lazy::device {

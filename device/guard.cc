@@ -11,8 +11,10 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include "device/fork.h"
+#include "lazy/cuts/sync.h"
 #include "lazy/eager/current_device.h"
 #include "lazy/eager/eager_device.h"
+#include "lazy/eager/on_host.h"
 #include "lazy/trace/storage.h"
 
 namespace torch_lazy::device {

@@ -7,8 +7,8 @@
 #include "device/fork.h"
 #include "device/pinned.h"
 #include "lazy/eager/current_device.h"
-#include "lazy/eager/eager_device.h"
 #include "lazy/eager/generator.h"
+#include "lazy/eager/on_host.h"
 
 namespace torch_lazy::device {
 namespace {

@@ -9,6 +9,7 @@
 #include "device/accelerator.h"
 #include "device/fork.h"
 #include "device/recorder.h"
+#include "lazy/cuts/sync.h"
 #include "lazy/eager/current_device.h"
 #include "lazy/eager/eager_device.h"
 #include "lazy/explain/explain.h"

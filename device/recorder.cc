@@ -14,6 +14,7 @@
 #include "device/fork.h"
 #include "device/unboxed.h"
 #include "lazy/ops/op.h"
+#include "lazy/record/record.h"
 
 namespace torch_lazy::device {
 namespace {

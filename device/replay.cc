@@ -12,8 +12,10 @@
 #include "absl/container/flat_hash_map.h"
 #include "device/fork.h"
 #include "device/replay_node.h"
+#include "lazy/cuts/sync.h"
 #include "lazy/eager/current_device.h"
 #include "lazy/eager/eager_device.h"
+#include "lazy/eager/on_host.h"
 #include "lazy/replay/replay.h"
 #include "lazy/trace/storage.h"
 

@@ -4,6 +4,7 @@
 #include <torch/library.h>
 
 #include "device/fork.h"
+#include "lazy/cuts/sync.h"
 #include "lazy/eager/geometry.h"
 #include "lazy/trace/storage.h"
 

@@ -15,6 +15,7 @@
 #include "device/no_grad.h"
 #include "lazy/calls/device_of_call.h"
 #include "lazy/record/prediction.h"
+#include "lazy/record/record.h"
 
 namespace torch_lazy::device {
 namespace {

@@ -15,7 +15,7 @@
 #include "device/eager_overrides/fused_attention.h"
 #include "device/eager_overrides/kernels.h"
 #include "device/eager_overrides/like_on_cuda.h"
-#include "lazy/eager/eager_device.h"
+#include "lazy/eager/on_host.h"
 
 namespace torch_lazy::device {
 namespace {

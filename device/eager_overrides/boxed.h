@@ -10,6 +10,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include "lazy/ops/op.h"
+#include "lazy/record/record.h"
 
 namespace torch_lazy::device {
 namespace internal {

@@ -8,7 +8,7 @@
 #include "device/eager_overrides/recurrent_nets.h"
 #include "device/eager_overrides/rnn_dropout_state.h"
 #include "lazy/calls/device_of_call.h"
-#include "lazy/eager/eager_device.h"
+#include "lazy/eager/on_host.h"
 
 namespace torch_lazy::device {
 namespace {

@@ -15,7 +15,7 @@
 #include "device/eager_overrides/kernels.h"
 #include "device/eager_overrides/recurrent_nets.h"
 #include "device/eager_overrides/runner.h"
-#include "lazy/eager/eager_device.h"
+#include "lazy/eager/on_host.h"
 #include "lazy/ops/op.h"
 
 namespace torch_lazy::device {

@@ -11,10 +11,12 @@
 
 #include "device/eager_overrides/kernels.h"
 #include "device/fork.h"
+#include "lazy/cuts/sync.h"
 #include "lazy/eager/current_device.h"
 #include "lazy/eager/eager_device.h"
 #include "lazy/host/lock.h"
 #include "lazy/ops/op.h"
+#include "lazy/record/record.h"
 #include "lazy/trace/storage.h"
 #include "lazy/trace/trace.h"
 #include "lazy/trace/unwritten.h"

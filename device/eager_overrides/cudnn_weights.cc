@@ -17,6 +17,7 @@
 
 #include "lazy/eager/current_device.h"
 #include "lazy/eager/eager_device.h"
+#include "lazy/eager/on_host.h"
 
 namespace torch_lazy::device {
 namespace {

@@ -21,7 +21,9 @@
 #include "lazy/calls/device_of_call.h"
 #include "lazy/cuda/philox.h"
 #include "lazy/eager/eager_device.h"
+#include "lazy/eager/on_host.h"
 #include "lazy/ops/op.h"
+#include "lazy/trace/replay_recorder.h"
 #include "lazy/trace/storage.h"
 
 namespace torch_lazy::device {
@@ -62,7 +64,7 @@ Result Record(const at::Tensor& input, double p, const DropoutLaunch& launch) {
                              .findSchemaOrThrow("torch_lazy::dropout", "")
                              .typed<Result(const at::Tensor&, double, double, const at::Scalar&, const at::Scalar&,
                                            const at::Scalar&, const at::Scalar&, int64_t, at::IntArrayRef)>();
-  const lazy::PhiloxDraw draw = lazy::TakeDraw(launch.numbers_per_thread);
+  const lazy::PhiloxDraw draw = lazy::TakeNotedDraw(launch.numbers_per_thread);
   const at::ScalarType dtype = input.scalar_type();
   return op.call(input, p, ScaleOf(dtype, p), ThresholdOf(dtype, p), draw.seed, draw.offset, launch.threads,
                  launch.width, launch.order);

@@ -8,6 +8,7 @@
 #include "device/fork.h"
 #include "lazy/eager/current_device.h"
 #include "lazy/ops/op.h"
+#include "lazy/record/record.h"
 #include "lazy/trace/storage.h"
 #include "lazy/trace/unwritten.h"
 

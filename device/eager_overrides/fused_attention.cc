@@ -22,8 +22,9 @@
 #include "device/eager_overrides/kernels.h"
 #include "device/eager_overrides/runner.h"
 #include "lazy/cuda/philox.h"
-#include "lazy/eager/eager_device.h"
+#include "lazy/eager/on_host.h"
 #include "lazy/ops/op.h"
+#include "lazy/trace/replay_recorder.h"
 
 namespace torch_lazy::device {
 namespace {
@@ -200,7 +201,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> Efficient(const at::T
   }
   // As many as `_efficient_attention_forward` takes: one for each pair of positions.
   const lazy::PhiloxDraw draw =
-      lazy::TakeDraw(static_cast<uint64_t>(query.size(0) * query.size(1) * query.size(2) * key.size(2)));
+      lazy::TakeNotedDraw(static_cast<uint64_t>(query.size(0) * query.size(1) * query.size(2) * key.size(2)));
   const auto [out, sums, kept] = Record(query, key, value, bias, AttentionForm::kEfficient, keeps_sums, is_causal,
                                         scale, dropout, draw.seed, draw.offset);
   return {out, sums, SeedOf(draw), kept};

@@ -11,6 +11,7 @@
 
 #include "device/eager_overrides/kernels.h"
 #include "device/fork.h"
+#include "lazy/cuts/sync.h"
 #include "lazy/eager/current_device.h"
 #include "lazy/eager/eager_device.h"
 #include "lazy/eager/memory.h"

@@ -5,7 +5,7 @@
 #include <ATen/core/Reduction.h>
 
 #include "device/shapes/rules.h"
-#include "lazy/eager/eager_device.h"
+#include "lazy/eager/on_host.h"
 
 namespace torch_lazy::device {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "lazy/trace/cut_rule.h"
 #include "lazy/trace/new_slots.h"
 #include "lazy/trace/replay_recorder.h"
-#include "lazy/trace/step_detector.h"
 
 namespace torch_lazy::lazy {
 namespace {

@@ -13,9 +13,6 @@
 
 namespace torch_lazy::lazy {
 
-// A call with more tensors runs at once: what recording and lowering ask about pairs of them would take seconds.
-constexpr size_t kMostOperands = 1 << 13;
-
 struct CallOperand {
   LazyStorageImpl* storage;
   c10::TensorImpl* tensor;  // borrowed from the stack
@@ -37,9 +34,5 @@ struct CallDescription {
   c10::SmallVector<CallNumber, 4> numbers;
   bool recordable = true;
 };
-
-// Fills `call` from the arguments on the stack (the last op.args.size() values). Throws as eager does when devices are
-// mixed.
-void Describe(const Op& op, const torch::jit::Stack& stack, CallDescription* call);
 
 }  // namespace torch_lazy::lazy

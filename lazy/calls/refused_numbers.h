@@ -11,7 +11,7 @@
 #include <c10/core/ScalarTypeToTypeMeta.h>
 #include <c10/util/ArrayRef.h>
 
-#include "lazy/calls/describe.h"
+#include "lazy/calls/describer.h"
 #include "lazy/ops/op.h"
 
 namespace torch_lazy::lazy {

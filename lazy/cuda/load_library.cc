@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/log.h"
-#include "lazy/eager/eager_device.h"
+#include "lazy/eager/on_host.h"
 
 namespace torch_lazy::lazy {
 namespace {

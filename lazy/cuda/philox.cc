@@ -6,7 +6,7 @@
 
 #include "lazy/cuda/load_library.h"
 #include "lazy/eager/eager_device.h"
-#include "lazy/trace/replay_recorder.h"
+#include "lazy/eager/on_host.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -60,7 +60,6 @@ PhiloxDraw TakeDraw(uint64_t per_thread) {
   const std::lock_guard<std::mutex> lock(generator.mutex());
   const PhiloxDraw draw = IsOnHost() ? TakeOnHost(numbers) : StateOf(generator);
   if (!IsOnHost()) generator.unsafeGetGeneratorImpl()->set_offset(static_cast<uint64_t>(draw.offset) + numbers);
-  NotePhilox(draw, per_thread);
   return draw;
 }
 

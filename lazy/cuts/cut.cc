@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cutting traces: what is live becomes an output, the entry runs, storages get their contents.
+#include "lazy/cuts/cut.h"
+
 #include <algorithm>
 #include <condition_variable>
 #include <utility>
@@ -18,9 +19,10 @@
 #include "lazy/host/run_thread.h"
 #include "lazy/ops/call_settings.h"
 #include "lazy/ops/deterministic.h"
+#include "lazy/trace/cut_rule.h"
 #include "lazy/trace/history.h"
 #include "lazy/trace/storage.h"
-#include "lazy/trace/trace.h"
+#include "lazy/trace/thread_trace.h"
 #include "lazy/variants/entry.h"
 
 namespace torch_lazy::lazy {

@@ -102,25 +102,6 @@ size_t EndOfUpdates(const Trace& trace) {
 
 }  // namespace
 
-// Of those that serve a cut, the first returns least.
-Entry* EntryFor(const Trace& trace, std::vector<bool> live) {
-  TrieNode* const end = trace.at->node;
-  std::vector<std::unique_ptr<Entry>>& entries = end->entries;
-  const auto serves =
-      std::ranges::find_if(entries, [&](const std::unique_ptr<Entry>& entry) { return entry->Serves(live); });
-  if (serves != entries.end()) {
-    Need& need = (*serves)->need();
-    if (!need.IsMuchLess(trace, live, (*serves)->live())) return serves->get();
-    LAZY_LOG(1, "the same calls with ", std::ranges::count(need.slots(), true), " results of ",
-             std::ranges::count((*serves)->live(), true));
-    return entries.insert(serves, std::make_unique<Entry>(end, need.slots(), serves->get()))->get();
-  }
-  for (const std::unique_ptr<Entry>& entry : entries) {
-    for (size_t s = 0; s < live.size(); ++s) live[s] = live[s] || entry->live()[s];
-  }
-  return entries.emplace_back(std::make_unique<Entry>(end, std::move(live))).get();
-}
-
 std::vector<size_t> PartsOf(const Trace& trace) {
   const size_t n = trace.path.size();
   if (n == 0) return {0, 0};

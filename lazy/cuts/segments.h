@@ -8,10 +8,6 @@
 
 namespace torch_lazy::lazy {
 
-// The entry of the trace's last call that serves these live slots, made if there is none, or none that returns about as
-// much as is needed. The device lock is held.
-Entry* EntryFor(const Trace& trace, std::vector<bool> live);
-
 // Where to cut the calls of a trace, from 0 to their number n: at n - 2P and n - P if it ends with two steps of P
 // calls; else after its last update, if it ends with the next step's beginning. The device lock is held.
 std::vector<size_t> PartsOf(const Trace& trace);

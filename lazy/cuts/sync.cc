@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the host waits for values.
+#include "lazy/cuts/sync.h"
+
 #include "absl/strings/str_cat.h"
 #include "base/metrics.h"
+#include "lazy/cuts/cut.h"
 #include "lazy/eager/current_device.h"
 #include "lazy/eager/eager_device.h"
 #include "lazy/eager/geometry.h"
 #include "lazy/host/run_thread.h"
 #include "lazy/trace/replay_recorder.h"
-#include "lazy/trace/storage.h"
+#include "lazy/trace/thread_trace.h"
 #include "lazy/trace/trace.h"
 #include "lazy/trace/unwritten.h"
 
 namespace torch_lazy::lazy {
-
-void CheckNotFailed(const Trace& trace) {
-  TORCH_CHECK(trace.failure.empty(),
-              "lazy: the tensor has no value, since a call before the one that makes it failed: ", trace.failure);
-}
 
 c10::Storage Sync(LazyStorageImpl* storage, const char* reason, bool writes) {
   if (CurrentNoting() != nullptr) BreakNoting(absl::StrCat("it does at once: ", reason));

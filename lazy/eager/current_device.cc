@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "backends/registry.h"
 #include "base/flags.h"
-#include "lazy/eager/eager_device.h"
+#include "lazy/eager/on_host.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -25,6 +25,8 @@ int NumGpus() {
   static const int number = Cuda() == nullptr ? 0 : Cuda()->deviceCount();
   return number;
 }
+
+c10::Device CurrentGpu() { return {c10::kCUDA, static_cast<c10::DeviceIndex>(CurrentDevice())}; }
 
 bool MayBeOnGpu() {
   const base::BackendChoice choice = base::Backend();
@@ -57,11 +59,11 @@ void SetCurrentDevice(int index) {
     internal::uses_several_devices = true;
   }
   current = index;
-  if (IsGpuInUse()) Cuda()->uncheckedSetDevice(EagerDevice());
+  if (IsGpuInUse()) Cuda()->uncheckedSetDevice(CurrentGpu());
 }
 
 OnEagerDevice::OnEagerDevice() {
-  if (IsGpuInUse() && NumGpus() > 1) guard_.emplace(EagerDevice());
+  if (IsGpuInUse() && NumGpus() > 1) guard_.emplace(CurrentGpu());
 }
 
 }  // namespace torch_lazy::lazy

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/eager/eager_device.h"
 
-#include <atomic>
 #include <cstring>
 
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -11,25 +10,9 @@
 #include "backends/registry.h"
 #include "lazy/eager/current_device.h"
 #include "lazy/eager/geometry.h"
+#include "lazy/eager/on_host.h"
 
 namespace torch_lazy::lazy {
-namespace {
-
-std::atomic<bool> is_gpu_in_use{false};
-
-}  // namespace
-
-bool IsGpuInUse() { return is_gpu_in_use.load(std::memory_order_relaxed); }
-
-bool IsOnHost() {
-  static const bool on_host = [] {
-    const auto& backend = backends::TryGet();
-    TORCH_CHECK(backend.ok(), "lazy: ", std::string(backend.status().message()));
-    is_gpu_in_use = !(*backend)->on_host();
-    return (*backend)->on_host();
-  }();
-  return on_host;
-}
 
 c10::Device EagerDevice() {
   return IsOnHost() ? c10::Device(c10::kCPU) : c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(CurrentDevice()));

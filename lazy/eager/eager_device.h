@@ -7,14 +7,8 @@
 
 namespace torch_lazy::lazy {
 
-// The CPU, or the GPU on which the current device stands. Which of both is decided when first asked for.
+// The CPU, or the GPU on which the current device stands (on_host.h).
 c10::Device EagerDevice();
-
-// True if contents are the host's memory.
-bool IsOnHost();
-
-// True if it is decided, and not so. Decides nothing: to wake CUDA spoils a later fork.
-bool IsGpuInUse();
 
 // PyTorch's allocator of the GPU in use, which keeps its statistics; null if none is.
 c10::DeviceAllocator* GpuAllocator();

@@ -6,7 +6,7 @@
 #include <c10/core/Allocator.h>
 #include <c10/core/TensorImpl.h>
 
-#include "lazy/eager/eager_device.h"
+#include "lazy/eager/on_host.h"
 
 namespace torch_lazy::lazy {
 

@@ -13,6 +13,7 @@
 #include "backends/registry.h"
 #include "lazy/eager/current_device.h"
 #include "lazy/eager/eager_device.h"
+#include "lazy/eager/on_host.h"
 #include "lazy/host/fork.h"
 
 namespace torch_lazy::lazy {

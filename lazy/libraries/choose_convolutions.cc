@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "ir/passes/pipeline.h"
+#include "lazy/libraries/convolutions.h"
 #include "lazy/libraries/fold_convolutions.h"
-#include "lazy/lower/graph_writer.h"
+#include "lazy/libraries/recorded_convolution.h"
+#include "lazy/lower/lower.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -27,8 +29,9 @@ void Sort(std::vector<int32_t>* slots) {
 using Forms = absl::flat_hash_map<int64_t, PackedConvolution::Form>;  // by call
 
 // With these calls packed.
-std::optional<FoldedTrace> Fold(const Entry& entry, const Trace& trace, const ConstantSlots& constants, Forms forms) {
-  std::unique_ptr<LoweredTrace> lowered = Lower(entry, trace, [&](GraphWriter* writer, const TrieNode& call, size_t k) {
+std::optional<FoldedTrace> Fold(const CallSequence& calls, const Trace& trace, const ConstantSlots& constants,
+                                Forms forms) {
+  std::unique_ptr<LoweredTrace> lowered = Lower(calls, trace, [&](GraphWriter* writer, const TrieNode& call, size_t k) {
     const auto form = forms.find(static_cast<int64_t>(k));
     return form != forms.end() && AppendPacked(writer, call, k, form->second);
   });
@@ -43,10 +46,10 @@ std::optional<FoldedTrace> Fold(const Entry& entry, const Trace& trace, const Co
 }
 
 // Calls that can be packed, of weights that seem to be constant.
-Forms FindForms(const Entry& entry, const Trace& trace, const ConstantSlots& constants) {
+Forms FindForms(const CallSequence& calls, const Trace& trace, const ConstantSlots& constants) {
   Forms forms;
-  for (size_t k = 0; k < entry.calls().size(); ++k) {
-    const TrieNode& call = *entry.calls()[k];
+  for (size_t k = 0; k < calls.calls().size(); ++k) {
+    const TrieNode& call = *calls.calls()[k];
     std::optional<PackedConvolution::Form> form = PackedFormOf(trace, call);
     const bool stays =
         form && std::all_of(call.operands.begin(), call.operands.end(), [&](const NodeOperand& operand) {
@@ -83,12 +86,12 @@ Forms FindBest(const FoldedTrace& folded) {
 
 }  // namespace
 
-ConstantSlots FindConstantSlots(const Entry& entry, const Trace& trace) {
+ConstantSlots FindConstantSlots(const CallSequence& calls, const Trace& trace) {
   ConstantSlots constants;
   const auto stays = [&](int32_t slot) { return trace.slots[slot].external && !trace.slots[slot].written; };
   absl::flat_hash_map<int32_t, int32_t> copied_from;
   bool any_convolution = false;
-  for (const TrieNode* call : entry.calls()) {
+  for (const TrieNode* call : calls.calls()) {
     if (call->op->name == "aten::copy_" && call->operands.size() == 2)
       copied_from[call->operands[0].slot] = call->operands[1].slot;
     const bool is_convolution = PackedFormOf(trace, *call).has_value();
@@ -108,10 +111,10 @@ ConstantSlots FindConstantSlots(const Entry& entry, const Trace& trace) {
   return any_convolution ? constants : ConstantSlots();
 }
 
-std::vector<FusedForm> FindFusedForms(const Entry& entry, const Trace& trace, const ConstantSlots& constants) {
+std::vector<FusedForm> FindFusedForms(const CallSequence& calls, const Trace& trace, const ConstantSlots& constants) {
   std::vector<FusedForm> found;
   if (!PacksForCudnn()) return found;
-  const std::optional<FoldedTrace> folded = Fold(entry, trace, constants, FindForms(entry, trace, constants));
+  const std::optional<FoldedTrace> folded = Fold(calls, trace, constants, FindForms(calls, trace, constants));
   if (!folded) return found;
   for (const ir::Node& node : folded->graph.nodes) {
     if (!HasRelu(node)) continue;
@@ -121,12 +124,12 @@ std::vector<FusedForm> FindFusedForms(const Entry& entry, const Trace& trace, co
   return found;
 }
 
-std::optional<FoldedTrace> FoldBest(const Entry& entry, const Trace& trace, const ConstantSlots& constants) {
-  std::optional<FoldedTrace> folded = Fold(entry, trace, constants, FindForms(entry, trace, constants));
+std::optional<FoldedTrace> FoldBest(const CallSequence& calls, const Trace& trace, const ConstantSlots& constants) {
+  std::optional<FoldedTrace> folded = Fold(calls, trace, constants, FindForms(calls, trace, constants));
   while (folded) {  // what is not packed is a call again, and what it added may be another's sum
     Forms best = FindBest(*folded);
     if (best.size() == folded->forms.size()) break;
-    folded = Fold(entry, trace, constants, std::move(best));
+    folded = Fold(calls, trace, constants, std::move(best));
   }
   return folded;
 }

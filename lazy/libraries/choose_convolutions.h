@@ -9,8 +9,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "lazy/libraries/cudnn_convolution.h"
-#include "lazy/lower/lower.h"
+#include "lazy/lower/lowered_trace.h"
 #include "lazy/lower/packed_convolution.h"
+#include "lazy/trace/call_sequence.h"
 
 namespace torch_lazy::lazy {
 
@@ -22,11 +23,11 @@ struct ConstantSlots {
 };
 
 // Empty if there is no such convolution.
-ConstantSlots FindConstantSlots(const Entry& entry, const Trace& trace);
+ConstantSlots FindConstantSlots(const CallSequence& calls, const Trace& trace);
 
 // The convolutions that cuDNN could end with ReLU, each form once: to be timed before it is asked to. None for the
 // host.
-std::vector<FusedForm> FindFusedForms(const Entry& entry, const Trace& trace, const ConstantSlots& constants);
+std::vector<FusedForm> FindFusedForms(const CallSequence& calls, const Trace& trace, const ConstantSlots& constants);
 
 // A lowered trace, with packed convolutions that have taken in what they can.
 struct FoldedTrace {
@@ -37,6 +38,6 @@ struct FoldedTrace {
 };
 
 // Nothing if some value has a dtype that graphs do not know.
-std::optional<FoldedTrace> FoldBest(const Entry& entry, const Trace& trace, const ConstantSlots& constants);
+std::optional<FoldedTrace> FoldBest(const CallSequence& calls, const Trace& trace, const ConstantSlots& constants);
 
 }  // namespace torch_lazy::lazy

@@ -27,6 +27,7 @@
 #include "base/log.h"
 #include "lazy/cuda/products.h"
 #include "lazy/eager/eager_device.h"
+#include "lazy/eager/on_host.h"
 #include "lazy/host/background.h"
 #include "lazy/host/ledger.h"
 #include "lazy/libraries/similar_sizes.h"

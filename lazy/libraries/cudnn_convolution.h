@@ -36,7 +36,7 @@ double SecondsSaved(const FusedForm& fused);
 // Waits for the GPU.
 bool KeepDigits(const std::vector<PackedConvolution>& convolutions);
 
-// As PackedConvolution::Run. On a stand-in by ATen's calls, of f32.
+// As RunConvolution (convolutions.h). On a stand-in by ATen's calls, of f32.
 c10::Storage RunCudnn(const PackedConvolution& convolution, const c10::Storage& x_content, const c10::Storage& sum);
 
 }  // namespace torch_lazy::lazy

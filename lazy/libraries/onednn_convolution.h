@@ -12,7 +12,7 @@ bool HasOneDnnConvolutions();
 // The weight in the order that oneDNN wants for such images.
 at::Tensor PackForOneDnn(const PackedConvolution::Form& form, const at::Tensor& weight);
 
-// As PackedConvolution::Run.
+// As RunConvolution (convolutions.h).
 c10::Storage RunOneDnn(const PackedConvolution& convolution, const c10::Storage& x_content, const c10::Storage& sum);
 
 }  // namespace torch_lazy::lazy

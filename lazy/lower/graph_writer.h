@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ir/builder.h"
-#include "lazy/lower/lower.h"
+#include "lazy/lower/lowered_trace.h"
 #include "lazy/lower/strided_views.h"
 #include "lazy/lower/symbols.h"
 

@@ -5,23 +5,22 @@
 #include <utility>
 
 #include "base/check.h"
-#include "lazy/lower/graph_writer.h"
 #include "lazy/lower/lower_call.h"
 
 namespace torch_lazy::lazy {
 
-std::unique_ptr<LoweredTrace> Lower(const Entry& entry, const Trace& trace, LowerOtherwise otherwise) {
+std::unique_ptr<LoweredTrace> Lower(const CallSequence& sequence, const Trace& trace, LowerOtherwise otherwise) {
   auto lowered = std::make_unique<LoweredTrace>();
-  GraphWriter writer(trace, lowered.get(), entry.calls().size());
-  for (size_t k = 0; k < entry.calls().size(); ++k) {
-    const TrieNode& call = *entry.calls()[k];
+  GraphWriter writer(trace, lowered.get(), sequence.calls().size());
+  for (size_t k = 0; k < sequence.calls().size(); ++k) {
+    const TrieNode& call = *sequence.calls()[k];
     writer.builder().set_origin(static_cast<int32_t>(k));
     const bool is_otherwise = otherwise(&writer, call, k);
-    if (!is_otherwise && !entry.IsLeftToAten(k) && LowerCall(&writer, call)) continue;
+    if (!is_otherwise && !sequence.IsLeftToAten(k) && LowerCall(&writer, call)) continue;
     if (!is_otherwise && !writer.AppendCall(call, k)) return nullptr;
     lowered->by_aten.push_back(static_cast<int32_t>(k));
   }
-  if (!writer.Finish(entry.live())) return nullptr;
+  if (!writer.Finish(sequence.live())) return nullptr;
   return lowered;
 }
 

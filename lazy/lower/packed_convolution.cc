@@ -1,120 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/lower/packed_convolution.h"
 
-#include <algorithm>
-
-#include <ATen/autocast_mode.h>
-#include <ATen/core/LegacyTypeDispatch.h>
-#include <c10/core/impl/LocalDispatchKeySet.h>
-#include <c10/util/strides.h>
-
-#include "backends/registry.h"
-#include "base/metrics.h"
 #include "lazy/eager/memory.h"
-#include "lazy/libraries/cudnn_convolution.h"
-#include "lazy/libraries/onednn_convolution.h"
-#include "lazy/lower/graph_writer.h"
 
 namespace torch_lazy::lazy {
-namespace {
-
-Geometry ChannelsLast(at::ScalarType dtype, c10::IntArrayRef sizes) {
-  const int64_t c = sizes[1], h = sizes[2], w = sizes[3];
-  return {.dtype = dtype, .sizes = c10::DimVector(sizes), .strides = {h * w * c, 1, w * c, c}};
-}
-
-bool IsPlain(const Geometry& geometry, at::ScalarType dtype, size_t rank) {
-  return geometry.dtype == dtype && geometry.sizes.size() == rank && !geometry.conj && !geometry.neg &&
-         c10::multiply_integers(geometry.sizes) > 0;
-}
-
-bool IsPackable(at::ScalarType dtype) {
-  return dtype == at::kFloat || (PacksForCudnn() && (dtype == at::kHalf || dtype == at::kBFloat16));
-}
-
-const NodeOperand* OperandAt(const TrieNode& call, int arg) {
-  for (const NodeOperand& operand : call.operands) {
-    if (operand.arg == arg) return &operand;
-  }
-  return nullptr;
-}
-
-}  // namespace
-
-bool PacksForCudnn() { return backends::Get().target() == codegen::Target::kCuda; }
-
-void PackedConvolution::Pack(const c10::Storage& weight_content, const c10::Storage& bias_content) {
-  const at::AutoDispatchBelowADInplaceOrView below_autograd;
-  const at::Tensor weight = Alias(weight_content, form.weight);
-  packed_weight = PacksForCudnn() ? weight : PackForOneDnn(form, weight);
-  const Geometry per_channel{.dtype = form.weight.dtype, .sizes = {form.weight.sizes[0]}, .strides = {1}};
-  bias = bias_content ? Alias(bias_content, per_channel) : at::Tensor();
-}
-
-c10::Storage PackedConvolution::Run(const c10::Storage& x_content, const c10::Storage& sum) const {
-  const at::AutoDispatchBelowADInplaceOrView below_autograd;
-  const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-  base::Count(base::Counter::kLibraryCalls);
-  return PacksForCudnn() ? RunCudnn(*this, x_content, sum) : RunOneDnn(*this, x_content, sum);
-}
 
 c10::Storage ContentOf(const at::Tensor& made, const Geometry& geometry) {
   if (made.storage_offset() == 0 && made.is_contiguous(at::MemoryFormat::ChannelsLast)) return made.storage();
   c10::Storage content = NewContent(SizeBytes(geometry));
   Alias(content, geometry).copy_(made);
   return content;
-}
-
-bool CanPackConvolutions() { return PacksForCudnn() ? HasFusedConvolutions() : HasOneDnnConvolutions(); }
-
-// aten::convolution(input, weight, bias?, stride, padding, dilation, transposed, output_padding, groups)
-std::optional<PackedConvolution::Form> PackedFormOf(const Trace& trace, const TrieNode& call) {
-  constexpr size_t kImageRank = 4;
-  if (call.op->name != "aten::convolution" || trace.Argument(call, 6).toBool()) return std::nullopt;
-  const NodeOperand *x = OperandAt(call, 0), *weight = OperandAt(call, 1), *bias = OperandAt(call, 2);
-  if (x == nullptr || weight == nullptr) return std::nullopt;
-  const at::ScalarType dtype = x->geometry.dtype;
-  if (!IsPackable(dtype) || !IsPlain(x->geometry, dtype, kImageRank) || !IsPlain(weight->geometry, dtype, kImageRank))
-    return std::nullopt;
-  if (bias != nullptr && !IsPlain(bias->geometry, dtype, 1)) return std::nullopt;
-  const ResultShape& result = call.shape->results[0];
-  if (!result.defined || result.arg >= 0 || !IsPlain(result.geometry, dtype, kImageRank)) return std::nullopt;
-  PackedConvolution::Form form;
-  const auto pair = [&](size_t arg) {
-    std::vector<int64_t> numbers = trace.Argument(call, arg).toIntVector();
-    if (numbers.size() == 1) numbers.push_back(numbers[0]);
-    return numbers;
-  };
-  form.stride = pair(3);
-  form.padding = pair(4);
-  form.dilation = pair(5);
-  form.groups = trace.Argument(call, 8).toInt();
-  form.x = ChannelsLast(dtype, x->geometry.sizes);
-  form.result = ChannelsLast(dtype, result.geometry.sizes);
-  form.weight = ChannelsLast(dtype, weight->geometry.sizes);
-  if (!PacksForCudnn()) form.weight.strides = c10::contiguous_strides(weight->geometry.sizes);
-  return form;
-}
-
-bool AppendPacked(GraphWriter* writer, const TrieNode& call, size_t k, const PackedConvolution::Form& form) {
-  ir::Builder& b = writer->builder();
-  const Geometry& result = call.shape->results[0].geometry;
-  if (!writer->CanWrite(call.first_result_slot, result)) return false;
-  std::vector<ir::Value> operands;
-  for (int arg = 0; arg < 3; ++arg) {
-    const NodeOperand* operand = OperandAt(call, arg);
-    if (operand == nullptr) continue;
-    operands.push_back(writer->Read(operand->slot, operand->geometry));
-    if (operands.back() == ir::kNoValue) return false;
-  }
-  const ir::Ints channels_last{0, 2, 3, 1};
-  operands[0] = b.Permute(operands[0], channels_last);
-  if (PacksForCudnn()) operands[1] = b.Permute(operands[1], channels_last);
-  const c10::DimVector& sizes = form.result.sizes;
-  const ir::Type type{b.type(operands[0]).dtype, writer->symbols().DimsOf({sizes[0], sizes[2], sizes[3], sizes[1]})};
-  const ir::Value made = b.Call(kPackedConvolution, static_cast<int64_t>(k), operands, {type}, {-1})[0];
-  writer->Write(call.first_result_slot, result, b.Permute(made, {0, 3, 1, 2}));
-  return true;
 }
 
 }  // namespace torch_lazy::lazy

@@ -8,16 +8,12 @@
 // such a graph has no weights and biases any more.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "ir/graph.h"
 #include "lazy/eager/geometry.h"
-#include "lazy/trace/trace.h"
 
 namespace torch_lazy::lazy {
-
-class GraphWriter;
 
 inline constexpr char kPackedConvolution[] = "packed_convolution";
 inline constexpr char kPackedConvolutionRelu[] = "packed_convolution_relu";
@@ -52,26 +48,9 @@ struct PackedConvolution {
   size_t same_as;  // the convolution that has the same weight and bias; itself if there is none before it
   at::Tensor packed_weight, bias;  // once they are known
   double saves = 0;                // seconds of each run, as far as they were measured
-
-  // Content of [c, ...] weight and [c] bias, which is null if there is none.
-  void Pack(const c10::Storage& weight_content, const c10::Storage& bias_content);
-  // The content of the result: new memory, or without ReLU `sum`, if it is not null, with the convolution added.
-  c10::Storage Run(const c10::Storage& x_content, const c10::Storage& sum) const;
 };
 
 // The content of what ATen has made, copied if it does not lie like this, channels-last.
 c10::Storage ContentOf(const at::Tensor& made, const Geometry& geometry);
-
-// True if cuDNN is to do them, with ReLU; else oneDNN.
-bool PacksForCudnn();
-
-// True if that library is there and wanted.
-bool CanPackConvolutions();
-
-// What the call is if it is a convolution that has a packed form: not transposed; on the host, of images in f32.
-std::optional<PackedConvolution::Form> PackedFormOf(const Trace& trace, const TrieNode& call);
-
-// Appends call k in its packed form. False if an operand cannot be read.
-bool AppendPacked(GraphWriter* writer, const TrieNode& call, size_t k, const PackedConvolution::Form& form);
 
 }  // namespace torch_lazy::lazy

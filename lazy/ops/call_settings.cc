@@ -6,7 +6,7 @@
 #include <c10/core/ScalarTypeToTypeMeta.h>
 
 #include "lazy/eager/current_device.h"
-#include "lazy/eager/eager_device.h"
+#include "lazy/eager/on_host.h"
 #include "lazy/ops/deterministic.h"
 
 namespace torch_lazy::lazy {

@@ -13,11 +13,8 @@
 
 namespace torch_lazy::lazy {
 
-class Entry;
-
 inline constexpr uint32_t kDeterministic = 1 << 8;  // among a call's settings (call_settings.h)
 inline bool AreDeterministic(uint32_t settings) { return (settings & kDeterministic) != 0; }
-bool IsDeterministic(const Entry& entry);
 
 // Option `compile`, as it is for such traces or for others.
 inline base::CompileMode CompilationFor(bool deterministic) {

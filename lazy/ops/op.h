@@ -107,8 +107,4 @@ void RegisterShapeRule(const char* name, bool (*rule)(ShapeCall&));
 // of writes to what it has saved. The operator itself has no kernel that does.
 void CountWrites(at::TensorList updated);
 
-// Runs the call on the stack for device lazy: records it, or runs it at once. This is the boxed kernel of every
-// operator.
-void Call(const Op& op, torch::jit::Stack* stack);
-
 }  // namespace torch_lazy::lazy

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/record/prediction.h"
 
+#include "lazy/cuts/cut.h"
 #include "lazy/ops/call_settings.h"
+#include "lazy/trace/thread_trace.h"
 
 namespace torch_lazy::lazy {
 

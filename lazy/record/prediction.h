@@ -17,8 +17,9 @@
 
 #include "base/metrics.h"
 #include "lazy/calls/append_call.h"
-#include "lazy/calls/describe.h"
+#include "lazy/calls/describer.h"
 #include "lazy/calls/refused_numbers.h"
+#include "lazy/cuts/cut.h"
 #include "lazy/host/lock.h"
 #include "lazy/trace/new_slots.h"
 

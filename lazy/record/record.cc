@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// One recording step: describe the call, find or grow its node, make its results.
+#include "lazy/record/record.h"
+
 #include "base/log.h"
 #include "base/metrics.h"
 #include "lazy/calls/append_call.h"
 #include "lazy/calls/call.h"
+#include "lazy/calls/describe.h"
 #include "lazy/calls/device_of_call.h"
+#include "lazy/cuts/cut.h"
 #include "lazy/eager/eager_device.h"
 #include "lazy/ops/call_settings.h"
 #include "lazy/ops/op.h"
 #include "lazy/record/run_now.h"
 #include "lazy/shapes/shapes.h"
+#include "lazy/trace/thread_trace.h"
 #include "lazy/trace/trace.h"
 
 namespace torch_lazy::lazy {

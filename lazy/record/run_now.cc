@@ -2,21 +2,19 @@
 #include "lazy/record/run_now.h"
 
 #include <ATen/NamedTensorUtils.h>
-#include <ATen/autocast_mode.h>
-#include <ATen/core/LegacyTypeDispatch.h>
-#include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "base/faults.h"
 #include "base/metrics.h"
 #include "lazy/cuda/philox.h"
+#include "lazy/cuts/sync.h"
 #include "lazy/eager/composite_tensors.h"
 #include "lazy/eager/current_device.h"
 #include "lazy/eager/eager_device.h"
 #include "lazy/eager/generator.h"
 #include "lazy/eager/geometry.h"
-#include "lazy/eager/memory.h"
+#include "lazy/eager/on_host.h"
+#include "lazy/run/run_on_aliases.h"
 #include "lazy/trace/replay_recorder.h"
 #include "lazy/trace/storage.h"
 
@@ -205,22 +203,6 @@ ResultShape ShapeOf(const at::Tensor& tensor, size_t ret, int item) {
 }
 
 }  // namespace
-
-void RunOnAliases(const Op& op, torch::jit::Stack* stack) {
-  TORCH_CHECK(!base::MustFail(), op.name, ": a fault that was asked for");
-  PooledResults pooled;
-  at::AutoDispatchBelowADInplaceOrView below_autograd;
-  c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-  // A boxed kernel drops its arguments before it boxes its results: where these are a tuple of references to arguments,
-  // somebody else has to own the arguments.
-  torch::jit::Stack owned;
-  if (op.writes && op.return_alias.size() > 1) owned = *stack;
-  if (op.runner != nullptr) {
-    op.runner(stack);
-  } else {
-    op.handle.callBoxed(stack);
-  }
-}
 
 std::shared_ptr<const CallShape> RunNow(const Op& op, torch::jit::Stack* stack, const char* reason) {
   const NoteDraw draw(op, *stack);

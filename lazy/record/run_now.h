@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running one call by ATen: on eager tensors, or at once on lazy tensors.
+// Running one call by ATen at once, on lazy tensors.
 #pragma once
 
 #include <ATen/core/stack.h>
@@ -9,10 +9,6 @@
 #include "lazy/trace/trie.h"
 
 namespace torch_lazy::lazy {
-
-// Calls the operator on a stack of tensors of the eager device, below autograd and autocast; leaves its results on the
-// stack.
-void RunOnAliases(const Op& op, torch::jit::Stack* stack);
 
 // Runs a call on lazy tensors at once: pending work on its operands first, then ATen on aliases of their memory. Leaves
 // lazy results on the stack. Returns the geometry of the results if the same call may be recorded from now on, else

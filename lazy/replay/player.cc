@@ -6,12 +6,15 @@
 
 #include "base/metrics.h"
 #include "lazy/calls/append_call.h"
+#include "lazy/cuts/cut.h"
 #include "lazy/eager/current_device.h"
 #include "lazy/host/lock.h"
 #include "lazy/record/run_now.h"
 #include "lazy/trace/new_slots.h"
-#include "lazy/trace/step_detector.h"
+#include "lazy/trace/cut_rule.h"
+#include "lazy/trace/replay_recorder.h"
 #include "lazy/trace/storage.h"
+#include "lazy/trace/thread_trace.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -109,7 +112,7 @@ class Run {
     for (size_t d = 0; d < drawn.size(); ++d) {
       const Draw& draw = note_.draws[d];
       if (draw.op == nullptr) {
-        const PhiloxDraw now = draws.emplace_back(TakeDraw(draw.per_thread));
+        const PhiloxDraw now = draws.emplace_back(TakeNotedDraw(draw.per_thread));
         for (const size_t number : draw.numbers) {
           numbers_[number] = now.seed;
           numbers_[number + 1] = now.offset;

@@ -4,10 +4,12 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "lazy/cuts/cut.h"
 #include "lazy/eager/geometry.h"
 #include "lazy/host/lock.h"
 #include "lazy/trace/history.h"
 #include "lazy/trace/storage.h"
+#include "lazy/trace/thread_trace.h"
 
 namespace torch_lazy::lazy {
 namespace {

@@ -10,11 +10,13 @@
 #include <c10/core/InferenceMode.h>
 
 #include "absl/strings/str_cat.h"
+#include "lazy/cuts/cut.h"
 #include "lazy/host/lock.h"
 #include "lazy/ops/call_settings.h"
 #include "lazy/replay/player.h"
 #include "lazy/trace/new_slots.h"
 #include "lazy/trace/storage.h"
+#include "lazy/trace/thread_trace.h"
 
 namespace torch_lazy::lazy {
 namespace {

@@ -5,27 +5,23 @@
 #include <memory>
 #include <vector>
 
-#include "lazy/eager/geometry.h"
-#include "lazy/libraries/tuned_cuda_product.h"
-#include "lazy/libraries/tuned_product.h"
-#include "lazy/lower/lower.h"
+#include "codegen/plan.h"
+#include "lazy/lower/lowered_trace.h"
+#include "lazy/run/bound_launch.h"
+#include "lazy/run/bound_product.h"
+#include "lazy/run/param_uses.h"
+#include "lazy/run/plan_memory.h"
 #include "lazy/run/plans.h"
 #include "lazy/run/step_page.h"
+#include "lazy/trace/call_sequence.h"
 #include "lazy/trace/trace.h"
-#include "lazy/variants/entry.h"
 
 namespace torch_lazy::lazy {
 
-class GraphedPlan;
-class PlanMemory;
-
-// The numbers of a run, per scalar of the graph; integers bit-cast.
-std::vector<double> NumbersOf(const LoweredTrace& lowered, const Trace& trace);
-
 class BoundPlan {
  public:
-  BoundPlan(const Entry& entry, const LoweredTrace& lowered, const PlannedGraph& planned);
-  ~BoundPlan();
+  // All must outlive the plan.
+  BoundPlan(const CallSequence& calls, const LoweredTrace& lowered, const PlannedGraph& planned);
 
   // Runs on the trace's slots and leaves the outputs in them. False if a call has failed: then the slots are as they
   // were. Raises what cannot be undone.
@@ -33,8 +29,6 @@ class BoundPlan {
 
   // What lies in memory at a time, at most, parameters included.
   size_t PeakBytes() const;
-  // Of its graph, if it has one that is not running; a later run captures it anew.
-  void DropGraph() const;
 
   // True if a run costs little beside the recording, and consists of kernels and products alone. Follows from the calls
   // and the sizes, not from times, since such a plan's products have one thread wherever it runs: digits must not
@@ -45,56 +39,38 @@ class BoundPlan {
   // one, and need no memory beside their results.
   bool shares_launches() const { return shares_launches_; }
 
- private:
-  friend class GraphedPlan;
-  // The instances of a launch; their pointers stand one after the other.
-  struct Launch {
-    std::vector<int32_t> buffers, scalars;
-    std::vector<int64_t> offset_bytes;  // per buffer
-    std::vector<int64_t> extents;
-    std::vector<backends::BoundInstance> instances;  // all but the pointers
-  };
-  struct Matmul {
-    Geometry x, y, result;
-    Geometry bias;                           // without dims: there is none
-    TunedProduct* tuned = nullptr;           // null: ATen's own way
-    TunedCudaProduct* tuned_cuda = nullptr;  // null: the same
-  };
-  static Matmul BindMatmul(const codegen::Step& step, absl::Span<const int64_t> symbols);
-  const PackedConvolution* ConvolutionOf(const ir::Node& call) const;
-  std::vector<bool> OverwrittenInputs(const ir::Node& node, absl::Span<const int64_t> symbols) const;
-  void FindReadParams(absl::Span<const int64_t> symbols);
-  void FindSaves();
-  void FindLastReads();
-  void TuneProducts();
-  bool IsShort() const;
-  bool LaunchesExactRowsAlone(absl::Span<const int64_t> symbols) const;
+  // --- for who runs its steps himself ---
+  const CallSequence& calls() const { return calls_; }
+  const LoweredTrace& lowered() const { return lowered_; }
+  const codegen::Plan& plan() const { return plan_; }
+  const ir::Graph& graph() const { return graph_; }
+  const std::vector<size_t>& size_bytes() const { return size_bytes_; }  // per buffer
+  const ParamUses& uses() const { return uses_; }
+  bool has_page() const { return page_ != nullptr; }
   size_t LaunchBytes() const;  // of arguments, for Backend::BeginRecord
   std::vector<double> ScalarsOfLaunches(absl::Span<const double> numbers) const;  // one after the other
   void RunStep(size_t step, Trace* trace, PlanMemory* memory) const;
-  void RunLaunch(const Launch& launch, PlanMemory* memory) const;
-  void RunMatmul(size_t step, PlanMemory* memory) const;
+
+ private:
+  const PackedConvolution* ConvolutionOf(const ir::Node& call) const;
+  void TuneProducts();
+  bool IsShort() const;
+  bool LaunchesExactRowsAlone(absl::Span<const int64_t> symbols) const;
   void RunCall(size_t step, Trace* trace, PlanMemory* memory) const;
   void RunConvolution(size_t step, PlanMemory* memory) const;
 
-  const Entry& entry_;
+  const CallSequence& calls_;
   const LoweredTrace& lowered_;
   const codegen::Plan& plan_;
   const ir::Graph& graph_;
   std::vector<size_t> size_bytes_;                      // per buffer
-  std::vector<Launch> launches_;                        // per step
-  std::vector<Matmul> matmuls_;                         // per step
+  std::vector<BoundLaunch> launches_;                   // per step
+  std::vector<BoundProduct> products_;                  // per step
   std::vector<const PackedConvolution*> convolutions_;  // per step; null: none
-  std::vector<int32_t> read_params_;  // buffers, in order, of parameters that are not overwritten unread
-  // Note [Failing calls]
-  std::vector<std::vector<int32_t>> saves_;  // per step: parameters to copy before it, which overwrites them
-  size_t failing_end_ = 0;                   // no step from here on may fail ...
-  size_t undoable_end_ = 0;                  // ... and from here on, what has been written, or let go, cannot be undone
-  std::vector<std::vector<int32_t>> last_reads_;  // per step: parameters that nothing writes and nothing later reads
+  ParamUses uses_;
   bool runs_ahead_ = false;
   bool shares_launches_ = false;
-  std::unique_ptr<StepPage> page_;        // null without option dump
-  std::unique_ptr<GraphedPlan> graphed_;  // null where there are no graphs
+  std::unique_ptr<StepPage> page_;  // null without option dump
 };
 
 }  // namespace torch_lazy::lazy

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "lazy/lower/lower.h"
+#include "lazy/lower/lowered_trace.h"
 #include "lazy/run/plans.h"
 #include "lazy/trace/trie.h"
 

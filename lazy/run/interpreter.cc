@@ -7,7 +7,7 @@
 #include "lazy/eager/memory.h"
 #include "lazy/host/lock.h"
 #include "lazy/host/source_line.h"
-#include "lazy/record/run_now.h"
+#include "lazy/run/run_on_aliases.h"
 #include "lazy/trace/unwritten.h"
 
 namespace torch_lazy::lazy {
@@ -94,11 +94,11 @@ void InterpretCall(const TrieNode& call, Trace* trace) {
   }
 }
 
-void Interpret(const Entry& entry, Trace* trace) {
+void Interpret(const CallSequence& calls, Trace* trace) {
   const LeaveUnwritten unwritten;
-  for (size_t k = 0; k < entry.calls().size(); ++k) {
-    InterpretCall(*entry.calls()[k], trace);
-    for (const int32_t slot : entry.EndAfter(k)) trace->slots[slot].content = c10::Storage();
+  for (size_t k = 0; k < calls.calls().size(); ++k) {
+    InterpretCall(*calls.calls()[k], trace);
+    for (const int32_t slot : calls.EndAfter(k)) trace->slots[slot].content = c10::Storage();
   }
 }
 

@@ -5,12 +5,12 @@
 // meaning that compiled entries are compared with.
 #pragma once
 
+#include "lazy/trace/call_sequence.h"
 #include "lazy/trace/trace.h"
-#include "lazy/variants/entry.h"
 
 namespace torch_lazy::lazy {
 
-void Interpret(const Entry& entry, Trace* trace);
+void Interpret(const CallSequence& calls, Trace* trace);
 
 // Runs one call on the slots' contents.
 void InterpretCall(const TrieNode& call, Trace* trace);

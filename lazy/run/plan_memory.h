@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "lazy/lower/lower.h"
+#include "lazy/lower/lowered_trace.h"
 #include "lazy/trace/trace.h"
 
 #include "codegen/plan.h"

@@ -10,7 +10,7 @@
 #include "backends/backend.h"
 #include "codegen/plan.h"
 #include "ir/graph.h"
-#include "lazy/lower/lower.h"
+#include "lazy/lower/lowered_trace.h"
 
 namespace torch_lazy::lazy {
 

@@ -9,7 +9,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/flags.h"
-#include "lazy/calls/describe.h"
+#include "lazy/calls/describer.h"
 #include "lazy/shapes/elementwise_shape.h"
 #include "lazy/shapes/meta_shape.h"
 #include "lazy/shapes/shape_rule.h"

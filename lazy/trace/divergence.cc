@@ -6,8 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "lazy/ops/call_settings.h"
-#include "lazy/trace/trace.h"
-#include "lazy/variants/entry.h"
 
 namespace torch_lazy::lazy {
 namespace {

@@ -14,12 +14,12 @@
 #pragma once
 
 #include <c10/core/Allocator.h>
+#include <c10/core/StorageImpl.h>
 
 namespace torch_lazy::lazy {
 
-class LazyStorageImpl;
-
-// The allocator that is a part of every lazy storage; see Note [Mutable access].
+// The allocator that is a part of every lazy storage; see Note [Mutable access]. It waits for what is pending, so it is
+// written above the traces, in cuts/address.cc.
 class StorageAllocator : public c10::Allocator {
  public:
   c10::DataPtr allocate(size_t size_bytes) final;
@@ -27,13 +27,22 @@ class StorageAllocator : public c10::Allocator {
 };
 
 // The pointer that a storage is made with.
-c10::DataPtr Placeholder(const LazyStorageImpl* storage, c10::Device device);
+c10::DataPtr Placeholder(const c10::StorageImpl* storage, c10::Device device);
 
 // Puts the placeholder back, so that the next access to the address runs what is pending by then. To be called whenever
 // a write to the storage is recorded, and whenever its content moves. Cheap if the placeholder is there.
-void ArmPlaceholder(LazyStorageImpl* storage);
+void ArmPlaceholder(c10::StorageImpl* storage);
+
+// True while the storage shows its placeholder.
+bool HasPlaceholder(c10::StorageImpl* storage);
+
+// True for the address of any placeholder.
+bool IsPlaceholder(const void* address);
+
+// A mutable access has used up one of the placeholders' owners: they get it back.
+void GiveBackAccess();
 
 // The storage dies.
-void ReleasePlaceholder(LazyStorageImpl* storage);
+void ReleasePlaceholder(c10::StorageImpl* storage);
 
 }  // namespace torch_lazy::lazy

@@ -16,12 +16,14 @@ void BreakNoting(const std::string& why) {
   if (noting != nullptr && !noting->draws_now && noting->broken.empty()) noting->broken = why;
 }
 
-void NotePhilox(PhiloxDraw draw, uint64_t per_thread) {
+PhiloxDraw TakeNotedDraw(uint64_t per_thread) {
+  const PhiloxDraw draw = TakeDraw(per_thread);
   Noting* noting = CurrentNoting();
-  if (noting == nullptr) return;
+  if (noting == nullptr) return draw;
   Draw& noted = noting->draws.emplace_back();
   noted.philox = draw;
   noted.per_thread = per_thread;
+  return draw;
 }
 
 NoteDraw::NoteDraw(const Op& op, const torch::jit::Stack& stack) {

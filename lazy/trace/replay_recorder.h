@@ -74,8 +74,8 @@ Noting*& CurrentNoting();
 // The calling thread does something that a replay would not repeat.
 void BreakNoting(const std::string& why);
 
-// Notes what a recorded call of the thread is given to draw.
-void NotePhilox(PhiloxDraw draw, uint64_t per_thread);
+// Takes the next random numbers (philox.h) for a call that the thread records, and notes that.
+PhiloxDraw TakeNotedDraw(uint64_t per_thread);
 
 // Notes a call that draws random numbers, if a replay can repeat it: then what it reads is no break while this lives.
 class NoteDraw {

@@ -19,11 +19,10 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "lazy/trace/slot.h"
+#include "lazy/trace/trie.h"
 
 namespace torch_lazy::lazy {
-
-class Trace;
-struct TrieNode;
 
 struct ClosedStep {
   size_t period = 0;  // calls; 0: no step has closed
@@ -32,17 +31,20 @@ struct ClosedStep {
 
 class StepDetector {
  public:
-  // Takes note of the trace's calls up to its newest. Returns the step that has just closed, if one has.
-  ClosedStep Advance(const Trace& trace);
+  using Calls = std::vector<TrieNode*>;
+  using Slots = std::vector<TraceSlot>;
+
+  // Takes note of a trace's calls up to its newest. Returns the step that has just closed, if one has.
+  ClosedStep Advance(const Calls& calls, const Slots& slots);
 
  private:
   // What the call does and which slots it writes; 0 if it writes none of its operands.
   static uint64_t WriteSignature(const TrieNode& call);
-  static bool Repeats(const Trace& trace, size_t period);
+  static bool Repeats(const Calls& calls, const Slots& slots, size_t period);
   // Note [Pure steps]
   void NoteRepeat(size_t call, uint64_t words_hash);
-  bool HasPureStep(const Trace& trace, size_t period) const;
-  static bool RepeatsPurely(const Trace& trace, size_t period);
+  bool HasPureStep(const Calls& calls, const Slots& slots, size_t period) const;
+  static bool RepeatsPurely(const Calls& calls, const Slots& slots, size_t period);
   uint64_t HashOfRange(size_t begin, size_t end) const { return prefix_[end] - prefix_[begin] * power_[end - begin]; }
 
   std::vector<uint64_t> prefix_ = {0};  // polynomial hash of the calls before each
@@ -51,15 +53,5 @@ class StepDetector {
   absl::flat_hash_map<uint64_t, size_t> last_call_;   // hash of its words -> its place
   size_t repeated_ = 0;  // > 0: so many calls had just repeated those before, newest finding
 };
-
-// The reason to cut the trace after its newest call, or null; sets `ends_step`. `grown`: the call was new to the trie.
-const char* MustCut(Trace* trace, bool grown);
-
-// How many pure steps the next trace of the thread should hold, after one that was cut at a step's end and ran while
-// the program goes on.
-int PureStepsAfter(const Trace& trace, bool shares_launches);
-
-// True if the trace is not cut for its length when so many more calls come, whose results have so many bytes.
-bool HasRoomFor(const Trace& trace, size_t calls, int64_t bytes);
 
 }  // namespace torch_lazy::lazy

@@ -81,18 +81,4 @@ at::Tensor MakeTensor(c10::Storage storage, at::ScalarType dtype, c10::IntArrayR
 c10::Storage MakeStorage(size_t size_bytes, at::ScalarType unwritten = at::ScalarType::Undefined);
 c10::Storage MakeStorage(c10::Storage content);
 
-// Runs what is pending on the storage and returns its content (allocated if there was none): the sync point for one
-// storage. `writes`: the caller is going to write, so pending readers are run first as well.
-c10::Storage Sync(LazyStorageImpl* storage, const char* reason, bool writes = false);
-
-// An eager tensor on the same memory: pending work is run, nothing is copied.
-at::Tensor SyncToAlias(const at::Tensor& tensor, const char* reason, bool writes = false);
-
-// The same, because the host waits for the value: runs all that the thread has recorded, so that a loop that waits once
-// a step is cut at the same place of every step, whether the value was pending or not.
-at::Tensor SyncForHost(const at::Tensor& tensor, const char* reason);
-
-// Runs everything pending on all threads' traces.
-void SyncAll(const char* reason);
-
 }  // namespace torch_lazy::lazy

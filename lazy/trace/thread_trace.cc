@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each thread's trace, and the list of all.
+#include "lazy/trace/thread_trace.h"
+
 #include <c10/core/AutogradState.h>
 
 #include "base/at_work.h"
@@ -8,7 +9,6 @@
 #include "base/of_thread.h"
 #include "lazy/host/background.h"
 #include "lazy/trace/history.h"
-#include "lazy/trace/trace.h"
 
 namespace torch_lazy::lazy {
 namespace {

@@ -15,6 +15,11 @@ const c10::IValue& Trace::Argument(const TrieNode& call, size_t arg) const {
   return place >= 0 ? numbers[place] : call.args[arg];
 }
 
+void CheckNotFailed(const Trace& trace) {
+  TORCH_CHECK(trace.failure.empty(),
+              "lazy: the tensor has no value, since a call before the one that makes it failed: ", trace.failure);
+}
+
 AliveAfter::AliveAfter(const Trace& trace, size_t end)
     : trace_(trace), end_(end), uses_(trace.slots.size(), Use::kNone) {
   if (end == 0) return;

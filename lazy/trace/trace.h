@@ -14,10 +14,10 @@
 #include <ATen/core/ivalue.h>
 
 #include "lazy/host/lock.h"
+#include "lazy/host/source_line.h"
 #include "lazy/ops/call_settings.h"
-#include "lazy/trace/divergence.h"
+#include "lazy/trace/slot.h"
 #include "lazy/trace/step_detector.h"
-#include "lazy/trace/storage.h"
 #include "lazy/trace/trie.h"
 
 namespace torch_lazy::lazy {
@@ -25,23 +25,16 @@ namespace torch_lazy::lazy {
 struct CutSite;
 struct Noting;
 
+// The first call of a trace that was new to the trie at its place.
+struct Divergence {
+  const TrieNode* now = nullptr;    // null: all were known
+  const TrieNode* known = nullptr;  // what came there the last time; null: known traces ended there
+  Line line;
+};
+
 class Trace {
  public:
-  // A storage as the trace knows it, numbered by first use.
-  struct Slot {
-    c10::Storage content;              // null until the trace writes it, or if nothing was ever stored
-    LazyStorageImpl* owner = nullptr;  // null once the storage is dead
-    size_t size_bytes = 0;
-    bool external = false;  // it was there before the trace touched it
-    bool written = false;
-    uint32_t first_call = 0;                               // the call that first touched it
-    uint32_t calls_at_death = UINT32_MAX;                  // calls recorded when the storage died
-    bool older = false;                                    // it held something before the trace touched it
-    bool inherits = false;                                 // content comes at the end of a run: Note [Runs ahead]
-    uint64_t stamp = 0;                                    // the storage's, when the trace first touched it; 0: unknown
-    uint64_t next_stamp = 0;                               // what it gets where the trace has written it; 0: any
-    at::ScalarType unwritten = at::ScalarType::Undefined;  // the storage's
-  };
+  using Slot = TraceSlot;
   struct Heir {
     int32_t slot;
     std::shared_ptr<Trace> trace;
@@ -111,28 +104,7 @@ class AliveAfter {
   std::vector<Use> uses_;   // of the last call, per slot
 };
 
-// The trace of the calling thread, made if it has none. The device lock is held.
-std::shared_ptr<Trace>& ThreadTrace();
-
-// Why a trace is cut before a call that must run at once for its shape to be learned. It will be known the next time,
-// so no cut comes at this place again, and nothing is compiled for it. Nor does what begins there come again.
-inline constexpr char kUnknownShape[] = "unknown shape";
-
 // Raises what is to be said about a storage that a failed trace should have written.
 void CheckNotFailed(const Trace& trace);
-
-// Runs the trace, or waits for the thread that does. The device lock is not held.
-void CutAndRun(const std::shared_ptr<Trace>& trace, const char* reason);
-
-// The same, but leaves it to a thread of ours where that is worth it.
-void CutAndGoOn(const std::shared_ptr<Trace>& trace, const char* reason);
-
-// Runs what the calling thread has recorded; the second may leave it to a thread of ours.
-void CutThreadTrace(const char* reason);
-void CutThreadTraceAndGoOn(const char* reason);
-
-// The newest of the calling thread, null if there was none; and those of all threads.
-std::shared_ptr<Trace> NewestTrace();
-std::vector<std::shared_ptr<Trace>> TracesOfAllThreads();
 
 }  // namespace torch_lazy::lazy

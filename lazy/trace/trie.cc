@@ -10,8 +10,6 @@
 
 #include "absl/hash/hash.h"
 #include "absl/types/span.h"
-#include "lazy/calls/call.h"
-#include "lazy/variants/entry.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -30,8 +28,6 @@ uint64_t HashOf(c10::ArrayRef<int64_t> words, c10::ArrayRef<int32_t> slots) {
 }  // namespace
 
 TrieNode::TrieNode(Trie* of, Expected* its) : trie(*of), expected(its) { its->node = this; }
-
-TrieNode::~TrieNode() = default;
 
 std::vector<int32_t> TrieNode::DistinctSlots() const {
   std::vector<int32_t> slots;

@@ -16,10 +16,10 @@
 #include "lazy/eager/geometry.h"
 #include "lazy/host/source_line.h"
 #include "lazy/ops/op.h"
+#include "lazy/trace/trace_runner.h"
 
 namespace torch_lazy::lazy {
 
-class Entry;
 class Trie;
 struct TrieNode;
 
@@ -40,6 +40,9 @@ struct CallShape {
   std::vector<ResultShape> results;
   std::vector<int> list_sizes;  // per return: -1 for a tensor
 };
+
+// A call with more tensors runs at once: what recording and lowering ask about pairs of them would take seconds.
+constexpr size_t kMostOperands = 1 << 13;
 
 struct NodeOperand {
   int32_t slot;
@@ -86,12 +89,11 @@ struct TrieNode {
   std::vector<int16_t> number_args;  // the arguments that are run-time numbers, in order
 
   absl::flat_hash_map<uint64_t, c10::SmallVector<TrieNode*, 1>> children;  // by hash of words and slots
-  std::vector<std::unique_ptr<Entry>> entries;
+  std::vector<std::unique_ptr<TraceRunner>> entries;
   std::shared_ptr<Line>
       line_asked_for;  // becomes the program's line that records the call the long way next; null: not asked for
 
   TrieNode(Trie* of, Expected* its);
-  ~TrieNode();
   c10::ArrayRef<int64_t> words() const { return {expected->words(), expected->num_words}; }
   c10::ArrayRef<int32_t> operand_slots() const { return {expected->slots(), expected->num_slots}; }
   // Of the operands, each once, in the order of their first use: the order of a lowered call's inputs.

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "lazy/lower/lower.h"
+#include "lazy/lower/lowered_trace.h"
 
 namespace torch_lazy::lazy {
 

@@ -12,6 +12,7 @@
 #include "lazy/host/lock.h"
 #include "lazy/ops/deterministic.h"
 #include "lazy/run/failed_kernels.h"
+#include "lazy/trace/storage.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -29,12 +30,12 @@ std::set<CarriedPlan*>& All() {
 
 }  // namespace
 
-std::shared_ptr<CarriedPlan> CarriedPlan::For(const Entry& entry, const LoweredTrace& lowered,
+std::shared_ptr<CarriedPlan> CarriedPlan::For(const CallSequence& calls, const LoweredTrace& lowered,
                                               const PlannedGraph& planned) {
   if (base::IsDisabled("carry") || backends::Get().target() != codegen::Target::kCuda) return nullptr;
   std::vector<int32_t> slots = NarrowedSlots(planned.graph(), lowered);
   return slots.empty() ? nullptr
-                       : std::shared_ptr<CarriedPlan>(new CarriedPlan(entry, lowered, planned, std::move(slots)));
+                       : std::shared_ptr<CarriedPlan>(new CarriedPlan(calls, lowered, planned, std::move(slots)));
 }
 
 bool CarriedPlan::Follows(const Trace& trace) const {
@@ -50,32 +51,32 @@ bool CarriedPlan::IsCompiled(const Trace& trace) {
   if (carry_ == nullptr) {
     auto carry = std::make_unique<Carry>(CarryOf(planned_.graph(), lowered_));
     bool known = false;
-    planned_first_ = PlanOf(&carry->first, IsDeterministic(entry_), &known);
-    planned_step_ = PlanOf(&carry->step, IsDeterministic(entry_), &known);
+    planned_first_ = PlanOf(&carry->first, calls_.IsDeterministic(), &known);
+    planned_step_ = PlanOf(&carry->step, calls_.IsDeterministic(), &known);
     carry_ = std::move(carry);
   }
   const bool first = planned_first_->Want(carry_->first.symbols, 1);
   if (planned_step_->Want(carry_->step.symbols, 1) && first) return true;
-  const bool first_failed = NoteFailures(planned_first_->Failures(), carry_->first, entry_.calls(), trace);
-  refused_ = NoteFailures(planned_step_->Failures(), carry_->step, entry_.calls(), trace) || first_failed;
+  const bool first_failed = NoteFailures(planned_first_->Failures(), carry_->first, calls_.calls(), trace);
+  refused_ = NoteFailures(planned_step_->Failures(), carry_->step, calls_.calls(), trace) || first_failed;
   return false;
 }
 
 // The narrow values are the outputs of a run on the parameters alone.
-std::string CarriedPlan::Begin(const BoundPlan& plain, const Trace& trace) {
-  auto step = std::make_unique<BoundPlan>(entry_, carry_->step, *planned_step_);
+std::string CarriedPlan::Begin(const ReadyPlan& plain, const Trace& trace) {
+  auto step = std::make_unique<ReadyPlan>(calls_, carry_->step, *planned_step_);
   if (step->PeakBytes() > plain.PeakBytes() + plain.PeakBytes() / 20) return "their memory would be the peak";
   EndOthersOf(trace);
   plain.DropGraph();
   Trace scratch;
   scratch.slots.resize(trace.slots.size());
   for (const int32_t slot : slots_) scratch.slots[slot].content = trace.slots[slot].content;
-  if (!BoundPlan(entry_, carry_->first, *planned_first_).Run(&scratch)) return "they could not be made";
+  if (!ReadyPlan(calls_, carry_->first, *planned_first_).Run(&scratch)) return "they could not be made";
   step_ = std::move(step);
   return "";
 }
 
-bool CarriedPlan::TryBegin(const BoundPlan& plain, const Trace& trace) {
+bool CarriedPlan::TryBegin(const ReadyPlan& plain, const Trace& trace) {
   std::string why;
   try {
     why = Begin(plain, trace);
@@ -136,7 +137,7 @@ void CarriedPlan::Stamp(Trace* trace) {
   }
 }
 
-bool CarriedPlan::Run(const BoundPlan& plain, Trace* trace) {
+bool CarriedPlan::Run(const ReadyPlan& plain, Trace* trace) {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock() || refused_) return plain.Run(trace);
   if (Follows(*trace)) {

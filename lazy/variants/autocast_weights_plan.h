@@ -17,34 +17,36 @@
 #include <string>
 #include <vector>
 
-#include "lazy/run/bound_plan.h"
 #include "lazy/variants/autocast_weights.h"
+#include "lazy/variants/ready_plan.h"
 
 namespace torch_lazy::lazy {
 
 class CarriedPlan {
  public:
   // Null if the entry, of this plan, has nothing to carry. All must outlive what is returned.
-  static std::shared_ptr<CarriedPlan> For(const Entry& entry, const LoweredTrace& lowered, const PlannedGraph& planned);
+  static std::shared_ptr<CarriedPlan> For(const CallSequence& calls, const LoweredTrace& lowered,
+                                          const PlannedGraph& planned);
 
   ~CarriedPlan();
 
-  // As BoundPlan::Run, and by `plain` where nothing is carried.
-  bool Run(const BoundPlan& plain, Trace* trace);
+  // As ReadyPlan::Run, and by `plain` where nothing is carried.
+  bool Run(const ReadyPlan& plain, Trace* trace);
 
  private:
-  CarriedPlan(const Entry& entry, const LoweredTrace& lowered, const PlannedGraph& planned, std::vector<int32_t> slots)
-      : entry_(entry), lowered_(lowered), planned_(planned), slots_(std::move(slots)) {}
+  CarriedPlan(const CallSequence& calls, const LoweredTrace& lowered, const PlannedGraph& planned,
+              std::vector<int32_t> slots)
+      : calls_(calls), lowered_(lowered), planned_(planned), slots_(std::move(slots)) {}
   bool Follows(const Trace& trace) const;
   bool IsCompiled(const Trace& trace);
-  bool TryBegin(const BoundPlan& plain, const Trace& trace);
-  std::string Begin(const BoundPlan& plain, const Trace& trace);  // why it cannot; empty: nothing
+  bool TryBegin(const ReadyPlan& plain, const Trace& trace);
+  std::string Begin(const ReadyPlan& plain, const Trace& trace);  // why it cannot; empty: nothing
   void EndOthersOf(const Trace& trace);
   void End();
   void DropContents();
   void Stamp(Trace* trace);
 
-  const Entry& entry_;
+  const CallSequence& calls_;
   const LoweredTrace& lowered_;
   const PlannedGraph& planned_;
   const std::vector<int32_t> slots_;  // of the wide parameters
@@ -57,7 +59,7 @@ class CarriedPlan {
   std::shared_ptr<PlannedGraph> planned_first_, planned_step_;
   std::vector<uint64_t>
       storages_;  // of the wide parameters at the begin, by number; guarded by the list of all such plans
-  std::unique_ptr<BoundPlan> step_;  // while its contents are there
+  std::unique_ptr<ReadyPlan> step_;  // while its contents are there
 };
 
 }  // namespace torch_lazy::lazy

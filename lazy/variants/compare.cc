@@ -45,9 +45,9 @@ c10::Storage Copy(const c10::Storage& content) {
 }
 
 // The dtype in which a slot's bytes are compared: that of the last call that writes it.
-at::ScalarType WrittenAs(const Entry& entry, int32_t slot) {
+at::ScalarType WrittenAs(const CallSequence& calls, int32_t slot) {
   at::ScalarType dtype = at::kByte;
-  for (const TrieNode* call : entry.calls()) {
+  for (const TrieNode* call : calls.calls()) {
     for (const NodeOperand& operand : call->operands) {
       if (operand.written && operand.slot == slot) dtype = operand.geometry.dtype;
     }
@@ -69,7 +69,7 @@ at::Tensor Flat(const c10::Storage& content, at::ScalarType dtype) {
 
 }  // namespace
 
-bool RunAndCompare(const Entry& entry, const LoweredTrace& lowered, const BoundPlan& plan, Trace* trace) {
+bool RunAndCompare(const CallSequence& calls, const LoweredTrace& lowered, const ReadyPlan& plan, Trace* trace) {
   Trace twin;
   twin.numbers = trace->numbers;
   for (const Trace::Slot& slot : trace->slots) {
@@ -77,15 +77,15 @@ bool RunAndCompare(const Entry& entry, const LoweredTrace& lowered, const BoundP
     twin.slots.back().content = Copy(slot.content);
   }
   if (!plan.Run(trace)) return false;
-  Interpret(entry, &twin);
+  Interpret(calls, &twin);
   for (const int32_t slot : lowered.output_slots) {
-    const at::ScalarType dtype = WrittenAs(entry, slot);
+    const at::ScalarType dtype = WrittenAs(calls, slot);
     const Tolerance tolerance = ToleranceOf(dtype);
     const at::Tensor ours = Flat(trace->slots[slot].content, dtype);
     const at::Tensor theirs = Flat(twin.slots[slot].content, dtype);
     if (at::allclose(ours, theirs, tolerance.relative, tolerance.absolute, /*equal_nan=*/true)) continue;
-    base::LogLine(absl::StrCat("compare: output in slot ", slot, " of a trace of ", entry.calls().size(),
-                               " calls that ends with ", entry.calls().back()->op->name, " differs from ATen's"));
+    base::LogLine(absl::StrCat("compare: output in slot ", slot, " of a trace of ", calls.calls().size(),
+                               " calls that ends with ", calls.calls().back()->op->name, " differs from ATen's"));
   }
   return true;
 }

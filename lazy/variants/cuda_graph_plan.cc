@@ -10,20 +10,15 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "lazy/eager/eager_device.h"
-#include "lazy/eager/memory.h"
 #include "lazy/host/raise.h"
-#include "lazy/run/bound_plan.h"
 #include "lazy/trace/unwritten.h"
-#include "lazy/variants/kept_cuda_graphs.h"
+#include "lazy/variants/captured_numbers.h"
 
 namespace torch_lazy::lazy {
 namespace {
 
 constexpr size_t kFewestSteps = 3;
-constexpr int kStays = 2;  // runs, of a parameter at one address
 constexpr int kMostMoves = 6;
-constexpr int kOftenMoved = 3;
-constexpr size_t kBytesOfStep = 4 << 10;  // that CUDA keeps for a node of a graph, roughly
 
 // Seconds of the emulation, which must not follow the clock: as with CUDA, a capture takes as long as some replays
 // save.
@@ -35,77 +30,17 @@ int64_t NextRun() {
   return runs.fetch_add(1, std::memory_order_relaxed);
 }
 
-// Null: it has no memory yet.
-const void* AddressOf(const c10::Storage& content) {
-  if (!content) return nullptr;
-  return content.nbytes() == 0 ? &kStays : content.data();
-}
-
-// A storage may be larger than what lies in it.
-void CopyShared(const c10::Storage& to, const c10::Storage& from) {
-  CopyContent(to, from, std::min(to.nbytes(), from.nbytes()));
-}
-
-bool IsOfDraw(const Op& op, int arg) { return op.seed_arg >= 0 && (arg == op.seed_arg || arg == op.seed_arg + 1); }
-
-// Where a graph's draws begin; nothing if they have several seeds.
-std::optional<PhiloxDraw> FirstOf(const std::vector<PhiloxDraw>& draws) {
-  PhiloxDraw first = draws.empty() ? PhiloxDraw() : draws[0];
-  for (const PhiloxDraw& draw : draws) {
-    if (draw.seed != first.seed) return std::nullopt;
-    first.offset = std::min(first.offset, draw.offset);
-  }
-  return first;
-}
-
-// True if a graph that was captured with the one will draw the other.
-bool LieAlike(const std::vector<PhiloxDraw>& a, const std::vector<PhiloxDraw>& b) {
-  const std::optional<PhiloxDraw> first_a = FirstOf(a), first_b = FirstOf(b);
-  return first_a && first_b &&
-         std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](const PhiloxDraw& x, const PhiloxDraw& y) {
-           return x.offset - first_a->offset == y.offset - first_b->offset;
-         });
-}
-
-bool IsSame(const c10::IValue& a, const c10::IValue& b) {
-  if (a.isNone() && b.isNone()) return true;
-  if (a.isInt() && b.isInt()) return a.toInt() == b.toInt();
-  if (a.isBool() && b.isBool()) return a.toBool() == b.toBool();
-  return a.isDouble() && b.isDouble() && a.toDouble() == b.toDouble();
-}
-
 }  // namespace
+
+GraphedPlan::GraphedPlan(const BoundPlan& plan, const CudaGraphs& graphs)
+    : plan_(plan), graphs_(graphs), memory_(plan), choice_(&AccountOf(Venture::kGraphs)) {
+  refused_ = memory_.TakesAnothers();
+}
 
 std::unique_ptr<GraphedPlan> GraphedPlan::For(const BoundPlan& plan) {
   const CudaGraphs* graphs = FindCudaGraphs();
-  if (graphs == nullptr || plan.plan_.steps.size() < kFewestSteps || plan.page_ != nullptr) return nullptr;
+  if (graphs == nullptr || plan.plan().steps.size() < kFewestSteps || plan.has_page()) return nullptr;
   return std::unique_ptr<GraphedPlan>(new GraphedPlan(plan, *graphs));
-}
-
-GraphedPlan::GraphedPlan(const BoundPlan& plan, const CudaGraphs& graphs)
-    : plan_(plan), graphs_(graphs), choice_(&AccountOf(Venture::kGraphs)) {
-  std::vector<bool> is_written(plan.plan_.buffers.size());
-  for (const codegen::Step& step : plan.plan_.steps) {
-    for (const int32_t buffer : step.results) {
-      if (buffer >= 0) is_written[buffer] = true;
-    }
-    for (const codegen::Instance& instance : step.instances) {
-      for (const int32_t buffer : instance.written) is_written[buffer] = true;
-    }
-  }
-  for (size_t b = 0; b < plan.plan_.buffers.size(); ++b) {
-    const codegen::BufferSpec& buffer = plan.plan_.buffers[b];
-    if (buffer.kind != codegen::BufferSpec::Kind::kParam) continue;
-    const bool is_read = std::ranges::binary_search(plan.read_params_, static_cast<int32_t>(b));
-    params_.push_back({static_cast<int32_t>(b), plan.lowered_.param_slots[buffer.index], is_written[b], is_read});
-  }
-  for (size_t k = 0; k < plan.plan_.outputs.size(); ++k) {
-    results_.push_back({plan.lowered_.output_slots[k], plan.plan_.outputs[k], nullptr});
-    const codegen::BufferSpec& buffer = plan.plan_.buffers[plan.plan_.outputs[k]];
-    const bool is_param = buffer.kind == codegen::BufferSpec::Kind::kParam;
-    if (is_param && plan.lowered_.param_slots[buffer.index] != results_.back().slot)
-      refused_ = true;  // takes another's memory
-  }
 }
 
 GraphedPlan::~GraphedPlan() {
@@ -131,7 +66,7 @@ bool GraphedPlan::TryDrop() {
   is_kept_ = false;
   if (graph_ != nullptr) choice_.Dropped();
   Drop();
-  for (Param& param : params_) param.home = c10::Storage();
+  memory_.DropHomes();
   return true;
 }
 
@@ -140,7 +75,7 @@ void GraphedPlan::Drop() {
   graph_ = nullptr;
   record_.reset();
   emulated_.clear();
-  for (Result& result : results_) result.home.reset();
+  memory_.DropResults();
 }
 
 void GraphedPlan::Refuse(const char* why) {
@@ -148,86 +83,12 @@ void GraphedPlan::Refuse(const char* why) {
   refused_ = true;
   Drop();
   LeaveRoom();
-  for (Param& param : params_) param.home = c10::Storage();
-}
-
-// Nothing was ever stored there, and deterministic algorithms fill it: anew in each run, which a graph would not.
-bool GraphedPlan::IsFilled(const Param& param, const Trace& trace) const {
-  if (param.slot < 0 || !param.is_read) return false;
-  const Trace::Slot& slot = trace.slots[static_cast<size_t>(param.slot)];
-  return !slot.content && slot.unwritten != at::ScalarType::Undefined;
-}
-
-// Which parameters move.
-void GraphedPlan::NoteAddresses(Trace* trace) {
-  const bool is_first = !std::exchange(has_addresses_, true);
-  for (Param& param : params_) {
-    const void* const address = AddressOf(ContentAt(plan_.lowered_, param.slot, trace));
-    const void* const before = std::exchange(param.address, address);
-    if (IsFilled(param, *trace)) return Refuse("a parameter is filled before each run");
-    if (is_first) continue;
-    ++param.stayed;
-    if (address == before) continue;
-    if (address == nullptr || before == nullptr) return Refuse("a parameter has memory now and then");
-    param.stayed = 0;
-    param.moves |= was_captured_ && ++param.moved == kOftenMoved;
-  }
+  memory_.DropHomes();
 }
 
 // True if the graph will do for this trace.
 bool GraphedPlan::Fits(Trace* trace) const {
-  return thread_ == std::this_thread::get_id() && LieAlike(draws_, DrawsOf(*trace)) &&
-         std::ranges::all_of(params_, [&](const Param& param) {
-           const void* const address = AddressOf(ContentAt(plan_.lowered_, param.slot, trace));
-           return (address == param.address && !IsFilled(param, *trace)) || (param.moves && address != nullptr);
-         });
-}
-
-// A copy takes the host as long as a launch (64 gradients that an optimizer's three launches read: 0.3 ms).
-bool GraphedPlan::CopiesLittle() const {
-  size_t copies = 0;
-  for (const Param& param : params_) copies += param.moves ? 1 + param.is_written : 0;
-  return copies < plan_.plan_.steps.size();
-}
-
-// What a graph holds: homes at most, arguments of launches, and what CUDA keeps.
-size_t GraphedPlan::SizeBytes() const {
-  size_t size_bytes = plan_.LaunchBytes() + kBytesOfStep * plan_.plan_.steps.size();
-  for (const Param& param : params_) size_bytes += param.moves ? plan_.size_bytes_[param.buffer] : 0;
-  for (const Result& result : results_) {
-    const bool is_param = plan_.plan_.buffers[result.buffer].kind == codegen::BufferSpec::Kind::kParam;
-    size_bytes += is_param ? 0 : plan_.size_bytes_[result.buffer];
-  }
-  return size_bytes;
-}
-
-template <typename Do>
-void GraphedPlan::ForEachCall(const Do& run) const {
-  for (const codegen::Step& step : plan_.plan_.steps) {
-    if (step.kind != codegen::Step::Kind::kCall) continue;
-    run(*plan_.entry_.calls()[static_cast<size_t>(plan_.graph_.node(step.call).attrs.index)]);
-  }
-}
-
-// Of calls that ATen runs: these become part of a graph.
-std::vector<c10::IValue> GraphedPlan::NumbersOfCalls(const Trace& trace) const {
-  std::vector<c10::IValue> numbers;
-  ForEachCall([&](const TrieNode& call) {
-    for (const int16_t arg : call.number_args) {
-      if (!IsOfDraw(*call.op, arg)) numbers.push_back(trace.Argument(call, arg));
-    }
-  });
-  return numbers;
-}
-
-std::vector<PhiloxDraw> GraphedPlan::DrawsOf(const Trace& trace) const {
-  std::vector<PhiloxDraw> draws;
-  ForEachCall([&](const TrieNode& call) {
-    const int seed = call.op->seed_arg;
-    if (seed < 0 || !trace.Argument(call, seed).isInt()) return;
-    draws.push_back({trace.Argument(call, seed).toInt(), trace.Argument(call, seed + 1).toInt()});
-  });
-  return draws;
+  return thread_ == std::this_thread::get_id() && LieAlike(draws_, DrawsOf(plan_, *trace)) && memory_.Fits(trace);
 }
 
 bool GraphedPlan::Run(Trace* trace) {
@@ -235,7 +96,7 @@ bool GraphedPlan::Run(Trace* trace) {
   if (!lock.owns_lock() || refused_) return false;
   const int64_t now = NextRun();
   if (graph_ != nullptr) {
-    const std::vector<c10::IValue> numbers = NumbersOfCalls(*trace);
+    const std::vector<c10::IValue> numbers = NumbersOfCalls(plan_, *trace);
     if (!std::equal(numbers.begin(), numbers.end(), numbers_of_calls_.begin(), &IsSame)) {
       Refuse("a number among the arguments of a call changes");
       return false;
@@ -269,20 +130,18 @@ void GraphedPlan::AddLaunched(double seconds) {
 // There is no graph, or none that fits.
 bool GraphedPlan::TryCapture(Trace* trace, int64_t now) {
   LeaveRoom();
-  NoteAddresses(trace);
+  if (const char* why = memory_.NoteAddresses(trace, was_captured_)) Refuse(why);
   if (refused_) return false;
   const bool repeats = std::exchange(repeats_, false);
   const bool is_wanted = (repeats && choice_.MayRepeat()) || choice_.Ask(now);
   if (repeats && !is_wanted) choice_.Dropped();
   if (!is_wanted) return false;
-  for (Param& param : params_) {
-    if (!was_captured_) param.moves = param.stayed < kStays;
-  }
-  if (!CopiesLittle()) {
+  if (!was_captured_) memory_.ChooseMoving();
+  if (!memory_.CopiesLittle()) {
     Refuse("it would copy more parameters than it has steps");
     return false;
   }
-  is_kept_ = KeptGraphs::Get().TryAdd(this, SizeBytes(), now);
+  is_kept_ = KeptGraphs::Get().TryAdd(this, memory_.SizeBytes(), now);
   if (!is_kept_) return false;
   was_captured_ = true;
   if (!Capture(trace)) LeaveRoom();
@@ -291,25 +150,21 @@ bool GraphedPlan::TryCapture(Trace* trace, int64_t now) {
 
 bool GraphedPlan::Capture(Trace* trace) {
   thread_ = std::this_thread::get_id();
-  numbers_of_calls_ = NumbersOfCalls(*trace);
+  numbers_of_calls_ = NumbersOfCalls(plan_, *trace);
   for (const c10::IValue& number : numbers_of_calls_) {
     if (!IsSame(number, number)) return Refuse("a call takes a number from the host's memory"), false;
   }
-  draws_ = DrawsOf(*trace);
+  draws_ = DrawsOf(plan_, *trace);
   if (!FirstOf(draws_)) return Refuse("its calls draw random numbers of several seeds"), false;
-  std::vector<c10::Storage> contents;
-  for (const Param& param : params_) contents.push_back(ContentAt(plan_.lowered_, param.slot, trace));
-  const auto take_back = absl::MakeCleanup([&] {
-    for (size_t k = 0; k < params_.size(); ++k)
-      ContentAt(plan_.lowered_, params_[k].slot, trace) = std::move(contents[k]);
-  });
+  std::vector<c10::Storage> contents = memory_.Contents(trace);
+  const auto take_back = absl::MakeCleanup([&] { memory_.PutBack(std::move(contents), trace); });
   base::Count(base::Counter::kGraphCaptures);
   bool captured = true;
   const double start = SecondsNow();
   try {
-    PlanMemory memory(plan_.plan_, plan_.lowered_, plan_.size_bytes_, plan_.read_params_, trace);
-    memory.numbers = NumbersOf(plan_.lowered_, *trace);
-    FixMemory(&memory);
+    PlanMemory memory(plan_.plan(), plan_.lowered(), plan_.size_bytes(), plan_.uses().read, trace);
+    memory.numbers = NumbersOf(plan_.lowered(), *trace);
+    memory_.Fix(&memory);
     if (&graphs_ == &kEmulatedGraphs) {
       EmulateCapture(&memory);
     } else {
@@ -321,22 +176,6 @@ bool GraphedPlan::Capture(Trace* trace) {
   }
   if (!captured) choice_.Captured(&graphs_ == &kEmulatedGraphs ? kEmulatedCapture : SecondsNow() - start);
   return captured;
-}
-
-// All that outlives a replay; the rest is shared with other graphs.
-void GraphedPlan::FixMemory(PlanMemory* memory) {
-  std::vector<bool> is_fixed(plan_.plan_.buffers.size());
-  for (Param& param : params_) {
-    if (param.address == nullptr) continue;
-    if (param.moves && !param.home) param.home = NewContent(plan_.size_bytes_[param.buffer]);
-    memory->Fix(param.buffer, param.moves ? param.home : memory->Content(param.buffer));
-    is_fixed[param.buffer] = true;
-  }
-  for (Result& result : results_) {
-    if (is_fixed[result.buffer]) continue;
-    result.home = std::make_unique<GraphHome>(NewContent(plan_.size_bytes_[result.buffer]));
-    memory->Fix(result.buffer, result.home->memory());
-  }
 }
 
 bool GraphedPlan::CaptureSteps(Trace* trace, PlanMemory* memory) {
@@ -356,7 +195,7 @@ bool GraphedPlan::CaptureSteps(Trace* trace, PlanMemory* memory) {
     const CapturedDraws draws{*FirstOf(draws_), graphs_.seek, graph};
     captured_draws = &draws;
     const auto end_of_draws = absl::MakeCleanup([] { captured_draws = nullptr; });
-    for (size_t step = 0; step < plan_.plan_.steps.size(); ++step) plan_.RunStep(step, trace, memory);
+    for (size_t step = 0; step < plan_.plan().steps.size(); ++step) plan_.RunStep(step, trace, memory);
   } catch (const std::exception& error) {
     failure = error.what();
   }
@@ -375,9 +214,10 @@ bool GraphedPlan::CaptureSteps(Trace* trace, PlanMemory* memory) {
 
 void GraphedPlan::EmulateCapture(PlanMemory* memory) {
   emulated_.clear();
-  for (size_t b = 0; b < plan_.plan_.buffers.size(); ++b) emulated_.push_back(memory->Content(static_cast<int32_t>(b)));
+  for (size_t b = 0; b < plan_.plan().buffers.size(); ++b)
+    emulated_.push_back(memory->Content(static_cast<int32_t>(b)));
   // A graph knows a parameter's address and nothing of the content, which may move out of another graph's home.
-  for (const Param& param : params_) {
+  for (const GraphMemory::Param& param : memory_.params()) {
     c10::Storage& content = emulated_[param.buffer];
     if (param.moves || param.address == nullptr) continue;
     content = c10::Storage(c10::Storage::use_byte_size_t(), content.nbytes(),
@@ -388,15 +228,13 @@ void GraphedPlan::EmulateCapture(PlanMemory* memory) {
 }
 
 void GraphedPlan::EmulateReplay(Trace* trace) {
-  std::vector<c10::Storage> contents;  // calls take the slots for their operands
-  for (const Param& param : params_) contents.push_back(ContentAt(plan_.lowered_, param.slot, trace));
-  PlanMemory memory(plan_.plan_, plan_.lowered_, plan_.size_bytes_, plan_.read_params_, trace);
+  std::vector<c10::Storage> contents = memory_.Contents(trace);  // calls take the slots for their operands
+  PlanMemory memory(plan_.plan(), plan_.lowered(), plan_.size_bytes(), plan_.uses().read, trace);
   for (size_t b = 0; b < emulated_.size(); ++b) memory.Fix(static_cast<int32_t>(b), emulated_[b]);
-  memory.numbers = NumbersOf(plan_.lowered_, *trace);
-  for (size_t step = 0; step < plan_.plan_.steps.size(); ++step) plan_.RunStep(step, trace, &memory);
+  memory.numbers = NumbersOf(plan_.lowered(), *trace);
+  for (size_t step = 0; step < plan_.plan().steps.size(); ++step) plan_.RunStep(step, trace, &memory);
   memory.Keep();
-  for (size_t k = 0; k < params_.size(); ++k)
-    ContentAt(plan_.lowered_, params_[k].slot, trace) = std::move(contents[k]);
+  memory_.PutBack(std::move(contents), trace);
 }
 
 // Nothing of the trace's has been written when this fails: it runs without the graph.
@@ -415,13 +253,8 @@ bool GraphedPlan::TryPrepareReplay(Trace* trace) {
 
 void GraphedPlan::PrepareReplay(Trace* trace) {
   const bool is_emulated = &graphs_ == &kEmulatedGraphs;
-  if (!is_emulated) RaiseIfError(record_->Update(plan_.ScalarsOfLaunches(NumbersOf(plan_.lowered_, *trace))));
-  for (const Param& param : params_) {
-    if (param.moves) CopyShared(param.home, ContentAt(plan_.lowered_, param.slot, trace));
-  }
-  for (Result& result : results_) {
-    if (result.home != nullptr) result.home->Vacate();
-  }
+  if (!is_emulated) RaiseIfError(record_->Update(plan_.ScalarsOfLaunches(NumbersOf(plan_.lowered(), *trace))));
+  memory_.CopyIn(trace);
 }
 
 void GraphedPlan::Replay(Trace* trace) {
@@ -429,19 +262,13 @@ void GraphedPlan::Replay(Trace* trace) {
     EmulateReplay(trace);
   } else {
     std::optional<DrawScope> draws;
-    if (!draws_.empty()) draws.emplace(*FirstOf(DrawsOf(*trace)));
+    if (!draws_.empty()) draws.emplace(*FirstOf(DrawsOf(plan_, *trace)));
     graphs_.replay(graph_);
   }
   base::Count(base::Counter::kGraphReplays);
   AccountOf(Venture::kCudaProducts).Save(products_save_);
   AccountOf(Venture::kConvolutions).Save(convolutions_save_);
-  for (const Param& param : params_) {
-    if (param.moves && param.is_written) CopyShared(ContentAt(plan_.lowered_, param.slot, trace), param.home);
-  }
-  for (Result& result : results_) {
-    c10::Storage& content = ContentAt(plan_.lowered_, result.slot, trace);
-    if (result.home != nullptr) content = result.home->Lend();
-  }
+  memory_.TakeOut(trace);
 }
 
 }  // namespace torch_lazy::lazy

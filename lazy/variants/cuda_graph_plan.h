@@ -25,22 +25,21 @@
 #include <vector>
 
 #include "backends/backend.h"
-#include "lazy/cuda/graph_result.h"
 #include "lazy/cuda/graphs.h"
 #include "lazy/cuda/philox.h"
-#include "lazy/run/plan_memory.h"
+#include "lazy/run/bound_plan.h"
 #include "lazy/trace/trace.h"
 #include "lazy/variants/cuda_graph_choice.h"
+#include "lazy/variants/cuda_graph_memory.h"
+#include "lazy/variants/kept_cuda_graphs.h"
 
 namespace torch_lazy::lazy {
 
-class BoundPlan;
-
-class GraphedPlan {
+class GraphedPlan : public KeepsGraph {
  public:
   // Null where there are no graphs, or the plan is too short for one.
   static std::unique_ptr<GraphedPlan> For(const BoundPlan& plan);
-  ~GraphedPlan();
+  ~GraphedPlan() override;
 
   // True if the trace has run, as by the plan. False: let the plan run it.
   bool Run(Trace* trace);
@@ -49,34 +48,14 @@ class GraphedPlan {
 
   // Something else runs in the plan's place: lets go of the graph, unless it is running. The next run may capture anew.
   void LetGo();
-  // Lets go of the graph for others' sake. False if it is running. For KeptGraphs.
-  bool TryDrop();
+  bool TryDrop() override;
 
  private:
-  struct Param {
-    int32_t buffer, slot;
-    bool is_written, is_read;
-    const void* address = nullptr;  // in the run before, or as captured; null: without memory
-    int stayed = 0;                 // runs since it was elsewhere
-    int moved = 0;                  // how often since the first capture
-    bool moves = false;             // its address goes on changing
-    c10::Storage home = {};         // where the graph reads one that moves
-  };
-  struct Result {
-    int32_t slot, buffer;
-    std::unique_ptr<GraphHome> home;  // null: a parameter written in place
-  };
-
   GraphedPlan(const BoundPlan& plan, const CudaGraphs& graphs);
-  bool IsFilled(const Param& param, const Trace& trace) const;
-  void NoteAddresses(Trace* trace);
   bool Fits(Trace* trace) const;
-  bool CopiesLittle() const;
-  size_t SizeBytes() const;
   bool TryCapture(Trace* trace, int64_t now);
   void LeaveRoom();
   bool Capture(Trace* trace);
-  void FixMemory(PlanMemory* memory);
   bool CaptureSteps(Trace* trace, PlanMemory* memory);
   void EmulateCapture(PlanMemory* memory);
   void EmulateReplay(Trace* trace);
@@ -85,18 +64,13 @@ class GraphedPlan {
   void Replay(Trace* trace);
   void Drop();
   void Refuse(const char* why);
-  template <typename Do>
-  void ForEachCall(const Do& run) const;
-  std::vector<c10::IValue> NumbersOfCalls(const Trace& trace) const;
-  std::vector<PhiloxDraw> DrawsOf(const Trace& trace) const;
 
   const BoundPlan& plan_;
   const CudaGraphs& graphs_;
   std::mutex mutex_;  // over what follows, for a whole run
-  std::vector<Param> params_;
-  std::vector<Result> results_;
+  GraphMemory memory_;
   GraphChoice choice_;
-  bool has_addresses_ = false, was_captured_ = false;
+  bool was_captured_ = false;
   bool is_kept_ = false;  // KeptGraphs knows of it
   bool repeats_ = false;  // there was a graph in the run before, or would have been
   int moves_ = 0;         // how often addresses changed after a capture

@@ -13,7 +13,6 @@
 #include "base/metrics.h"
 #include "lazy/lower/lower.h"
 #include "lazy/ops/deterministic.h"
-#include "lazy/run/bound_plan.h"
 #include "lazy/run/failed_kernels.h"
 #include "lazy/run/interpreter.h"
 #include "lazy/run/plans.h"
@@ -21,6 +20,7 @@
 #include "lazy/variants/autocast_weights_plan.h"
 #include "lazy/variants/compare.h"
 #include "lazy/variants/frozen_plan.h"
+#include "lazy/variants/ready_plan.h"
 #include "lazy/variants/size_family.h"
 
 namespace torch_lazy::lazy {
@@ -31,22 +31,9 @@ constexpr int kSettled = 8;  // runs of an entry after which it is taken for a l
 }  // namespace
 
 Entry::Entry(const TrieNode* end, std::vector<bool> live, Entry* replaced)
-    : live_(std::move(live)), replaced_(replaced) {
-  for (const TrieNode* node = end; node->op != nullptr; node = node->parent) calls_.push_back(node);
-  std::reverse(calls_.begin(), calls_.end());
-  for (const TrieNode* call : calls_) recorded_.push_back(&base::Cell(base::Tally::kCallsRecordedByOp, call->op->name));
-  std::vector<int32_t> last_use(live_.size(), -1);
-  for (size_t k = 0; k < calls_.size(); ++k) {
-    for (const NodeOperand& operand : calls_[k]->operands) last_use[operand.slot] = static_cast<int32_t>(k);
-    int32_t slot = calls_[k]->first_result_slot;
-    for (const ResultShape& result : calls_[k]->shape->results) {
-      if (result.defined && result.arg < 0) last_use[slot++] = static_cast<int32_t>(k);
-    }
-  }
-  ends_.resize(calls_.size());
-  for (size_t slot = 0; slot < live_.size(); ++slot) {
-    if (!live_[slot] && last_use[slot] >= 0) ends_[last_use[slot]].push_back(static_cast<int32_t>(slot));
-  }
+    : calls_(end, std::move(live)), replaced_(replaced) {
+  for (const TrieNode* call : calls_.calls())
+    recorded_.push_back(&base::Cell(base::Tally::kCallsRecordedByOp, call->op->name));
 }
 
 Entry::~Entry() = default;
@@ -73,16 +60,16 @@ bool TryTo(const char* what, const Work& work) {
 // True if the graph is known. The first steps of a program that compiles in the background are not held up for graphs
 // that may not come again.
 bool Entry::TryLowering(const Trace& trace) {
-  const bool wait = CompilationFor(IsDeterministic(*this)) == base::CompileMode::kSync;
-  if (alike_ == nullptr) alike_ = AlikeOf(calls_, live_);
+  const bool wait = CompilationFor(calls_.IsDeterministic()) == base::CompileMode::kSync;
+  if (alike_ == nullptr) alike_ = AlikeOf(calls_.calls(), live());
   const std::shared_ptr<PlannedGraph> others = alike_->planned();
   if (!wait && others != nullptr && others->IsPending()) return true;
   if (alike_->cuts.fetch_add(1, std::memory_order_relaxed) == 0 && !wait) return false;
   lowering_tried_ = true;
   bool known = false;
   TryTo("lowered", [&] {
-    lowered_ = Lower(*this, trace);
-    if (lowered_ != nullptr) planned_ = PlanOf(lowered_.get(), IsDeterministic(*this), &known);
+    lowered_ = Lower(calls_, trace);
+    if (lowered_ != nullptr) planned_ = PlanOf(lowered_.get(), calls_.IsDeterministic(), &known);
   });
   alike_->set_planned(planned_);
   return known;
@@ -98,29 +85,30 @@ bool Entry::IsPlanReady(const Trace& trace) {
 
 // A kernel that failed costs the calls that it was to compute. Those of the new plan may fail, too, but not for ever.
 bool Entry::LeaveFailuresToAten(const Trace& trace) {
-  if (attempts_left_ == 0 || !NoteFailures(planned_->Failures(), *lowered_, calls_, trace)) return false;
-  left_to_aten_.resize(calls_.size());
-  std::vector<bool> left = left_to_aten_;
+  if (attempts_left_ == 0 || !NoteFailures(planned_->Failures(), *lowered_, calls_.calls(), trace)) return false;
+  std::vector<bool> former = calls_.left_to_aten();
+  former.resize(calls_.calls().size());
+  std::vector<bool> left = former;
   for (const FailedKernel& kernel : planned_->Failures()) {
     for (const ir::Value node : kernel.nodes) {
       if (const int32_t call = lowered_->calls[static_cast<size_t>(node)]; call >= 0)
         left[static_cast<size_t>(call)] = true;
     }
   }
-  attempts_left_ = left == left_to_aten_ ? 0 : attempts_left_ - 1;
-  left_to_aten_ = std::move(left);
+  attempts_left_ = left == former ? 0 : attempts_left_ - 1;
+  calls_.LeaveToAten(std::move(left));
   std::unique_ptr<LoweredTrace> lowered;
-  if (attempts_left_ > 0) TryTo("lowered", [&] { lowered = Lower(*this, trace); });
+  if (attempts_left_ > 0) TryTo("lowered", [&] { lowered = Lower(calls_, trace); });
   if (lowered == nullptr) {
     LAZY_LOG(1, "kernels failed, and their trace runs op by op");
     attempts_left_ = 0;
     return false;
   }
-  LAZY_LOG(1, "kernels failed: of ", calls_.size(), " calls, ATen runs ", lowered->by_aten.size(), " where it ran ",
-           lowered_->by_aten.size());
+  LAZY_LOG(1, "kernels failed: of ", calls_.calls().size(), " calls, ATen runs ", lowered->by_aten.size(),
+           " where it ran ", lowered_->by_aten.size());
   lowered_ = std::move(lowered);
   bool known = false;
-  planned_ = PlanOf(lowered_.get(), IsDeterministic(*this), &known);
+  planned_ = PlanOf(lowered_.get(), calls_.IsDeterministic(), &known);
   alike_->set_planned(planned_);
   return true;
 }
@@ -131,7 +119,7 @@ Entry::Ready Entry::Prepare(const Trace& trace, bool once) {
   if (!once && ++cuts_ == kSettled) backends::Get().Settle();
   if (!lowering_tried_ && !once && base::Compilation() != base::CompileMode::kOff) known = TryLowering(trace) || known;
   if (!once) base::Count(known ? base::Counter::kTraceHits : base::Counter::kTraceMisses);
-  if (!known && !once) NoteMiss(trace, static_cast<size_t>(std::count(live_.begin(), live_.end(), true)));
+  if (!known && !once) NoteMiss(trace, static_cast<size_t>(std::count(live().begin(), live().end(), true)));
   if (planned_ == nullptr) return {};
   if (bound_ == nullptr && IsPlanReady(trace)) {
     Bind(trace, *planned_);
@@ -142,11 +130,11 @@ Entry::Ready Entry::Prepare(const Trace& trace, bool once) {
     const bool is_made_for = better_->IsMadeFor(lowered_->symbols);  // or was it planned for others meanwhile?
     if (is_made_for) Bind(trace, *better_);
     better_ = is_made_for ? nullptr : planned_->BetterFor(lowered_->symbols);
-  } else if (better_ != nullptr && NoteFailures(better_->Failures(), *lowered_, calls_, trace)) {
+  } else if (better_ != nullptr && NoteFailures(better_->Failures(), *lowered_, calls_.calls(), trace)) {
     better_ = nullptr;
   }
   if (bound_ != nullptr && frozen_ != nullptr && base::Number(base::Option::kCompare) == 0) {
-    if (std::shared_ptr<const BoundPlan> plan = frozen_->PlanFor(trace)) {
+    if (std::shared_ptr<const ReadyPlan> plan = frozen_->PlanFor(trace)) {
       bound_->DropGraph();
       return {plan, nullptr};
     }
@@ -156,11 +144,11 @@ Entry::Ready Entry::Prepare(const Trace& trace, bool once) {
 
 void Entry::Bind(const Trace& trace, const PlannedGraph& planned) {
   const bool is_bound = TryTo("bound", [&] {
-    bound_ = std::make_shared<BoundPlan>(*this, *lowered_, planned);
+    bound_ = std::make_shared<ReadyPlan>(calls_, *lowered_, planned);
     carried_ = nullptr;  // it was the former plan's
     shares_launches_ = bound_->shares_launches();
-    if (frozen_ == nullptr) frozen_ = FrozenPlan::For(*this, trace);
-    carried_ = CarriedPlan::For(*this, *lowered_, planned);
+    if (frozen_ == nullptr) frozen_ = FrozenPlan::For(calls_, trace);
+    carried_ = CarriedPlan::For(calls_, *lowered_, planned);
   });
   if (!is_bound && bound_ == nullptr) planned_ = nullptr;  // it would fail again
 }
@@ -173,17 +161,17 @@ void Entry::Run(Trace* trace, bool once) {
   if (plan == nullptr || base::Compilation() == base::CompileMode::kOff) {
     base::Count(base::Counter::kTracesInterpreted);
     CountCalls(/*compiled=*/false);
-    Interpret(*this, trace);
+    Interpret(calls_, trace);
     return;
   }
   CountCalls(/*compiled=*/true);
   const bool compare = base::Number(base::Option::kCompare) != 0;
-  const bool has_run = compare              ? RunAndCompare(*this, *lowered_, *plan, trace)
+  const bool has_run = compare              ? RunAndCompare(calls_, *lowered_, *plan, trace)
                        : carried != nullptr ? carried->Run(*plan, trace)
                                             : plan->Run(trace);
   if (has_run) return;
   LAZY_LOG(1, "a call failed: the trace is run again, call by call");
-  Interpret(*this, trace);
+  Interpret(calls_, trace);
 }
 
 void Entry::LetGo() {
@@ -205,20 +193,37 @@ void Entry::CountCalls(bool compiled) const {
   } else {
     std::for_each(recorded_.begin(), recorded_.end(), count);
   }
-  const size_t by_aten = compiled ? lowered_->by_aten.size() : calls_.size();
+  const size_t by_aten = compiled ? lowered_->by_aten.size() : calls_.calls().size();
   base::Count(base::Counter::kCallsRecorded, static_cast<int64_t>(by_aten));
-  base::Count(base::Counter::kCallsCompiled, static_cast<int64_t>(calls_.size() - by_aten));
+  base::Count(base::Counter::kCallsCompiled, static_cast<int64_t>(calls_.calls().size() - by_aten));
 }
 
-bool IsDeterministic(const Entry& entry) {
-  return !entry.calls().empty() && AreDeterministic(SettingsOf(entry.calls().front()->words()[0]));
-}
-
-bool Entry::Serves(const std::vector<bool>& live) const {
-  for (size_t slot = 0; slot < live.size(); ++slot) {
-    if (live[slot] && !live_[slot]) return false;
+bool Entry::Serves(const std::vector<bool>& needed) const {
+  for (size_t slot = 0; slot < needed.size(); ++slot) {
+    if (needed[slot] && !live()[slot]) return false;
   }
   return true;
+}
+
+// Of those that serve a cut, the first returns least.
+Entry* EntryFor(const Trace& trace, std::vector<bool> live) {
+  TrieNode* const end = trace.at->node;
+  std::vector<std::unique_ptr<TraceRunner>>& entries = end->entries;
+  const auto of = [](const std::unique_ptr<TraceRunner>& runner) { return static_cast<Entry*>(runner.get()); };
+  const auto serves =
+      std::ranges::find_if(entries, [&](const std::unique_ptr<TraceRunner>& entry) { return entry->Serves(live); });
+  if (serves != entries.end()) {
+    Entry* const entry = of(*serves);
+    Need& need = entry->need();
+    if (!need.IsMuchLess(trace, live, entry->live())) return entry;
+    LAZY_LOG(1, "the same calls with ", std::ranges::count(need.slots(), true), " results of ",
+             std::ranges::count(entry->live(), true));
+    return of(*entries.insert(serves, std::make_unique<Entry>(end, need.slots(), entry)));
+  }
+  for (const std::unique_ptr<TraceRunner>& entry : entries) {
+    for (size_t s = 0; s < live.size(); ++s) live[s] = live[s] || of(entry)->live()[s];
+  }
+  return of(entries.emplace_back(std::make_unique<Entry>(end, std::move(live))));
 }
 
 }  // namespace torch_lazy::lazy

@@ -7,30 +7,30 @@
 #include <mutex>
 #include <vector>
 
-#include "absl/types/span.h"
+#include "lazy/trace/call_sequence.h"
 #include "lazy/trace/trace.h"
+#include "lazy/trace/trace_runner.h"
 #include "lazy/variants/unused_outputs.h"
 
 namespace torch_lazy::lazy {
 
-class BoundPlan;
 class CarriedPlan;
 class FrozenPlan;
 class Alike;
 class PlannedGraph;
+class ReadyPlan;
 struct LoweredTrace;
 
 // Made at the first cut at its node with live outputs that no earlier entry of the node serves, or where cuts need much
 // less.
-class Entry {
+class Entry final : public TraceRunner {
  public:
   // `replaced`: one of the same node that will run no more, or seldom.
   Entry(const TrieNode* end, std::vector<bool> live, Entry* replaced = nullptr);
-  ~Entry();
+  ~Entry() override;
 
-  // Runs the trace, which was cut at this entry's node: by its plan if that is compiled, else call by call. `once`: no
-  // such cut is expected again, so nothing is asked of the compiler.
-  void Run(Trace* trace, bool once);
+  // By its plan if that is compiled, else call by call.
+  void Run(Trace* trace, bool once) override;
 
   // True if the trace may run while the next is recorded: Note [Runs ahead].
   bool RunsAhead();
@@ -38,21 +38,15 @@ class Entry {
   // True if its plan is compiled, and launches of several such steps are one that takes no longer than theirs.
   bool shares_launches() const { return shares_launches_; }
 
-  // True if a cut whose live written slots are `live` can use this entry.
-  bool Serves(const std::vector<bool>& live) const;
-  const std::vector<bool>& live() const { return live_; }
-  // True if call k is not lowered, since a kernel that would compute it has failed.
-  bool IsLeftToAten(size_t k) const { return k < left_to_aten_.size() && left_to_aten_[k]; }
+  bool Serves(const std::vector<bool>& live) const override;
+  const std::vector<bool>& live() const { return calls_.live(); }
   Need& need() { return need_; }  // of its cuts; guarded by the device lock
-  absl::Span<const TrieNode* const> calls() const { return calls_; }
-  // Slots whose content nobody needs after call k.
-  absl::Span<const int32_t> EndAfter(size_t k) const { return ends_[k]; }
 
  private:
   // Its plan, the memory of the plan's graph, and what is carried, until it runs again.
   void LetGo();
   struct Ready {
-    std::shared_ptr<const BoundPlan> plan;  // null while there is none
+    std::shared_ptr<const ReadyPlan> plan;  // null while there is none
     std::shared_ptr<CarriedPlan> carried;   // runs it, or what takes its place; null: nobody does
   };
   Ready Prepare(const Trace& trace, bool once);
@@ -63,11 +57,9 @@ class Entry {
   bool LeaveFailuresToAten(const Trace& trace);
   void CountCalls(bool compiled) const;
 
-  std::vector<const TrieNode*> calls_;  // in program order
-  std::vector<bool> live_;              // per slot: its content is an output
+  CallSequence calls_;  // what it leaves to ATen is guarded by the lock
   Need need_;
-  std::atomic<Entry*> replaced_;  // until this one runs
-  std::vector<std::vector<int32_t>> ends_;
+  std::atomic<Entry*> replaced_;                 // until this one runs
   std::vector<std::atomic<int64_t>*> recorded_;  // per call: how often its operator was run by ATen in its place
 
   std::atomic<bool> shares_launches_{false};
@@ -80,11 +72,14 @@ class Entry {
   std::unique_ptr<LoweredTrace> lowered_;  // null if it cannot be lowered
   std::shared_ptr<PlannedGraph> planned_;
   std::shared_ptr<PlannedGraph> better_;  // will take its place; null if none will
-  std::shared_ptr<const BoundPlan> bound_;
+  std::shared_ptr<const ReadyPlan> bound_;
   std::unique_ptr<FrozenPlan> frozen_;    // null if there is nothing to freeze
   std::shared_ptr<CarriedPlan> carried_;  // of bound_; null if there is nothing to carry
-  std::vector<bool> left_to_aten_;        // per call; empty: none is
   int attempts_left_ = 8;                 // plans to try, where kernels of each fail
 };
+
+// The entry of the trace's last call that serves these live slots, made if there is none, or none that returns about as
+// much as is needed. The device lock is held.
+Entry* EntryFor(const Trace& trace, std::vector<bool> live);
 
 }  // namespace torch_lazy::lazy

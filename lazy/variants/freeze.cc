@@ -9,7 +9,6 @@
 #include "ir/builder.h"
 #include "ir/passes/passes.h"
 #include "lazy/libraries/cudnn_convolution.h"
-#include "lazy/run/bound_plan.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -101,8 +100,9 @@ ir::Graph WithoutWeights(const ir::Graph& graph) {
 
 }  // namespace
 
-std::unique_ptr<FrozenTrace> Freeze(const Entry& entry, const Trace& trace, const ConstantSlots& constant_slots) {
-  const std::optional<FoldedTrace> folded = FoldBest(entry, trace, constant_slots);
+std::unique_ptr<FrozenTrace> Freeze(const CallSequence& calls, const Trace& trace,
+                                    const ConstantSlots& constant_slots) {
+  const std::optional<FoldedTrace> folded = FoldBest(calls, trace, constant_slots);
   if (!folded || std::ranges::none_of(folded->graph.nodes, IsPacked) || MostAreTurned(folded->graph)) return nullptr;
   const ir::Graph& graph = folded->graph;
   const std::unique_ptr<LoweredTrace>& lowered = folded->lowered;

@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "lazy/libraries/choose_convolutions.h"
-#include "lazy/lower/lower.h"
+#include "lazy/lower/lowered_trace.h"
+#include "lazy/trace/call_sequence.h"
 
 namespace torch_lazy::lazy {
 
@@ -22,6 +23,6 @@ struct FrozenTrace {
 };
 
 // Null if some value has a dtype that graphs do not know, or nothing would be gained.
-std::unique_ptr<FrozenTrace> Freeze(const Entry& entry, const Trace& trace, const ConstantSlots& constants);
+std::unique_ptr<FrozenTrace> Freeze(const CallSequence& calls, const Trace& trace, const ConstantSlots& constants);
 
 }  // namespace torch_lazy::lazy

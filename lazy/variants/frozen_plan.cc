@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "lazy/eager/eager_device.h"
+#include "lazy/libraries/convolutions.h"
 #include "lazy/libraries/cudnn_convolution.h"
 #include "lazy/ops/deterministic.h"
 #include "lazy/run/failed_kernels.h"
@@ -18,13 +19,13 @@
 namespace torch_lazy::lazy {
 
 struct FrozenPlan::Constants {
-  Constants(const Entry& entry, LoweredTrace trace, std::shared_ptr<PlannedGraph> graph,
+  Constants(const CallSequence& calls, LoweredTrace trace, std::shared_ptr<PlannedGraph> graph,
             std::shared_ptr<const ConstantContents> shared)
-      : contents(std::move(shared)), rest(std::move(trace)), planned(std::move(graph)), plan(entry, rest, *planned) {}
+      : contents(std::move(shared)), rest(std::move(trace)), planned(std::move(graph)), plan(calls, rest, *planned) {}
   const std::shared_ptr<const ConstantContents> contents;  // null where they were packed anew
   const LoweredTrace rest;                                 // its convolutions know their weights
   const std::shared_ptr<PlannedGraph> planned;
-  const BoundPlan plan;
+  const ReadyPlan plan;
 };
 
 // Owns the constants in use, those used last in front. Runs may use them a little longer.
@@ -60,10 +61,10 @@ class FrozenPlan::Newest {
   std::list<std::shared_ptr<const Constants>> list_;
 };
 
-std::unique_ptr<FrozenPlan> FrozenPlan::For(const Entry& entry, const Trace& trace) {
+std::unique_ptr<FrozenPlan> FrozenPlan::For(const CallSequence& calls, const Trace& trace) {
   if (base::IsDisabled("freeze") || !backends::Get().computes() || !CanPackConvolutions()) return nullptr;
-  ConstantSlots slots = FindConstantSlots(entry, trace);
-  return slots.params.empty() ? nullptr : std::unique_ptr<FrozenPlan>(new FrozenPlan(entry, std::move(slots)));
+  ConstantSlots slots = FindConstantSlots(calls, trace);
+  return slots.params.empty() ? nullptr : std::unique_ptr<FrozenPlan>(new FrozenPlan(calls, std::move(slots)));
 }
 
 bool FrozenPlan::HaveStayed(const Trace& trace) {
@@ -97,13 +98,13 @@ void FrozenPlan::Thaw() {
 
 // A form takes some 20 ms, as its first use would: one in each run, unless somebody waits for kernels anyway.
 bool FrozenPlan::AreTimed(const Trace& trace) {
-  if (!forms_) forms_ = FindFusedForms(entry_, trace, slots_);
+  if (!forms_) forms_ = FindFusedForms(calls_, trace, slots_);
   while (!forms_->empty()) {
     const FusedForm fused = std::move(forms_->back());
     forms_->pop_back();
     if (IsKnown(fused)) continue;
     IsFusedFaster(fused);
-    if (CompilationFor(IsDeterministic(entry_)) != base::CompileMode::kSync) break;
+    if (CompilationFor(calls_.IsDeterministic()) != base::CompileMode::kSync) break;
   }
   return forms_->empty();
 }
@@ -112,18 +113,18 @@ bool FrozenPlan::IsCompiled(const Trace& trace) {
   if (!tried_) {
     if (!AreTimed(trace)) return false;
     tried_ = true;
-    frozen_ = Freeze(entry_, trace, slots_);
+    frozen_ = Freeze(calls_, trace, slots_);
     if (frozen_ == nullptr) return false;
     bool known = false;
     numbers_ = NumbersOf(frozen_->constants, trace);
-    planned_constants_ = PlanOf(&frozen_->constants, IsDeterministic(entry_), &known);
-    planned_rest_ = PlanOf(&frozen_->rest, IsDeterministic(entry_), &known);
+    planned_constants_ = PlanOf(&frozen_->constants, calls_.IsDeterministic(), &known);
+    planned_rest_ = PlanOf(&frozen_->rest, calls_.IsDeterministic(), &known);
   }
   if (frozen_ == nullptr) return false;
   const bool constants = planned_constants_->Want(frozen_->constants.symbols, 1);
   if (planned_rest_->Want(frozen_->rest.symbols, 1) && constants) return true;
-  const bool constants_failed = NoteFailures(planned_constants_->Failures(), frozen_->constants, entry_.calls(), trace);
-  if (NoteFailures(planned_rest_->Failures(), frozen_->rest, entry_.calls(), trace) || constants_failed)
+  const bool constants_failed = NoteFailures(planned_constants_->Failures(), frozen_->constants, calls_.calls(), trace);
+  if (NoteFailures(planned_rest_->Failures(), frozen_->rest, calls_.calls(), trace) || constants_failed)
     frozen_ = nullptr;
   return false;
 }
@@ -139,7 +140,7 @@ ConstantContents FrozenPlan::MakeConstants(const Trace& trace) {
   for (size_t slot = trace.slots.size(); slot < scratch.slots.size(); ++slot) {
     constants.output_slots.push_back(static_cast<int32_t>(slot));
   }
-  TORCH_CHECK(BoundPlan(entry_, constants, *planned_constants_).Run(&scratch),
+  TORCH_CHECK(ReadyPlan(calls_, constants, *planned_constants_).Run(&scratch),
               "what follows from them could not be computed");
   ConstantContents contents;
   for (const int32_t slot : constants.output_slots) contents.push_back(std::move(scratch.slots[slot].content));
@@ -154,7 +155,7 @@ std::vector<PackedConvolution> FrozenPlan::Pack(const ConstantContents& contents
     const PackedConvolution& same = convolutions[convolution.same_as];
     if (&same == &convolution) {
       const c10::Storage weight = *made++;
-      convolution.Pack(weight, convolution.form.has_bias ? *made++ : c10::Storage());
+      lazy::Pack(weight, convolution.form.has_bias ? *made++ : c10::Storage(), &convolution);
     } else {
       convolution.packed_weight = same.packed_weight;
       convolution.bias = same.bias;
@@ -182,7 +183,7 @@ std::shared_ptr<const FrozenPlan::Constants> FrozenPlan::FindConstants(const Tra
   if (!PacksForCudnn()) contents = nullptr;  // oneDNN's order of a weight is another for each size of images
   LoweredTrace rest = frozen_->rest;
   rest.convolutions = std::move(convolutions);
-  return std::make_shared<Constants>(entry_, std::move(rest), planned_rest_, std::move(contents));
+  return std::make_shared<Constants>(calls_, std::move(rest), planned_rest_, std::move(contents));
 }
 
 std::shared_ptr<const FrozenPlan::Constants> FrozenPlan::TryFindConstants(const Trace& trace) {
@@ -195,7 +196,7 @@ std::shared_ptr<const FrozenPlan::Constants> FrozenPlan::TryFindConstants(const 
   return nullptr;
 }
 
-std::shared_ptr<const BoundPlan> FrozenPlan::PlanFor(const Trace& trace) {
+std::shared_ptr<const ReadyPlan> FrozenPlan::PlanFor(const Trace& trace) {
   if (!HaveStayed(trace) || !IsCompiled(trace)) return nullptr;
   std::shared_ptr<const Constants> constants = constants_.lock();
   const bool same_numbers = numbers_ == NumbersOf(frozen_->constants, trace);

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "lazy/libraries/cudnn_convolution.h"
-#include "lazy/run/bound_plan.h"
 #include "lazy/variants/freeze.h"
+#include "lazy/variants/ready_plan.h"
 #include "lazy/variants/shared_constants.h"
 
 namespace torch_lazy::lazy {
@@ -25,17 +25,17 @@ namespace torch_lazy::lazy {
 class FrozenPlan {
  public:
   // Null if the entry has nothing to freeze.
-  static std::unique_ptr<FrozenPlan> For(const Entry& entry, const Trace& trace);
+  static std::unique_ptr<FrozenPlan> For(const CallSequence& calls, const Trace& trace);
   ~FrozenPlan();
 
   // The plan to run on the trace if its parameters are, and have been, those of former runs; null if not, or not yet.
-  std::shared_ptr<const BoundPlan> PlanFor(const Trace& trace);
+  std::shared_ptr<const ReadyPlan> PlanFor(const Trace& trace);
 
  private:
   struct Constants;
   class Newest;
 
-  FrozenPlan(const Entry& entry, ConstantSlots slots) : entry_(entry), slots_(std::move(slots)) {}
+  FrozenPlan(const CallSequence& calls, ConstantSlots slots) : calls_(calls), slots_(std::move(slots)) {}
   bool HaveStayed(const Trace& trace);
   bool AreTimed(const Trace& trace);
   bool IsCompiled(const Trace& trace);
@@ -46,7 +46,7 @@ class FrozenPlan {
   void Thaw();
   void WaitLonger();
 
-  const Entry& entry_;
+  const CallSequence& calls_;
   const ConstantSlots slots_;
   std::vector<uint64_t> stamps_;  // of these parameters, in the last run
   int equal_runs_ = 0;

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "lazy/eager/eager_device.h"
-#include "lazy/variants/cuda_graph_plan.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -36,7 +35,7 @@ bool KeptGraphs::TryDropOldest(int64_t now) {
   return true;
 }
 
-bool KeptGraphs::TryAdd(GraphedPlan* plan, size_t size_bytes, int64_t now) {
+bool KeptGraphs::TryAdd(KeepsGraph* plan, size_t size_bytes, int64_t now) {
   const std::lock_guard<std::mutex> lock(lock_);
   while (list_.size() >= kFewGraphs && size_bytes_ + size_bytes > most_bytes_) {
     if (!TryDropOldest(now)) return false;
@@ -46,7 +45,7 @@ bool KeptGraphs::TryAdd(GraphedPlan* plan, size_t size_bytes, int64_t now) {
   return true;
 }
 
-void KeptGraphs::Use(GraphedPlan* plan, int64_t now) {
+void KeptGraphs::Use(KeepsGraph* plan, int64_t now) {
   const std::lock_guard<std::mutex> lock(lock_);
   const auto place = places_.find(plan);
   if (place == places_.end()) return;
@@ -56,7 +55,7 @@ void KeptGraphs::Use(GraphedPlan* plan, int64_t now) {
   list_.splice(list_.begin(), list_, place->second);
 }
 
-void KeptGraphs::Remove(GraphedPlan* plan) {
+void KeptGraphs::Remove(KeepsGraph* plan) {
   const std::lock_guard<std::mutex> lock(lock_);
   const auto place = places_.find(plan);
   if (place == places_.end()) return;

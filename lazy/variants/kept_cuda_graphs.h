@@ -17,7 +17,13 @@
 
 namespace torch_lazy::lazy {
 
-class GraphedPlan;
+// A plan that may have a graph.
+class KeepsGraph {
+ public:
+  virtual ~KeepsGraph() = default;
+  // Lets go of the graph for others' sake. False if it is running.
+  virtual bool TryDrop() = 0;
+};
 
 class KeptGraphs {
  public:
@@ -26,15 +32,15 @@ class KeptGraphs {
   static KeptGraphs& Get();
 
   // The plan has a graph of so many bytes from now on, and will use it. False: there is no room.
-  bool TryAdd(GraphedPlan* plan, size_t size_bytes, int64_t now);
+  bool TryAdd(KeepsGraph* plan, size_t size_bytes, int64_t now);
   // The plan, which has a graph, uses it.
-  void Use(GraphedPlan* plan, int64_t now);
+  void Use(KeepsGraph* plan, int64_t now);
   // It has none any more, if it ever had.
-  void Remove(GraphedPlan* plan);
+  void Remove(KeepsGraph* plan);
 
  private:
   struct Kept {
-    GraphedPlan* plan;
+    KeepsGraph* plan;
     size_t size_bytes;
     int64_t used;          // when it was used last
     int64_t longest_wait;  // between two uses
@@ -45,7 +51,7 @@ class KeptGraphs {
   std::mutex lock_;
   std::list<Kept> list_;  // what was used last in front
   size_t size_bytes_ = 0;
-  absl::flat_hash_map<GraphedPlan*, std::list<Kept>::iterator> places_;
+  absl::flat_hash_map<KeepsGraph*, std::list<Kept>::iterator> places_;
 };
 
 }  // namespace torch_lazy::lazy

@@ -9,8 +9,6 @@
 
 #include <gtest/gtest.h>
 
-#include "lazy/variants/entry.h"
-
 namespace torch_lazy::lazy {
 namespace {
 

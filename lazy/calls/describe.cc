@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lazy/calls/call.h"
+#include "lazy/calls/describe.h"
 
 #include <algorithm>
 
-#include "lazy/calls/describe.h"
+#include "lazy/calls/describer.h"
 #include "lazy/calls/refused_numbers.h"
 #include "lazy/ops/call_settings.h"
+#include "lazy/trace/trie.h"
 
 namespace torch_lazy::lazy {
 namespace {

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lazy/variants/cuda_graph_memory.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "lazy/eager/eager_device.h"
+#include "lazy/eager/memory.h"
+
+namespace torch_lazy::lazy {
+namespace {
+
+constexpr int kStays = 2;  // runs, of a parameter at one address
+constexpr int kOftenMoved = 3;
+constexpr size_t kBytesOfStep = 4 << 10;  // that CUDA keeps for a node of a graph, roughly
+
+// Null: it has no memory yet.
+const void* AddressOf(const c10::Storage& content) {
+  if (!content) return nullptr;
+  return content.nbytes() == 0 ? &kStays : content.data();
+}
+
+// A storage may be larger than what lies in it.
+void CopyShared(const c10::Storage& to, const c10::Storage& from) {
+  CopyContent(to, from, std::min(to.nbytes(), from.nbytes()));
+}
+
+}  // namespace
+
+GraphMemory::GraphMemory(const BoundPlan& plan) : plan_(plan) {
+  std::vector<bool> is_written(plan.plan().buffers.size());
+  for (const codegen::Step& step : plan.plan().steps) {
+    for (const int32_t buffer : step.results) {
+      if (buffer >= 0) is_written[buffer] = true;
+    }
+    for (const codegen::Instance& instance : step.instances) {
+      for (const int32_t buffer : instance.written) is_written[buffer] = true;
+    }
+  }
+  for (size_t b = 0; b < plan.plan().buffers.size(); ++b) {
+    const codegen::BufferSpec& buffer = plan.plan().buffers[b];
+    if (buffer.kind != codegen::BufferSpec::Kind::kParam) continue;
+    const bool is_read = std::ranges::binary_search(plan.uses().read, static_cast<int32_t>(b));
+    params_.push_back({static_cast<int32_t>(b), plan.lowered().param_slots[buffer.index], is_written[b], is_read});
+  }
+  for (size_t k = 0; k < plan.plan().outputs.size(); ++k) {
+    results_.push_back({plan.lowered().output_slots[k], plan.plan().outputs[k], nullptr});
+    const codegen::BufferSpec& buffer = plan.plan().buffers[plan.plan().outputs[k]];
+    const bool is_param = buffer.kind == codegen::BufferSpec::Kind::kParam;
+    if (is_param && plan.lowered().param_slots[buffer.index] != results_.back().slot) takes_anothers_ = true;
+  }
+}
+
+// Nothing was ever stored there, and deterministic algorithms fill it: anew in each run, which a graph would not.
+bool GraphMemory::IsFilled(const Param& param, const Trace& trace) {
+  if (param.slot < 0 || !param.is_read) return false;
+  const Trace::Slot& slot = trace.slots[static_cast<size_t>(param.slot)];
+  return !slot.content && slot.unwritten != at::ScalarType::Undefined;
+}
+
+const char* GraphMemory::NoteAddresses(Trace* trace, bool was_captured) {
+  const bool is_first = !std::exchange(has_addresses_, true);
+  for (Param& param : params_) {
+    const void* const address = AddressOf(ContentAt(plan_.lowered(), param.slot, trace));
+    const void* const before = std::exchange(param.address, address);
+    if (IsFilled(param, *trace)) return "a parameter is filled before each run";
+    if (is_first) continue;
+    ++param.stayed;
+    if (address == before) continue;
+    if (address == nullptr || before == nullptr) return "a parameter has memory now and then";
+    param.stayed = 0;
+    param.moves |= was_captured && ++param.moved == kOftenMoved;
+  }
+  return nullptr;
+}
+
+void GraphMemory::ChooseMoving() {
+  for (Param& param : params_) param.moves = param.stayed < kStays;
+}
+
+bool GraphMemory::Fits(Trace* trace) const {
+  return std::ranges::all_of(params_, [&](const Param& param) {
+    const void* const address = AddressOf(ContentAt(plan_.lowered(), param.slot, trace));
+    return (address == param.address && !IsFilled(param, *trace)) || (param.moves && address != nullptr);
+  });
+}
+
+// A copy takes the host as long as a launch (64 gradients that an optimizer's three launches read: 0.3 ms).
+bool GraphMemory::CopiesLittle() const {
+  size_t copies = 0;
+  for (const Param& param : params_) copies += param.moves ? 1 + param.is_written : 0;
+  return copies < plan_.plan().steps.size();
+}
+
+size_t GraphMemory::SizeBytes() const {
+  size_t size_bytes = plan_.LaunchBytes() + kBytesOfStep * plan_.plan().steps.size();
+  for (const Param& param : params_) size_bytes += param.moves ? plan_.size_bytes()[param.buffer] : 0;
+  for (const Result& result : results_) {
+    const bool is_param = plan_.plan().buffers[result.buffer].kind == codegen::BufferSpec::Kind::kParam;
+    size_bytes += is_param ? 0 : plan_.size_bytes()[result.buffer];
+  }
+  return size_bytes;
+}
+
+void GraphMemory::Fix(PlanMemory* memory) {
+  std::vector<bool> is_fixed(plan_.plan().buffers.size());
+  for (Param& param : params_) {
+    if (param.address == nullptr) continue;
+    if (param.moves && !param.home) param.home = NewContent(plan_.size_bytes()[param.buffer]);
+    memory->Fix(param.buffer, param.moves ? param.home : memory->Content(param.buffer));
+    is_fixed[param.buffer] = true;
+  }
+  for (Result& result : results_) {
+    if (is_fixed[result.buffer]) continue;
+    result.home = std::make_unique<GraphHome>(NewContent(plan_.size_bytes()[result.buffer]));
+    memory->Fix(result.buffer, result.home->memory());
+  }
+}
+
+std::vector<c10::Storage> GraphMemory::Contents(Trace* trace) const {
+  std::vector<c10::Storage> contents;
+  for (const Param& param : params_) contents.push_back(ContentAt(plan_.lowered(), param.slot, trace));
+  return contents;
+}
+
+void GraphMemory::PutBack(std::vector<c10::Storage> contents, Trace* trace) const {
+  for (size_t k = 0; k < params_.size(); ++k)
+    ContentAt(plan_.lowered(), params_[k].slot, trace) = std::move(contents[k]);
+}
+
+void GraphMemory::CopyIn(Trace* trace) {
+  for (const Param& param : params_) {
+    if (param.moves) CopyShared(param.home, ContentAt(plan_.lowered(), param.slot, trace));
+  }
+  for (Result& result : results_) {
+    if (result.home != nullptr) result.home->Vacate();
+  }
+}
+
+void GraphMemory::TakeOut(Trace* trace) {
+  for (const Param& param : params_) {
+    if (param.moves && param.is_written) CopyShared(ContentAt(plan_.lowered(), param.slot, trace), param.home);
+  }
+  for (Result& result : results_) {
+    c10::Storage& content = ContentAt(plan_.lowered(), result.slot, trace);
+    if (result.home != nullptr) content = result.home->Lend();
+  }
+}
+
+void GraphMemory::DropResults() {
+  for (Result& result : results_) result.home.reset();
+}
+
+void GraphMemory::DropHomes() {
+  for (Param& param : params_) param.home = c10::Storage();
+}
+
+}  // namespace torch_lazy::lazy

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a CUDA graph reads and writes: a plan's parameters, and what its replays leave in storages.
+//
+// A parameter that stays at one address is read and written there; one whose address goes on changing is copied to a
+// home that the graph keeps, and back if it is written. A result lies in a home of its own (graph_result.h).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <c10/core/Storage.h>
+
+#include "lazy/cuda/graph_result.h"
+#include "lazy/run/bound_plan.h"
+#include "lazy/run/plan_memory.h"
+#include "lazy/trace/trace.h"
+
+namespace torch_lazy::lazy {
+
+class GraphMemory {
+ public:
+  struct Param {
+    int32_t buffer, slot;
+    bool is_written, is_read;
+    const void* address = nullptr;  // in the run before, or as captured; null: without memory
+    int stayed = 0;                 // runs since it was elsewhere
+    int moved = 0;                  // how often since the first capture
+    bool moves = false;             // its address goes on changing
+    c10::Storage home = {};         // where the graph reads one that moves
+  };
+
+  explicit GraphMemory(const BoundPlan& plan);
+
+  const std::vector<Param>& params() const { return params_; }
+  // True if an output takes another parameter's memory, which no graph can do.
+  bool TakesAnothers() const { return takes_anothers_; }
+  // Notes which parameters move. Returns why there can be no graph, or null.
+  const char* NoteAddresses(Trace* trace, bool was_captured);
+  // Before the first capture: what has not stayed moves.
+  void ChooseMoving();
+  // True if the addresses are those of the capture.
+  bool Fits(Trace* trace) const;
+  bool CopiesLittle() const;
+  // What a graph holds: homes at most, arguments of launches, and what CUDA keeps.
+  size_t SizeBytes() const;
+  // All that outlives a replay stays where it is from now on; the rest is shared with other graphs.
+  void Fix(PlanMemory* memory);
+
+  // The contents of the parameters' slots; and the way back, after calls have taken the slots for their operands.
+  std::vector<c10::Storage> Contents(Trace* trace) const;
+  void PutBack(std::vector<c10::Storage> contents, Trace* trace) const;
+
+  // Before a replay, and after.
+  void CopyIn(Trace* trace);
+  void TakeOut(Trace* trace);
+
+  void DropResults();
+  void DropHomes();
+
+ private:
+  struct Result {
+    int32_t slot, buffer;
+    std::unique_ptr<GraphHome> home;  // null: a parameter written in place
+  };
+  static bool IsFilled(const Param& param, const Trace& trace);
+
+  const BoundPlan& plan_;
+  std::vector<Param> params_;
+  std::vector<Result> results_;
+  bool has_addresses_ = false, takes_anothers_ = false;
+};
+
+}  // namespace torch_lazy::lazy

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lazy/variants/ready_plan.h"
+
+#include "lazy/host/ledger.h"
+
+namespace torch_lazy::lazy {
+
+bool ReadyPlan::Run(Trace* trace) const {
+  if (graphed_ == nullptr) return bound_.Run(trace);
+  const double start = SecondsNow();
+  if (graphed_->Run(trace)) return true;
+  if (!bound_.Run(trace)) return false;
+  graphed_->AddLaunched(SecondsNow() - start);
+  return true;
+}
+
+}  // namespace torch_lazy::lazy
