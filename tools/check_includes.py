@@ -1,10 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fails on an #include that the table in docs/architecture.md does not allow, and on a cycle.
+"""Fails on an #include that the tables in docs/architecture.md do not allow, and on a cycle.
 
-A row of the table reads `folder/ | one sentence | what it may include`. The last cell lists folders of ours, some with
+A row of a table reads `folder/ | one sentence | what it may include`. The last cell lists folders of ours, some with
 the only headers that may be used ("codegen (`plan.h`)"), and ATen, c10, Abseil, std. LibTorch's headers may be used
 where the cell says ATen or c10; Abseil and std may be used everywhere. Tests, benches and programs are free.
+
+A row `folder/room/` names the other rooms of the folder that this one may include; of other folders it may include what
+the folder may. Once a folder has such rows, each of its subfolders needs one, and what lies beside them lies above them.
+
+A cycle is looked for among the rows, and among the pairs of x.h and x.cc.
 """
 import pathlib
 import re
@@ -13,20 +18,41 @@ import sys
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)
 TORCH = ("ATen/", "c10/", "torch/", "caffe2/", "torchgen/")
 SUFFIXES = (".h", ".cc", ".cu", ".inc")
+LEFT_OUT = ("codegen/", "lazy/ops/")  # whose pairs still form cycles
 
 
 def read_table(text):
-    """Returns {folder: {allowed name: headers, or None for all}} from the page's table."""
+    """Returns {folder: {allowed name: headers, or None for all}} from the page's tables."""
     table = {}
-    for folder, cell in re.findall(r"^\| `(\w+)/` \|[^|]*\|([^|]*)\|", text, re.MULTILINE):
+    for folder, cell in re.findall(r"^\| `([\w/]+)/` \|[^|]*\|([^|]*)\|", text, re.MULTILINE):
         table[folder] = {}
-        for name, headers in re.findall(r"(\w+)\s*(\([^)]*\))?", cell):
+        for name, headers in re.findall(r"([\w/]+)\s*(\([^)]*\))?", cell):
             table[folder][name] = set(re.findall(r"`([^`]+)`", headers)) or None
     return table
 
 
-def why_not(folder, quote, path, table):
-    """Returns why a file of `folder` may not include `path`, or None."""
+def row_of(path, table):
+    """Returns the deepest folder with a row that the file lies in."""
+    return max((folder for folder in table if path.startswith(folder + "/")), key=len)
+
+
+def why_not_in_folder(name, path, table):
+    """Returns why a file may not include another one of its folder, or None."""
+    folder = name.partition("/")[0]
+    if not any(row.startswith(folder + "/") for row in table):
+        return None
+    own, other = row_of(name, table), row_of(path, table)
+    if own == other or own == folder:
+        return None
+    if other == folder:
+        return f"what lies beside the rooms of {folder} lies above them"
+    room = other[len(folder) + 1:]
+    return None if room in table[own] else f"{room} is not in its row"
+
+
+def why_not(name, quote, path, table):
+    """Returns why the file `name` may not include `path`, or None."""
+    folder = name.partition("/")[0]
     row = table[folder]
     if path.startswith(TORCH):
         return None if "ATen" in row or "c10" in row else "LibTorch is not in its row"
@@ -35,7 +61,7 @@ def why_not(folder, quote, path, table):
         own = quote == '"' and not path.startswith(("absl/", "torch_lazy/"))
         return "not a full path from the root" if own else None
     if target == folder:
-        return None
+        return why_not_in_folder(name, path, table)
     if target not in row:
         return f"{target} is not in its row"
     if row[target] is not None and header not in row[target]:
@@ -62,23 +88,39 @@ def find_cycle(edges):
     return next((cycle for cycle in (visit(name, []) for name in sorted(edges)) if cycle), None)
 
 
+def room_of(path):
+    """Returns what x.h and x.cc have in common."""
+    return path.rpartition(".")[0]
+
+
 def check(root):
     """Returns the list of complaints about the tree at `root`."""
     table = read_table((root / "docs/architecture.md").read_text())
     if not table:
         return ["docs/architecture.md: no table of folders found"]
-    complaints, edges = [], {}
-    for folder in table:
-        for file in sorted(f for f in (root / folder).rglob("*") if f.suffix in SUFFIXES):
-            name = file.relative_to(root).as_posix()
-            includes = INCLUDE.findall(file.read_text())
-            edges[name] = [path for _, path in includes]
-            for quote, path in includes:
-                reason = why_not(folder, quote, path, table)
-                if reason:
-                    complaints.append(f"{name}: may not include {path}: {reason}")
-    folders = {folder: [name for name in row if name in table] for folder, row in table.items()}
-    for what, cycle in (("folders", find_cycle(folders)), ("files", find_cycle(edges))):
+    tops = sorted({folder.partition("/")[0] for folder in table})
+    complaints = [f"docs/architecture.md: no folder {folder}" for folder in table if not (root / folder).is_dir()]
+    includes = {}
+    for top in tops:
+        for file in sorted(f for f in (root / top).rglob("*") if f.suffix in SUFFIXES):
+            includes[file.relative_to(root).as_posix()] = INCLUDE.findall(file.read_text())
+    edges = {}
+    for name, paths in includes.items():
+        own = row_of(name, table)
+        if own == name.partition("/")[0] != name.rpartition("/")[0] and any(row.startswith(own + "/") for row in table):
+            complaints.append(f"{name}: its folder has no row")
+        for quote, path in paths:
+            reason = why_not(name, quote, path, table)
+            if reason:
+                complaints.append(f"{name}: may not include {path}: {reason}")
+            if path in includes and room_of(path) != room_of(name) and not name.startswith(LEFT_OUT):
+                edges.setdefault(room_of(name), []).append(room_of(path))
+    rows = {}
+    for folder, row in table.items():
+        top, is_room, _ = folder.partition("/")
+        names = [f"{top}/{name}" if is_room else name for name in row]
+        rows[folder] = [name for name in names if name in table]
+    for what, cycle in (("folders", find_cycle(rows)), ("rooms", find_cycle(edges))):
         if cycle:
             complaints.append(f"cycle of {what}: {' -> '.join(cycle)}")
     return complaints
