@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ATen's kernels called with arguments that nobody else owns.
-#include "lazy/record/run_now.h"
+#include "lazy/run/run_on_aliases.h"
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/from_blob.h>
