@@ -147,9 +147,7 @@ std::string VariableOf(absl::string_view option) { return absl::StrCat("LAZY_", 
 void WarnOfUnknownVariables() {
   std::vector<std::string> known;
   for (const OptionInfo& info : Options()) known.push_back(absl::AsciiStrToUpper(info.name));
-#define X(name) known.push_back(name);
-  TORCH_LAZY_VARIABLE_LIST(X)
-#undef X
+  for (const VariableInfo& info : Variables()) known.emplace_back(info.name);
   const std::vector<absl::string_view> names(known.begin(), known.end());
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
     absl::string_view name = *variable;
@@ -210,6 +208,15 @@ const std::vector<OptionInfo>& Options() {
 #undef X
   );
   return *options;
+}
+
+const std::vector<VariableInfo>& Variables() {
+  static const auto* variables = new std::vector<VariableInfo>{
+#define X(name, doc) {name, doc},
+      TORCH_LAZY_VARIABLE_LIST(X)
+#undef X
+  };
+  return *variables;
 }
 
 std::string Text(Option option) {

@@ -43,13 +43,17 @@ namespace torch_lazy::base {
   X(MaxKnownOps, "max_known_ops", kNumber, "524288", "",                                                              \
     "known traces, once they hold so many calls, and learned shapes, so many, are forgotten")
 
-// Variables LAZY_... that are no options: those of the Python package, of CUDA's compiler, and of
-// builds, tests and benchmarks.
-// clang-format off
-#define TORCH_LAZY_VARIABLE_LIST(X)                                                                                   \
-  X("AUTOLOAD") X("NVRTC_PATH") X("BUILD_DIR") X("TORCH_DIR") X("BENCH_EAGER") X("TEST_DEVICE") X("TEST_EAGER")       \
-  X("UPDATE_GOLDENS") X("UPDATE_WORKLOADS")
-// clang-format on
+// Variables LAZY_... that are no options: X(name, doc).
+#define TORCH_LAZY_VARIABLE_LIST(X)                                                                  \
+  X("AUTOLOAD", "1: `import torch` loads the installed package")                                     \
+  X("NVRTC_PATH", "the library of NVRTC; else the process's, PyTorch's packages' or the system's")   \
+  X("TORCH_DIR", "builds: the folder of LibTorch")                                                   \
+  X("BUILD_DIR", "tests: the folder of the build")                                                   \
+  X("UPDATE_GOLDENS", "tests: rewrite goldens, and the blocks and pages that a program has written") \
+  X("UPDATE_WORKLOADS", "tests: rewrite `test/runtime/workloads.json`")                              \
+  X("TEST_DEVICE", "tests: the device that programs run on")                                         \
+  X("TEST_EAGER", "tests: the device that results are compared with")                                \
+  X("BENCH_EAGER", "benchmarks: the device that times are compared with")
 
 enum class Option : uint8_t {
 #define X(name, text, kind, default_text, choices, doc) k##name,
@@ -77,6 +81,12 @@ struct OptionInfo {
   absl::string_view doc;
 };
 const std::vector<OptionInfo>& Options();  // in the order of the table, for help texts and documentation
+
+struct VariableInfo {
+  absl::string_view name;  // without LAZY_
+  absl::string_view doc;
+};
+const std::vector<VariableInfo>& Variables();
 
 // Number: the value. Switch: 0 or 1. Choice: which one. Text: whether it is not empty.
 inline int64_t Number(Option option);
