@@ -6,6 +6,8 @@
 #include <c10/core/Allocator.h>
 #include <c10/core/TensorImpl.h>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "lazy/eager/on_host.h"
 
 namespace torch_lazy::lazy {
@@ -21,6 +23,13 @@ Geometry GeometryOf(const c10::TensorImpl& tensor) {
   geometry.strides = tensor.strides();
   geometry.offset = tensor.storage_offset();
   return geometry;
+}
+
+std::string TextOfGeometry(const Geometry& geometry, bool with_strides) {
+  std::string text = absl::StrCat(at::toString(geometry.dtype), "[", absl::StrJoin(geometry.sizes, ", "), "]");
+  if (with_strides)
+    absl::StrAppend(&text, " of strides [", absl::StrJoin(geometry.strides, ", "), "] from ", geometry.offset);
+  return text;
 }
 
 at::Tensor Alias(const c10::Storage& content, const Geometry& geometry) {

@@ -2,6 +2,8 @@
 // How a tensor lies on its storage.
 #pragma once
 
+#include <string>
+
 #include <ATen/core/Tensor.h>
 #include <c10/core/Storage.h>
 #include <c10/util/DimVector.h>
@@ -24,6 +26,9 @@ struct Geometry {
 
 Geometry GeometryOf(const at::TensorBase& tensor);
 Geometry GeometryOf(const c10::TensorImpl& tensor);
+
+// "Float[2, 3]"; with strides, "Float[2, 3] of strides [3, 1] from 0".
+std::string TextOfGeometry(const Geometry& geometry, bool with_strides);
 
 // A tensor of the eager device, of this geometry on `content`.
 at::Tensor Alias(const c10::Storage& content, const Geometry& geometry);

@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/flags.h"
 #include "lazy/lower/lower_call.h"
+#include "lazy/trace/trace_text.h"
 
 namespace torch_lazy::lazy {
 
@@ -21,6 +23,7 @@ std::unique_ptr<LoweredTrace> Lower(const CallSequence& sequence, const Trace& t
     lowered->by_aten.push_back(static_cast<int32_t>(k));
   }
   if (!writer.Finish(sequence.live())) return nullptr;
+  if (base::Number(base::Option::kDump) != 0) lowered->trace_text = TextOfTrace(sequence, trace);
   return lowered;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <c10/core/Storage.h>
@@ -30,6 +31,7 @@ struct LoweredTrace {
   std::shared_ptr<std::vector<c10::Storage>> carried;  // contents that stay from run to run; null: none
   std::vector<int32_t> by_aten;                        // the calls that did not become primitives
   std::vector<PackedConvolution> convolutions;         // that it calls by this name
+  std::string trace_text;                              // where option dump asks for it
   std::vector<int32_t> calls;  // once there is a plan, per node of the graph: the call it was made for, or -1
 };
 

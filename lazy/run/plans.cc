@@ -17,6 +17,7 @@
 #include "base/wait.h"
 #include "codegen/compile.h"
 #include "ir/fingerprint.h"
+#include "ir/print.h"
 #include "ir/unify.h"
 #include "lazy/host/background.h"
 #include "lazy/host/interrupt.h"
@@ -100,7 +101,7 @@ std::shared_ptr<PlannedGraph> PlannedGraph::BetterFor(const std::vector<int64_t>
   }
   if (others_.size() == kMostOthers) return nullptr;
   const std::shared_ptr<PlannedGraph>& other =
-      others_.emplace_back(std::make_shared<PlannedGraph>(graph_, deterministic_));
+      others_.emplace_back(std::make_shared<PlannedGraph>(graph_, deterministic_, trace_text_));
   other->is_noted_ = true;  // the note speaks of this one's kernels
   return other;
 }
@@ -166,6 +167,8 @@ void PlannedGraph::Compile(const std::vector<int64_t>& numbers, bool wait) {
   options.typical_extents = numbers;
   options.verify = base::Number(base::Option::kVerify) != 0;
   options.dump_folder = base::MakeDumpFolder("trace");
+  base::WriteDump(options.dump_folder, "00-trace.txt", trace_text_);
+  if (!options.dump_folder.empty()) base::WriteDump(options.dump_folder, "05-lowered.lir", ir::Print(graph_));
   codegen::Plan plan;
   std::shared_ptr<backends::Module> module;
   const absl::Status status = TryCompile(graph_, options, wait, &plan, &module);
@@ -207,7 +210,7 @@ std::shared_ptr<PlannedGraph> PlanOf(LoweredTrace* lowered, bool deterministic, 
   }
   *known = false;
   plans.num_nodes += graph.nodes.size();
-  alike.push_back(std::make_shared<PlannedGraph>(std::move(graph), deterministic));
+  alike.push_back(std::make_shared<PlannedGraph>(std::move(graph), deterministic, std::move(lowered->trace_text)));
   return alike.back();
 }
 

@@ -5,6 +5,8 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "backends/backend.h"
@@ -26,7 +28,9 @@ class PlannedGraph : public std::enable_shared_from_this<PlannedGraph> {
  public:
   // `deterministic`: of traces that are to repeat (deterministic.h). Who wants it waits for it, and it is none of the
   // others'.
-  PlannedGraph(ir::Graph graph, bool deterministic) : graph_(std::move(graph)), deterministic_(deterministic) {}
+  // `trace_text`: of a trace that it was lowered from, for the dump.
+  PlannedGraph(ir::Graph graph, bool deterministic, std::string trace_text)
+      : graph_(std::move(graph)), deterministic_(deterministic), trace_text_(std::move(trace_text)) {}
   const ir::Graph& graph() const { return graph_; }
 
   // So many more cuts want this graph. The second has it planned and its kernels compiled in the background; with
@@ -60,6 +64,7 @@ class PlannedGraph : public std::enable_shared_from_this<PlannedGraph> {
 
   const ir::Graph graph_;  // each node is its own origin
   const bool deterministic_;
+  const std::string trace_text_;
   std::mutex lock_;  // over what follows, until it is planned
   std::condition_variable planned_;
   State state_ = State::kNew;

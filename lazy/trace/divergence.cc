@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "lazy/ops/call_settings.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -15,13 +14,6 @@ std::string TextOf(const T& value) {
   std::ostringstream text;
   text << value;
   return text.str();
-}
-
-std::string TextOf(const Geometry& geometry, bool with_strides) {
-  std::string text = absl::StrCat(TextOf(geometry.dtype), "[", absl::StrJoin(geometry.sizes, ", "), "]");
-  if (with_strides)
-    absl::StrAppend(&text, " of strides [", absl::StrJoin(geometry.strides, ", "), "] from ", geometry.offset);
-  return text;
 }
 
 // What holds the value: "the result of call 3, aten::mul.Tensor".
@@ -52,7 +44,8 @@ std::string DifferenceOfCalls(const TrieNode& now, const TrieNode& known) {
     const std::string argument = absl::StrCat("argument ", NameOf(now, one), " is ");
     if (one.geometry != other.geometry) {
       const bool strides = one.geometry.sizes == other.geometry.sizes && one.geometry.dtype == other.geometry.dtype;
-      return absl::StrCat(argument, TextOf(one.geometry, strides), " where it was ", TextOf(other.geometry, strides));
+      return absl::StrCat(argument, TextOfGeometry(one.geometry, strides), " where it was ",
+                          TextOfGeometry(other.geometry, strides));
     }
     if (one.slot != other.slot) {
       return absl::StrCat(argument, SourceOf(now, one.slot), ", where it was ", SourceOf(known, other.slot));

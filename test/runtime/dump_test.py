@@ -41,3 +41,13 @@ def test_page_of_a_step(tmp_path):
 def test_no_page_without_the_option(tmp_path):
     in_child(_steps, compile="sync")
     assert not list(tmp_path.iterdir())
+
+
+def test_text_of_a_trace(tmp_path):
+    in_child(_steps, compile="sync", dump=str(tmp_path))
+    traces = [file.read_text() for file in tmp_path.glob("*/00-trace.txt") if "sin" in file.read_text()]
+    assert traces == [
+        "1 aten::sin(self=%0 Float[500, 1000]) -> %1 Float[500, 1000]\n"
+        "2 aten::mm(self=%1, mat2=%2 Float[1000, 100]) -> %3 Float[500, 100]\n"
+        "3 aten::relu(self=%3) -> %4 Float[500, 100]\n"
+        "needed: %4\n"]
