@@ -106,7 +106,7 @@ class Backend {
   virtual void Keep(absl::string_view /*key*/, absl::string_view /*word*/) {}
   virtual std::string Recall(absl::string_view /*key*/) { return ""; }
   // Bytes a second, read and written, of a copy between large buffers that are there; 0: not known.
-  // Measured when first asked for, in some 50 ms.
+  // Measured when first asked for.
   virtual double CopySpeed() { return 0; }
   // False: calls of libraries need not be made either.
   virtual bool computes() const { return true; }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Work in the background that leaves the processors to the program.
 //
-// Linux hands a busy processor on at its ticks alone, 4 ms apart on many machines, whatever the priorities: 10 ms of
-// work beside a program that uses all processors would add as much to two or three of its steps. So such work sleeps of
-// its own accord.
+// Linux hands a busy processor on at its ticks alone, whatever the priorities. Work beside a program that uses all
+// processors would double some of its short steps. So such work sleeps of its own accord.
 #pragma once
 
 namespace torch_lazy::base {

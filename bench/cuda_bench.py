@@ -7,7 +7,7 @@
 Works from a kit (tools/cuda_kit.sh), without a compiler of its own. The variants of a row run in turns, in processes of
 their own, which wait for the GPU at a block's end; a row's variants, and those of the next rows, warm up beside each other.
 Milliseconds a step, and ratios, above 1 where lazy is faster, are of each variant's fastest round; in brackets the medians' ratio. For a processor that
-other guests of the host use, too, is by turns one and a half times as slow (docs/status.md), and a variant that is bound by the host is as slow as the one that it is on. "Replayed" is torch.compile with our backend. Beside them: what
+other guests of the host use, too, is by turns one and a half times as slow (docs/measurements.md), and a variant that is bound by the host is as slow as the one that it is on. "Replayed" is torch.compile with our backend. Beside them: what
 lazy replayed and launched a step, and the speed of rows that memory bounds beside a copy's. "Floor" is what the host takes on a
 device whose kernels return at once: Python, autograd and the dispatcher, of which lazy does without some. A variant that takes longer than
 its limit is killed; a row for which no time is left is not run. Ends with 1 if any of these happened; what a variant

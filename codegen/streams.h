@@ -4,7 +4,7 @@
 // A plain store reads its cache line before it writes it, a third of a copy's traffic, and drives
 // out what is needed soon. So a row that leaves the graph in an array larger than the caches is
 // collected in scratch memory and streamed. Maps store plainly: collecting their blocks costs more
-// than it saves (16 M floats: 5.5 instead of 4.5 ms).
+// than it saves.
 #pragma once
 
 #include <vector>

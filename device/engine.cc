@@ -4,11 +4,11 @@
 // Note [Nodes in a row]
 // The engine sets all of a thread's state (modes, callbacks, autocast's dtypes) to that of the backward pass before
 // each node, and back after it, since a worker thread serves many passes; it asks for each gradient's stream, and
-// checks its geometry by ways for all kinds of tensors. That takes longer than most nodes (docs/architecture.md,
-// Backward passes). A backward pass over our tensors stays on the thread that asked for it, whose state it is anyway,
-// and all of our streams are one queue. So where libtorch_cpu evaluates a node, we go on with the next ones, in the
-// engine's order, as if it had come to them: from its queue, with its counts. It sees one long node. Where PyTorch
-// evaluates nodes in another way, nothing changes.
+// checks its geometry by ways for all kinds of tensors. That takes longer than most nodes. A backward pass over our
+// tensors stays on the thread that asked for it, whose state it is anyway, and all of our streams are one queue. So
+// where libtorch_cpu evaluates a node, we go on with the next ones, in the engine's order, as if it had come to them:
+// from its queue, with its counts. It sees one long node. Where PyTorch evaluates nodes in another way, nothing
+// changes.
 //
 // A node that may run the program's own code, which may change the thread's state, or ask for the node that runs, is
 // left to the engine: Python's and C++'s custom functions, nodes with hooks, and all of them under anomaly detection,

@@ -17,8 +17,7 @@
 namespace torch_lazy::backends {
 namespace {
 
-// Below this a second thread costs more than it brings: a region costs 1 us, and 75 when another
-// thread has a team too.
+// Below this a second thread costs more than it brings. A region is far dearer when another thread has a team, too.
 constexpr double kSerialNanoseconds = 12000;
 
 using Function = void (*)(void* const* buffers, const int64_t* extents, const double* scalars, int64_t begin,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory that keeps its pages.
 //
-// A fresh page costs 3 to 20 times what a warm one does, since the kernel must find and clear it.
+// A fresh page costs many times what a warm one does, since the kernel must find and clear it.
 // Blocks are therefore rounded to size classes, kept after Free and given out again, last one
 // first.
 #pragma once

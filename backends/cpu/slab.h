@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Address space: large blocks, and slabs for those that are smaller than a huge page, side by side.
 //
-// Huge pages save misses of the TLB: kernels over large tensors run some 5 % faster. Asked for at
-// the first touch they cost more than they bring a short program, since the system may have to make
-// room: the first step of a GPT took 1.27 times as long. So they are asked for once the program has
-// settled. The system then moves what is there bit by bit, in a thread of its own. To have it done
-// at once (MADV_COLLAPSE) takes 5 ms a page beside busy processors, and holds the program up.
+// Huge pages save misses of the TLB, so kernels over large tensors run faster. Asked for at the
+// first touch they cost more than they bring a short program, since the system may have to make
+// room. So they are asked for once the program has settled. The system then moves what is there bit
+// by bit, in a thread of its own. To have it done at once (MADV_COLLAPSE) would hold the program up.
 #pragma once
 
 #include <cstddef>

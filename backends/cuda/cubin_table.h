@@ -2,9 +2,8 @@
 // All CUDA kernels of this process: loaded, failed, or being compiled.
 //
 // A kernel is looked for in memory, then on disk, then compiled, by a process a program, with low
-// priority, as many side by side as there are processors; what somebody waits for comes first. A
-// kernel of a program of its own takes 63 ms, in a program of eight 41 (two entries each, a sum
-// with exponentials); the process adds 25 to a program.
+// priority, as many side by side as there are processors; what somebody waits for comes first.
+// Several kernels share a program, since each takes less time there than in a program of its own.
 #pragma once
 
 #include <deque>

@@ -5,7 +5,7 @@
 // Eager's time for small kernels is the host's, and so is ours if recording and running take turns.
 // So a trace that nobody waits for, and that consists of kernels and small products, runs on a
 // thread of this library. That thread has no team: a second one in a process costs more than it
-// brings (docs/architecture.md). Who waits for its trace shares its kernels.
+// brings. Who waits for its trace shares its kernels.
 //
 // Note [Runs ahead]
 // One trace at a time is *ahead*: given to this thread and not done. Another trace may use its

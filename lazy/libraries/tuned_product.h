@@ -2,8 +2,8 @@
 // Products of matrices by the library that is faster here.
 //
 // Note [Tuned products]
-// at::mm calls MKL. oneDNN, which PyTorch brings along too, needs 10 us more for a call, and for large products 5 to 20
-// % less time on some processors, and half of it where a few rows meet a large matrix. Which one is faster is tried on
+// at::mm calls MKL. oneDNN, which PyTorch brings along too, needs more time for a call, and on some processors less for
+// large products, above all where a few rows meet a large matrix. Which one is faster is tried on
 // the program's own data, and kept on disk for other processes. Both are right, but round differently: where
 // deterministic algorithms are asked for nothing is timed, and those of 30 million operations or more are oneDNN's.
 // With LAZY_DISABLE=autotune there is only MKL.

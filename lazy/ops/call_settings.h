@@ -16,7 +16,7 @@ namespace torch_lazy::lazy {
 // Those in force, as one number.
 uint32_t CurrentSettings();
 
-// The same, but a GPU's are those that this thread has seen last, since PyTorch keeps TF32's in a table: 25 ns a call.
+// The same, but a GPU's are those that this thread has seen last, since PyTorch keeps TF32's in a table.
 uint32_t LatestSettings();
 
 // The first word of a call that is made now. What a GPU does in a pointwise call does not depend on its settings, so it

@@ -4,7 +4,7 @@
 // The interpreter and a kernel round differently, and so may two plans of one graph, or two libraries. So nothing that
 // such a trace does may follow from when a kernel is ready or from what was faster: it waits for its kernels
 // (CompilationFor), its plans are no other's (plans.h), and libraries are chosen by rule (tuned_product.h). All that
-// counts: docs/architecture.md, Runs that repeat.
+// counts: docs/design/repeatable.md.
 #pragma once
 
 #include <cstdint>

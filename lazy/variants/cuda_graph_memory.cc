@@ -85,7 +85,7 @@ bool GraphMemory::Fits(Trace* trace) const {
   });
 }
 
-// A copy takes the host as long as a launch (64 gradients that an optimizer's three launches read: 0.3 ms).
+// A copy takes the host as long as a launch: of 64 gradients, say, that an optimizer's three launches read.
 bool GraphMemory::CopiesLittle() const {
   size_t copies = 0;
   for (const Param& param : params_) copies += param.moves ? 1 + param.is_written : 0;
