@@ -23,21 +23,27 @@ def text_of(folder, pattern):
     return sorted(folder.glob(pattern))[-1].read_text()
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """Name -> text, as the program makes it now."""
-    folder = tmp_path_factory.mktemp("tour")
+def printed_by(folder, device):
+    """The losses, and what else the page's program prints on the device."""
     (program,) = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-    (folder / PROGRAM).write_text(program)
+    (folder / PROGRAM).write_text(program.replace('"lazy"', f'"{device}"'))
     environment = {key: value for key, value in os.environ.items() if not key.startswith("LAZY_")}
     environment |= {"LAZY_BACKEND": "cpu", "LAZY_COMPILE": "sync", "LAZY_CACHE_DIR": f"{folder}/cache", "LAZY_DUMP": f"{folder}/dump"}
     done = subprocess.run([sys.executable, PROGRAM], cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    lines = done.stdout.replace(f"{folder}/", "").splitlines(keepends=True)
+    return ("".join(line for line in lines if line.startswith("loss ") == is_loss) for is_loss in (True, False))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Name -> text, as the program makes it now."""
+    folder = tmp_path_factory.mktemp("tour")
+    losses, explained = printed_by(folder, "lazy")
     (trace,) = (folder / "dump").iterdir()  # one step, one trace
-    printed = done.stdout.replace(f"{folder}/", "").splitlines(keepends=True)
     return {
-        "losses": "".join(line for line in printed if line.startswith("loss ")),
-        "explain": "".join(line for line in printed if not line.startswith("loss ")),
+        "losses": losses,
+        "explain": explained,
         "trace": text_of(trace, "*-trace.txt"),
         "graph": text_of(trace, "*.lir"),
         "plan": text_of(trace, "*-plan.txt"),
@@ -57,3 +63,8 @@ def test_every_block_is_one_that_the_program_makes(made):
 @pytest.mark.parametrize("name", blocks())
 def test_block(name, made):
     assert blocks()[name] == made[name]
+
+
+def test_eager_prints_the_same_losses(made, tmp_path):
+    losses, _ = printed_by(tmp_path, "cpu")
+    assert losses == made["losses"]
