@@ -5,7 +5,7 @@
 Pages are README.md, SECURITY.md and docs/. The rules:
 - A page has at most 200 lines, and half of its sentences have at most 15 words.
 - Times, speeds and names of GPUs stand in docs/measurements.md alone.
-- A path in backticks exists: a file, a folder, a pattern, or a room (x for x.h and x.cc). So does what a link names.
+- A path or a name of C++ in backticks exists (rooms: tools/check_paths.py), and so does what a link names.
 - A block of code is one of these:
     after <!-- made by NAME -->    a program makes it, and a test compares (test/python/tour_test.py)
     after <!-- from PATH -->       its lines stand in that file, in this order and next to each other
@@ -16,6 +16,7 @@ Pages are README.md, SECURITY.md and docs/. The rules:
     ```cpp, ```cmake               in README.md: test/python/readme_test.py builds and runs them
 Pages that are generated, and measurements, are free of the first two rules.
 """
+import functools
 import pathlib
 import re
 import statistics
@@ -25,8 +26,10 @@ MAX_LINES, MAX_MEDIAN = 200, 15
 FIGURES = "docs/measurements.md"
 TIME = re.compile(r"\d\s?(?:ns|µs|us|ms|s|min|seconds?|minutes?|hours?|[GT]B/s|[GT]FLOP/s)\b(?!-)")
 GPU = re.compile(r"\b(?:[AHBV][12]00|L4|L40S?|T4|RTX ?\d+|GH200)\b")
-ROOTS = ("base", "ir", "codegen", "backends", "lazy", "device", "python", "test", "tools", "docs", "bench", "cmake", "examples")
-PATH = re.compile(rf"`((?:{'|'.join(ROOTS)})(?:/[\w.*{{}},-]+)*/?)(?:::?\w+)?`")
+ROOTS = ("python", "test", "tools", "docs", "bench", "cmake", "examples")
+SOURCES = ("base", "ir", "codegen", "backends", "lazy", "device", "python", "test/faults")
+PATH = re.compile(rf"`((?:{'|'.join(ROOTS)})(?:/[\w.*{{}},-]+)*/?)`")
+NAME = re.compile(r"`(?:\w+::)*([A-Z]\w*[a-z]\w*)(?:\([^`]*\))?`|`(?:\w+::)+(\w+)(?:\([^`]*\))?`")
 LINK = re.compile(r"\]\(([^)#\s]*)(#[^)\s]*)?\)")
 BLOCK = re.compile(r"(?:^<!-- (made by|from) (\S+) -->\n)?^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 README_TESTS = ("cpp", "cmake")
@@ -35,6 +38,13 @@ TESTED = ("lir", "python")
 
 def pages(root):
     return [p for p in [root / "README.md", root / "SECURITY.md"] if p.exists()] + sorted((root / "docs").rglob("*.md"))
+
+
+@functools.cache
+def names(root):
+    """Those that sources use."""
+    files = [f for folder in SOURCES for f in (root / folder).rglob("*") if f.suffix in (".h", ".cc", ".py")]
+    return set(re.findall(r"\w+", "\n".join(file.read_text() for file in files)))
 
 
 def is_generated(text):
@@ -62,7 +72,7 @@ def sentences(text):
 def exists(root, path):
     if "*" in path:
         return any(root.glob(path))
-    return (root / path).exists() or any(root.glob(f"{path}.*")) or "." not in path and any(root.glob(f"{path}_*"))
+    return (root / path).exists()
 
 
 def anchors(text):
@@ -87,7 +97,7 @@ def wrong_commands(root, block):
         for target in re.findall(r"(?:^|&& |; )\s*(?:\w+=\S+ )*make ([a-z][\w-]*)", line):
             if target not in targets:
                 yield f"no target of make: {target}"
-        for path in re.findall(rf"(?<![\w/.-])((?:{'|'.join(ROOTS)})/[\w./-]+)", line):
+        for path in re.findall(rf"(?<![\w/.-])((?:{'|'.join(ROOTS + SOURCES)})/[\w./-]+)", line):
             if not exists(root, path):
                 yield f"{path} is not there"
 
@@ -127,6 +137,8 @@ def complaints(root, page):
             yield f"half of its sentences have more than {MAX_MEDIAN} words (median {statistics.median(lengths):g})"
     if not is_generated(text):
         yield from (f"{path} is not there" for path in dict.fromkeys(PATH.findall(text)) if not exists(root, path))
+        mentioned = dict.fromkeys(a or b for a, b in NAME.findall(BLOCK.sub("", text)))
+        yield from (f"no source knows {name}" for name in mentioned if name not in names(root))
     yield from wrong_links(root, page, text)
     yield from wrong_blocks(root, name, text)
 

@@ -28,8 +28,8 @@ def said_of(folder, page, **files):
 
 
 def test_a_good_page(tmp_path):
-    page = "# Page\n\nA room is `ir/graph`, and [a link](README.md#page) leads here.\n\n```sh\nmake build\n```\n"
-    assert said_of(tmp_path, page, **{"ir/graph.h": ""}) == []
+    page = "# Page\n\n`ir::Graph` is a struct, and [a link](README.md#page) leads here.\n\n```sh\nmake build\n```\n"
+    assert said_of(tmp_path, page, **{"ir/graph.h": "struct Graph;"}) == []
 
 
 def test_a_long_page(tmp_path):
@@ -46,10 +46,10 @@ def test_figures_stand_in_measurements_alone(tmp_path, figure):
     assert said_of(tmp_path, "Nothing here.\n", **{"docs/measurements.md": f"It takes {figure} now.\n"}) == []
 
 
-def test_paths_and_links_exist(tmp_path):
-    page = "See `lazy/nowhere.h`, [this](none.md) and [that](README.md#nothing).\n"
+def test_paths_names_and_links_exist(tmp_path):
+    page = "See `tools/nowhere.py`, `Plan::Gone`, [this](none.md) and [that](README.md#nothing).\n"
     assert said_of(tmp_path, page) == [
-        "lazy/nowhere.h is not there", "link to none.md, which is not there",
+        "tools/nowhere.py is not there", "no source knows Gone", "link to none.md, which is not there",
         "link to README.md#nothing, which is no heading there"]
 
 
