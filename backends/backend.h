@@ -13,8 +13,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "codegen/plan.h"
-#include "codegen/target.h"
+#include "codegen/plan/plan.h"
+#include "codegen/plan/target.h"
 
 namespace torch_lazy::backends {
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "codegen/plan.h"
-#include "codegen/target.h"
+#include "codegen/plan/plan.h"
+#include "codegen/plan/target.h"
 #include "ir/graph.h"
 
 namespace torch_lazy::codegen {

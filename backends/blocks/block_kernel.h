@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "codegen/plan.h"
+#include "codegen/plan/plan.h"
 
 namespace torch_lazy::backends {
 

@@ -20,7 +20,7 @@
 #include "backends/compile/child.h"
 #include "backends/compile/memory_file.h"
 #include "backends/compile/order.h"
-#include "codegen/plan.h"
+#include "codegen/plan/plan.h"
 
 namespace torch_lazy::backends {
 

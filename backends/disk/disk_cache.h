@@ -24,7 +24,7 @@
 #include "absl/types/span.h"
 #include "backends/disk/files.h"
 #include "base/folder.h"
-#include "codegen/plan.h"
+#include "codegen/plan/plan.h"
 
 namespace torch_lazy::backends {
 

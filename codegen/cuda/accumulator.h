@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "codegen/kernel_text.h"
-#include "codegen/op_text.h"
+#include "codegen/kernels/kernel_text.h"
+#include "codegen/kernels/op_text.h"
 
 namespace torch_lazy::codegen::cuda {
 

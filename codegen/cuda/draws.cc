@@ -2,7 +2,7 @@
 #include "codegen/cuda/draws.h"
 
 #include "absl/strings/str_cat.h"
-#include "codegen/cuda/places.h"
+#include "codegen/cuda/thread_positions.h"
 
 namespace torch_lazy::codegen::cuda {
 

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "codegen/compile.h"
-#include "codegen/kernel_text.h"
+#include "codegen/kernels/kernel_text.h"
 
 namespace torch_lazy::codegen::cuda {
 

@@ -13,12 +13,12 @@
 #include "codegen/cuda/draws.h"
 #include "codegen/cuda/emit.h"
 #include "codegen/cuda/frame.h"
-#include "codegen/cuda/hits.h"
-#include "codegen/cuda/places.h"
+#include "codegen/cuda/iota_equals.h"
+#include "codegen/cuda/thread_positions.h"
 #include "codegen/cuda/vector_access.h"
 #include "codegen/cuda/vector_store.h"
-#include "codegen/op_text.h"
-#include "codegen/typical.h"
+#include "codegen/kernels/op_text.h"
+#include "codegen/plan/seen_sizes.h"
 
 namespace torch_lazy::codegen::cuda {
 namespace {

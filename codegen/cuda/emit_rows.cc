@@ -17,10 +17,10 @@
 #include "codegen/cuda/emit.h"
 #include "codegen/cuda/frame.h"
 #include "codegen/cuda/one_hot.h"
-#include "codegen/cuda/row_blocks.h"
-#include "codegen/cuda/row_function.h"
-#include "codegen/cuda/row_numbers.h"
-#include "codegen/cuda/row_walk.h"
+#include "codegen/cuda/row_dispatch.h"
+#include "codegen/cuda/row_function_parts.h"
+#include "codegen/cuda/row_invariants.h"
+#include "codegen/cuda/row_stage_text.h"
 
 namespace torch_lazy::codegen::cuda {
 namespace {

@@ -5,11 +5,11 @@
 #include "codegen/cuda/accumulator.h"
 #include "codegen/cuda/emit.h"
 #include "codegen/cuda/frame.h"
-#include "codegen/cuda/places.h"
+#include "codegen/cuda/thread_positions.h"
 #include "codegen/cuda/vector_access.h"
 #include "codegen/cuda/vector_store.h"
-#include "codegen/op_text.h"
-#include "codegen/row_stages.h"
+#include "codegen/kernels/op_text.h"
+#include "codegen/kernels/row_stages.h"
 
 namespace torch_lazy::codegen::cuda {
 namespace {

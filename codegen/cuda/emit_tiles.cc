@@ -9,9 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/cuda/emit.h"
 #include "codegen/cuda/frame.h"
-#include "codegen/cuda/places.h"
-#include "codegen/op_text.h"
-#include "codegen/typical.h"
+#include "codegen/cuda/thread_positions.h"
+#include "codegen/kernels/op_text.h"
+#include "codegen/plan/seen_sizes.h"
 
 namespace torch_lazy::codegen::cuda {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "codegen/kernel_text.h"
+#include "codegen/kernels/kernel_text.h"
 
 namespace torch_lazy::codegen::cuda {
 

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "codegen/math_text.h"
+#include "codegen/kernels/math_text.h"
 
 namespace torch_lazy::codegen::cuda {
 namespace {

@@ -2,9 +2,9 @@
 #include "codegen/cuda/one_hot.h"
 
 #include "absl/strings/str_cat.h"
-#include "codegen/cuda/hits.h"
-#include "codegen/cuda/places.h"
-#include "codegen/op_text.h"
+#include "codegen/cuda/iota_equals.h"
+#include "codegen/cuda/thread_positions.h"
+#include "codegen/kernels/op_text.h"
 
 namespace torch_lazy::codegen::cuda {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "codegen/kernel_text.h"
+#include "codegen/kernels/kernel_text.h"
 
 namespace torch_lazy::codegen::cuda {
 

@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "codegen/cuda/places.h"
-#include "codegen/row_stages.h"
-#include "codegen/typical.h"
+#include "codegen/cuda/thread_positions.h"
+#include "codegen/kernels/row_stages.h"
+#include "codegen/plan/seen_sizes.h"
 
 namespace torch_lazy::codegen::cuda {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "codegen/compile.h"
-#include "codegen/kernel_text.h"
+#include "codegen/kernels/kernel_text.h"
 
 namespace torch_lazy::codegen::cuda {
 

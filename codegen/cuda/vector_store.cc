@@ -2,7 +2,7 @@
 #include "codegen/cuda/vector_store.h"
 
 #include "absl/strings/str_cat.h"
-#include "codegen/op_text.h"
+#include "codegen/kernels/op_text.h"
 
 namespace torch_lazy::codegen::cuda {
 namespace {

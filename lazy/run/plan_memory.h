@@ -8,7 +8,7 @@
 #include "lazy/lower/lowered_trace.h"
 #include "lazy/trace/trace.h"
 
-#include "codegen/plan.h"
+#include "codegen/plan/plan.h"
 
 namespace torch_lazy::lazy {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "backends/backend.h"
-#include "codegen/plan.h"
+#include "codegen/plan/plan.h"
 #include "ir/graph.h"
 #include "lazy/lower/lowered_trace.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/plan.h"
+#include "codegen/plan/plan.h"
 
 namespace torch_lazy::lazy {
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "codegen/plan.h"
+#include "codegen/plan/plan.h"
 #include "ir/builder.h"
 
 namespace torch_lazy::lazy {

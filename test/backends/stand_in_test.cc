@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "backends/stand_in/stand_in_backend.h"
+#include "backends/cuda_emulator/cuda_emulator_backend.h"
 #include "base/flags.h"
 #include "base/metrics.h"
 #include "test/backends/block_kernels.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ReLU that a product does itself: where it is, and where it must stay a kernel.
-#include "codegen/relu_epilogues.h"
+#include "codegen/passes/relu_epilogues.h"
 
 #include <algorithm>
 

@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "backends/cuda/nvrtc.h"
-#include "backends/stand_in/block.h"
-#include "backends/stand_in/wrap.h"
+#include "backends/cuda_emulator/block.h"
+#include "backends/cuda_emulator/wrap.h"
 
 namespace torch_lazy::backends {
 namespace {

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cuts a graph into groups of nodes that are computed together.
+//
+// Greedy, from the outputs to the inputs. When a node's turn comes, everything that reads it has a
+// group or is a call. It joins its reader's group if all readers are in one, so that it is never
+// stored; a cheap one joins each reader's group; any other is stored, and still computed inside a
+// reader's group if that closes no cycle, so that this reader does not load it. A reduction joins a
+// group whose loops its own fit: softmax and layer norm become one group.
+#pragma once
+
+#include "codegen/compile.h"
+#include "codegen/partition/group.h"
+#include "codegen/passes/copies.h"
+
+namespace torch_lazy::codegen {
+
+Partition MakePartition(const GraphWithCopies& graph, const Concats& concats, const Factors& factors,
+                        const CompileOptions& options);
+
+}  // namespace torch_lazy::codegen
