@@ -39,7 +39,7 @@ absl::StatusOr<Plan> Compile(const ir::Graph& graph, const CompileOptions& asked
   LAZY_ASSIGN_OR_RETURN(ir::Graph optimized, ir::Optimize(graph, passes));
   LAZY_RETURN_IF_ERROR(CheckTypes(optimized));
   PaddedGraph padded = PadMatmuls(TakeReluIntoMatmuls(MergeMatmuls(optimized, options)), options);
-  options.typical_extents = NumbersOf(padded.extents, options.typical_extents);
+  options.seen_extents = NumbersOf(padded.extents, options.seen_extents);
   optimized = PrepareReductions(padded.graph, options);
   const Factors factors(optimized);
 
@@ -63,7 +63,7 @@ absl::StatusOr<Plan> Compile(const ir::Graph& graph, const CompileOptions& asked
       plan.padded_extents = std::move(padded.extents);
       base::WriteDump(options.dump_folder, "80-plan.txt",
                       absl::StrCat(plan.ToString(), "\nsizes seen first: s0, s1, ... = ",
-                                   absl::StrJoin(options.typical_extents, ", "), "\n"));
+                                   absl::StrJoin(options.seen_extents, ", "), "\n"));
       for (size_t k = 0; k < plan.kernels.size(); ++k) {
         base::WriteDump(options.dump_folder, absl::StrCat("90-k", k, options.target == Target::kCpu ? ".cc" : ".cu"),
                         plan.kernels[k].source);

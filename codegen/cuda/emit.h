@@ -7,8 +7,8 @@
 
 #include <optional>
 
-#include "codegen/compile.h"
 #include "codegen/kernels/kernel_text.h"
+#include "codegen/plan/compile_options.h"
 
 namespace torch_lazy::codegen::cuda {
 

@@ -2,10 +2,10 @@
 // How many threads walk along a row, and how much of it they keep in registers.
 #pragma once
 
-#include "codegen/compile.h"
 #include "codegen/cuda/vector_access.h"
 #include "codegen/kernels/loops.h"
 #include "codegen/kernels/row_stages.h"
+#include "codegen/plan/compile_options.h"
 
 namespace torch_lazy::codegen::cuda {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "codegen/compile.h"
 #include "codegen/kernels/kernel_text.h"
+#include "codegen/plan/compile_options.h"
 
 namespace torch_lazy::codegen::cuda {
 

@@ -2,8 +2,8 @@
 // What a kernel costs, roughly, on one thread.
 #pragma once
 
-#include "codegen/compile.h"
 #include "codegen/kernels/body.h"
+#include "codegen/plan/compile_options.h"
 
 namespace torch_lazy::codegen {
 

@@ -8,8 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/check.h"
-#include "ir/passes/numbers.h"
-#include "ir/round.h"
+#include "codegen/kernels/number_facts.h"
 
 namespace torch_lazy::codegen {
 namespace {
@@ -124,25 +123,6 @@ std::string CastText(DType from, DType to, const std::string& x) {
   return absl::StrCat("(", type, ")", x);
 }
 
-bool ChoosesOnly(Op op) {
-  return op == Op::kWhere || op == Op::kNeg || op == Op::kAbs || op == Op::kMax || op == Op::kMin;
-}
-
-// Is the number, of any float type, always one that the 16-bit type has? As a ReLU's is, of what
-// has been rounded.
-bool IsExactIn(DType dtype, const ir::Graph& graph, ir::Value v, int depth = 0) {
-  constexpr int kMostDepth = 6;
-  const ir::Node& node = graph.node(v);
-  if (node.type.dtype == dtype) return true;
-  if (depth == kMostDepth || !ir::IsFloat(node.type.dtype) || ir::IsHalf(node.type.dtype)) return false;
-  if (node.op == Op::kConst) return ir::RoundTo(dtype, node.attrs.f) == node.attrs.f;
-  if (!ChoosesOnly(node.op) && node.op != Op::kCast && ir::Info(node.op).kind != ir::Kind::kView) return false;
-  for (size_t k = node.op == Op::kWhere ? 1 : 0; k < node.inputs.size(); ++k) {
-    if (!IsExactIn(dtype, graph, node.inputs[k], depth + 1)) return false;
-  }
-  return true;
-}
-
 // 16-bit floats are computed in f32; what may not be exact is rounded, in case no cast follows.
 std::string Rounded(const ir::Node& node, const std::string& text) {
   const bool exact = ChoosesOnly(node.op) || !ir::IsHalf(node.type.dtype);
@@ -238,39 +218,6 @@ std::string Substitute(const std::string& pattern, const std::vector<std::string
     text += arguments[pattern[++k] - '0'];
   }
   return text;
-}
-
-namespace {
-
-// x - max(x), along whatever dims.
-bool IsBelowLargest(const ir::Graph& graph, const ir::Node& node) {
-  if (node.op != Op::kSub || graph.node(node.inputs[1]).op != Op::kExpand) return false;
-  const ir::Node& largest = graph.node(graph.node(node.inputs[1]).inputs[0]);
-  const bool is_largest = largest.op == Op::kReduceMax || largest.op == Op::kReduceMaxNumber;
-  return is_largest && largest.attrs.keepdim && largest.inputs[0] == node.inputs[0];
-}
-
-// That, and what is made of squares and negative numbers. NaN counts.
-bool IsNonPositive(const ir::Graph& graph, ir::Value v) {
-  const ir::Node& node = graph.node(v);
-  const auto is_square = [&](ir::Value x) {
-    const ir::Node& product = graph.node(x);
-    return product.op == Op::kMul && product.inputs[0] == product.inputs[1];
-  };
-  if (node.op == Op::kNeg) return is_square(node.inputs[0]);
-  if (node.op == Op::kMul) {
-    for (const int k : {0, 1}) {
-      const ir::Node* number = ir::ConstantOf(graph, node.inputs[k]);
-      if (number != nullptr && number->attrs.f <= 0 && is_square(node.inputs[1 - k])) return true;
-    }
-  }
-  return IsBelowLargest(graph, node);
-}
-
-}  // namespace
-
-bool IsTermOfSoftmax(const ir::Graph& graph, const ir::Node& node) {
-  return node.op == Op::kExp && IsBelowLargest(graph, graph.node(node.inputs[0]));
 }
 
 std::string OpText(Target target, const ir::Graph& graph, const ir::Node& node,

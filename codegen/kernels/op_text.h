@@ -21,9 +21,6 @@ std::string StoreText(ir::DType dtype, const std::string& value);
 std::string FloatLiteral(Target target, ir::DType dtype, double value);
 std::string IntegerLiteral(ir::DType dtype, int64_t value);
 
-// exp(x - max(x)), along whatever dims.
-bool IsTermOfSoftmax(const ir::Graph& graph, const ir::Node& node);
-
 // An elementwise node applied to registers.
 std::string OpText(Target target, const ir::Graph& graph, const ir::Node& node,
                    const std::vector<std::string>& arguments, Precision precision = Precision::kFull);

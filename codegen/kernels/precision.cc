@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "codegen/kernels/op_text.h"
+#include "codegen/kernels/number_facts.h"
 
 namespace torch_lazy::codegen {
 namespace {

@@ -29,10 +29,6 @@ bool LiesAsItsInput(const ir::Graph& graph, ir::Value v) {
 
 }  // namespace
 
-double TypicalBytes(const ir::Type& type, const CompileOptions& options) {
-  return static_cast<double>(ir::SizeBytes(type.dtype)) * TypicalSize(ProductOf(type.dims), options);
-}
-
 Lifetimes MakeLifetimes(const ir::Graph& graph, const CompileOptions& options) {
   const std::vector<int> readers = CountReaders(graph);
   Lifetimes lifetimes;

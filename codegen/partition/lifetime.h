@@ -4,21 +4,19 @@
 
 #include <vector>
 
-#include "codegen/compile.h"
+#include "codegen/plan/compile_options.h"
+#include "ir/graph.h"
 
 namespace torch_lazy::codegen {
 
 // To hold so few saves a kernel or a launch, which is worth more.
 inline constexpr double kFewBytes = 4096;
 
-// Sizes are typical ones.
-double TypicalBytes(const ir::Type& type, const CompileOptions& options);
-
 struct Lifetimes {
   std::vector<int> calls_before;  // of each value, in the program
   std::vector<double> bytes;      // of each value
-  std::vector<double>
-      bytes_ending;  // of what a value alone reads, parameters aside: once the value is there, they are free
+  // Of what a value alone reads, parameters aside: once the value is there, they are free.
+  std::vector<double> bytes_ending;
 };
 
 Lifetimes MakeLifetimes(const ir::Graph& graph, const CompileOptions& options);

@@ -8,9 +8,9 @@
 // group whose loops its own fit: softmax and layer norm become one group.
 #pragma once
 
-#include "codegen/compile.h"
 #include "codegen/partition/group.h"
 #include "codegen/passes/copies.h"
+#include "codegen/plan/compile_options.h"
 
 namespace torch_lazy::codegen {
 

@@ -2,8 +2,8 @@
 // Whether a reduction can be computed inside a group's loops.
 #pragma once
 
-#include "codegen/compile.h"
 #include "codegen/partition/group.h"
+#include "codegen/plan/compile_options.h"
 
 namespace torch_lazy::codegen {
 

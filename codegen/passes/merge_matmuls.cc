@@ -6,7 +6,6 @@
 #include <optional>
 #include <tuple>
 
-#include "codegen/partition/lifetime.h"
 #include "codegen/plan/seen_sizes.h"
 #include "ir/builder.h"
 #include "ir/passes/passes.h"

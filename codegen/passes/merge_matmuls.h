@@ -6,7 +6,7 @@
 // for the bias, for each step: the operands are stacked, a few steps at a time, and the stacks multiplied or summed.
 #pragma once
 
-#include "codegen/compile.h"
+#include "codegen/plan/compile_options.h"
 
 namespace torch_lazy::codegen {
 

@@ -246,7 +246,7 @@ PaddedGraph PadMatmuls(const ir::Graph& graph, const CompileOptions& options) {
   if (options.target != Target::kCuda || base::IsDisabled("pad_matmuls")) return {graph, {}};
   const Choice choice(graph, options);
   if (choice.empty()) return {graph, {}};
-  const int32_t seen = static_cast<int32_t>(options.typical_extents.size());
+  const int32_t seen = static_cast<int32_t>(options.seen_extents.size());
   return Padder(graph, choice, std::max(seen, graph.num_symbols())).Run();
 }
 

@@ -10,7 +10,7 @@
 
 #include <vector>
 
-#include "codegen/compile.h"
+#include "codegen/plan/compile_options.h"
 
 namespace torch_lazy::codegen {
 

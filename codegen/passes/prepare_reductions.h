@@ -2,7 +2,7 @@
 // Reductions as kernels want them.
 #pragma once
 
-#include "codegen/compile.h"
+#include "codegen/plan/compile_options.h"
 
 namespace torch_lazy::codegen {
 

@@ -10,7 +10,7 @@
 #include "codegen/cuda/emit.h"
 #include "codegen/kernels/cost.h"
 #include "codegen/layout/matrix.h"
-#include "codegen/partition/lifetime.h"
+#include "codegen/plan/seen_sizes.h"
 #include "codegen/steps/schedule.h"
 #include "ir/print.h"
 

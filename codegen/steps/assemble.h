@@ -2,7 +2,7 @@
 // Kernels, steps and buffers put together into a plan.
 #pragma once
 
-#include "codegen/compile.h"
+#include "codegen/plan/compile_options.h"
 #include "codegen/steps/storage_plan.h"
 
 namespace torch_lazy::codegen {

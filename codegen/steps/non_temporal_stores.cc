@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "codegen/kernels/loops.h"
-#include "codegen/partition/lifetime.h"
+#include "codegen/plan/seen_sizes.h"
 
 namespace torch_lazy::codegen {
 namespace {

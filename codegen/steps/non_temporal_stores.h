@@ -9,8 +9,8 @@
 
 #include <vector>
 
-#include "codegen/compile.h"
 #include "codegen/kernels/body.h"
+#include "codegen/plan/compile_options.h"
 #include "codegen/steps/tasks.h"
 
 namespace torch_lazy::codegen {

@@ -164,7 +164,7 @@ std::vector<FailedKernel> PlannedGraph::Failures() {
 void PlannedGraph::Compile(const std::vector<int64_t>& numbers, bool wait) {
   codegen::CompileOptions options;
   options.target = backends::Get().target();
-  options.typical_extents = numbers;
+  options.seen_extents = numbers;
   options.verify = base::Number(base::Option::kVerify) != 0;
   options.dump_folder = base::MakeDumpFolder("trace");
   base::WriteDump(options.dump_folder, "00-trace.txt", trace_text_);

@@ -37,8 +37,8 @@ std::string KernelText(const Plan& plan) {
 
 absl::StatusOr<std::string> RunCompile(absl::string_view run, const ir::Graph& graph) {
   CompileOptions options;
-  if (absl::ConsumeSuffix(&run, " large")) options.typical_extents = LargeExtents();
-  if (absl::ConsumeSuffix(&run, " 4096")) options.typical_extents = std::vector<int64_t>(16, 4096);
+  if (absl::ConsumeSuffix(&run, " large")) options.seen_extents = LargeExtents();
+  if (absl::ConsumeSuffix(&run, " 4096")) options.seen_extents = std::vector<int64_t>(16, 4096);
   if (run == "emit=cuda" || run == "plan=cuda") options.target = Target::kCuda;
   const absl::StatusOr<Plan> plan = Compile(graph, options);
   if (!plan.ok()) return plan.status();

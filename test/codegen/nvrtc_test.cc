@@ -44,11 +44,11 @@ class EveryKernel : public testing::TestWithParam<const char*> {
   void SetUp() override { LAZY_ASSERT_NVRTC(); }
 
   // Each kernel once.
-  void Add(const ir::Graph& graph, std::vector<int64_t> typical_extents = {}) {
+  void Add(const ir::Graph& graph, std::vector<int64_t> seen_extents = {}) {
     CompileOptions options;
     options.target = Target::kCuda;
     options.verify = true;
-    options.typical_extents = std::move(typical_extents);
+    options.seen_extents = std::move(seen_extents);
     const absl::StatusOr<Plan> plan = Compile(graph, options);
     ASSERT_TRUE(plan.ok()) << plan.status() << "\n" << ir::Print(graph);
     for (const Kernel& kernel : plan->kernels) {

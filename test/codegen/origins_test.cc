@@ -14,7 +14,7 @@ Plan PlanOf(ir::Graph graph, Target target, std::vector<int64_t> extents) {
   for (size_t v = 0; v < graph.nodes.size(); ++v) graph.nodes[v].origin = static_cast<int32_t>(v);
   CompileOptions options;
   options.target = target;
-  options.typical_extents = std::move(extents);
+  options.seen_extents = std::move(extents);
   return *Compile(graph, options);
 }
 

@@ -173,10 +173,10 @@ class PlanRun {
 
 }  // namespace
 
-CompileOptions OptionsFor(std::vector<int64_t> typical_extents) {
+CompileOptions OptionsFor(std::vector<int64_t> seen_extents) {
   CompileOptions options;
   options.target = backends::Get().target();
-  options.typical_extents = std::move(typical_extents);
+  options.seen_extents = std::move(seen_extents);
   return options;
 }
 
@@ -222,10 +222,10 @@ ir::EvaluateInputs RandomInputs(const ir::Graph& graph, const std::vector<int64_
 }
 
 // The plan must be right for all sizes, whatever the first ones were.
-void CheckGraphFor(const std::vector<int64_t>& typical_extents, const ir::Graph& graph,
+void CheckGraphFor(const std::vector<int64_t>& seen_extents, const ir::Graph& graph,
                    const std::vector<std::vector<int64_t>>& symbols, Tolerance tolerance, uint32_t seed,
                    const CallFunction& call) {
-  const absl::StatusOr<Plan> plan = Compile(graph, OptionsFor(typical_extents));
+  const absl::StatusOr<Plan> plan = Compile(graph, OptionsFor(seen_extents));
   ASSERT_TRUE(plan.ok()) << plan.status();
   for (const std::vector<int64_t>& numbers : symbols) {
     const std::string what =
@@ -258,17 +258,17 @@ void CheckText(absl::string_view text, const std::vector<std::vector<int64_t>>& 
   CheckGraph(*graph, symbols, tolerance);
 }
 
-void CheckTextFor(const std::vector<int64_t>& typical_extents, absl::string_view text,
+void CheckTextFor(const std::vector<int64_t>& seen_extents, absl::string_view text,
                   const std::vector<std::vector<int64_t>>& symbols, Tolerance tolerance) {
   const absl::StatusOr<ir::Graph> graph = ir::Parse(text);
   ASSERT_TRUE(graph.ok()) << graph.status();
-  CheckGraphFor(typical_extents, *graph, symbols, tolerance);
+  CheckGraphFor(seen_extents, *graph, symbols, tolerance);
 }
 
-Plan PlanOf(absl::string_view text, std::vector<int64_t> typical_extents) {
+Plan PlanOf(absl::string_view text, std::vector<int64_t> seen_extents) {
   const absl::StatusOr<ir::Graph> graph = ir::Parse(text);
   EXPECT_TRUE(graph.ok()) << graph.status();
-  absl::StatusOr<Plan> plan = Compile(*graph, OptionsFor(std::move(typical_extents)));
+  absl::StatusOr<Plan> plan = Compile(*graph, OptionsFor(std::move(seen_extents)));
   EXPECT_TRUE(plan.ok()) << plan.status();
   return plan.ok() ? *std::move(plan) : Plan();
 }

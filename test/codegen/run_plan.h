@@ -13,7 +13,7 @@
 namespace torch_lazy::codegen {
 
 // For the backend in use.
-CompileOptions OptionsFor(std::vector<int64_t> typical_extents);
+CompileOptions OptionsFor(std::vector<int64_t> seen_extents);
 
 // The outputs of the plan on the backend in use. Calls are done by `inputs.call`. Parameters that
 // the graph updates are found updated in `inputs->params`.
@@ -40,13 +40,13 @@ void CheckGraph(const ir::Graph& graph, const std::vector<std::vector<int64_t>>&
 void CheckText(absl::string_view text, const std::vector<std::vector<int64_t>>& symbols, Tolerance tolerance = {});
 
 // The same for the plan that these sizes get.
-void CheckGraphFor(const std::vector<int64_t>& typical_extents, const ir::Graph& graph,
+void CheckGraphFor(const std::vector<int64_t>& seen_extents, const ir::Graph& graph,
                    const std::vector<std::vector<int64_t>>& symbols, Tolerance tolerance, uint32_t seed = 1,
                    const CallFunction& call = nullptr);
-void CheckTextFor(const std::vector<int64_t>& typical_extents, absl::string_view text,
+void CheckTextFor(const std::vector<int64_t>& seen_extents, absl::string_view text,
                   const std::vector<std::vector<int64_t>>& symbols, Tolerance tolerance = {});
 
-Plan PlanOf(absl::string_view text, std::vector<int64_t> typical_extents = {});
+Plan PlanOf(absl::string_view text, std::vector<int64_t> seen_extents = {});
 
 ir::EvaluateInputs RandomInputs(const ir::Graph& graph, const std::vector<int64_t>& symbols, uint32_t seed);
 
