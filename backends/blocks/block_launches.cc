@@ -35,7 +35,7 @@ class Writer {
   char* to_;
 };
 
-// As struct Arguments in codegen/plan.h says.
+// As struct Arguments in codegen/plan/plan.h says.
 void WriteArguments(const BoundInstance& instance, uint64_t scalars, Writer* writer) {
   writer->PutWord(scalars);
   writer->PutWord(static_cast<uint64_t>(instance.iterations));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row is walked once per stage (codegen/row_stages.h) by a group of threads: a warp or a block.
+// A row is walked once per stage (codegen/kernels/row_stages.h) by a group of threads: a warp or a block.
 //
 // There are two functions for that. In a row that fits, what several stages need stays in
 // registers, so that memory is read once. One of any length is read and computed again in each

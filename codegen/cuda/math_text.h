@@ -6,7 +6,7 @@
 
 namespace torch_lazy::codegen::cuda {
 
-// The definitions that `code` needs, those they need themselves first; see codegen/math_text.h.
+// The definitions that `code` needs, those they need themselves first; see codegen/kernels/math_text.h.
 std::string MathFunctionsFor(const std::string& code);
 
 }  // namespace torch_lazy::codegen::cuda

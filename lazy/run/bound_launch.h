@@ -8,7 +8,7 @@
 
 #include "absl/types/span.h"
 #include "backends/backend.h"
-#include "codegen/plan.h"
+#include "codegen/plan/plan.h"
 #include "lazy/run/plan_memory.h"
 
 namespace torch_lazy::lazy {

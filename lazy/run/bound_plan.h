@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "codegen/plan.h"
+#include "codegen/plan/plan.h"
 #include "lazy/lower/lowered_trace.h"
 #include "lazy/run/bound_launch.h"
 #include "lazy/run/bound_product.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
-#include "codegen/plan.h"
+#include "codegen/plan/plan.h"
 #include "lazy/eager/geometry.h"
 #include "lazy/libraries/tuned_cuda_product.h"
 #include "lazy/libraries/tuned_product.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "codegen/plan.h"
+#include "codegen/plan/plan.h"
 #include "ir/graph.h"
 #include "lazy/trace/call_sequence.h"
 

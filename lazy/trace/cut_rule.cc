@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/flags.h"
-#include "codegen/plan.h"
+#include "codegen/plan/plan.h"
 #include "lazy/eager/eager_device.h"
 
 namespace torch_lazy::lazy {

@@ -23,7 +23,8 @@ struct Narrow {
 
 bool IsView(const ir::Node& node) { return node.op == ir::Op::kPermute || node.op == ir::Op::kReshape; }
 
-// Products of lengths that are no multiples of it may be padded, by who narrows their operands (codegen/pad_matmuls).
+// Products of lengths that are no multiples of it may be padded, by who narrows their operands
+// (codegen/passes/pad_matmuls).
 bool MayBePadded(const ir::Type& type, const std::vector<int64_t>& symbols) {
   const auto is_odd = [&](ir::Extent extent) { return extent.Value(symbols) % codegen::PaddedExtent::kMultiple != 0; };
   return type.rank() <= 2 && std::ranges::any_of(type.dims, is_odd);

@@ -55,7 +55,7 @@ void DropMemory(void* memory) {
   ::operator delete(memory);
 }
 
-// x = scalar 0 * x + scalar 1, of an instance's arguments as struct Arguments in codegen/plan.h says.
+// x = scalar 0 * x + scalar 1, of an instance's arguments as struct Arguments in codegen/plan/plan.h says.
 void Step(const int64_t* arguments) {
   const auto* const scalars = reinterpret_cast<const double*>(arguments[0]);
   auto* const x = reinterpret_cast<double*>(arguments[2]);
