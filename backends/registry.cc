@@ -55,8 +55,8 @@ absl::StatusOr<Backend*> Make() {
       return new NullBackend(codegen::Target::kCpu);
     case base::BackendChoice::kNullCuda:
       return new NullBackend(codegen::Target::kCuda);
-    case base::BackendChoice::kStandIn:
-      return new StandInBackend;
+    case base::BackendChoice::kCudaEmulator:
+      return new CudaEmulatorBackend;
   }
   return absl::InternalError("backend: no such choice");
 }

@@ -62,7 +62,7 @@ enum class Option : uint8_t {
 };
 
 // In the order of the choices above.
-enum class BackendChoice : uint8_t { kAuto, kCpu, kCuda, kNull, kNullCuda, kStandIn };
+enum class BackendChoice : uint8_t { kAuto, kCpu, kCuda, kNull, kNullCuda, kCudaEmulator };
 enum class CompileMode : uint8_t { kAsync, kSync, kOff };
 
 enum class OptionKind : uint8_t {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel's text and the stand-in tell each other: the same declarations for both.
+// What a kernel's text and the emulator tell each other: the same declarations for both.
 #pragma once
 
-namespace torch_lazy::backends::stand_in {
+namespace torch_lazy::backends::cuda_emulator {
 
 #define LAZY_CODE_AND_TEXT(text, ...) \
   __VA_ARGS__                         \
@@ -41,4 +41,4 @@ LAZY_CODE_AND_TEXT(
 
 #undef LAZY_CODE_AND_TEXT
 
-}  // namespace torch_lazy::backends::stand_in
+}  // namespace torch_lazy::backends::cuda_emulator

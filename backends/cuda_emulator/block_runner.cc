@@ -33,7 +33,7 @@ BlockRunner::Thread::Thread(BlockRunner* of, int k, char* stack, size_t stack_by
 
 void BlockRunner::Run(const Launch& launch) {
   launch_ = launch;
-  entries_ = static_cast<const stand_in::LazyKernel*>(launch.kernel->one);
+  entries_ = static_cast<const cuda_emulator::LazyKernel*>(launch.kernel->one);
   num_threads_ = launch.kernel->threads;
   runner_of_process = this;
   LAZY_CHECK(num_threads_ > 0 && num_threads_ <= kMostThreads, launch.kernel->name, ": ", num_threads_,
@@ -173,14 +173,14 @@ void BlockRunner::EndBarrier() {
   }
 }
 
-void BlockRunner::Barrier(stand_in::LazyBlock*, int line) {
+void BlockRunner::Barrier(cuda_emulator::LazyBlock*, int line) {
   Thread* const thread = runner_of_process->running_;
   thread->state = State::kAtBarrier;
   thread->line = line;
   thread->fiber.Leave();
 }
 
-unsigned long BlockRunner::Exchange(stand_in::LazyBlock*, stand_in::LazyExchange kind, unsigned mask,
+unsigned long BlockRunner::Exchange(cuda_emulator::LazyBlock*, cuda_emulator::LazyExchange kind, unsigned mask,
                                     unsigned long value, int source, int line) {
   BlockRunner* const runner = runner_of_process;
   Thread* const thread = runner->running_;
@@ -192,7 +192,7 @@ unsigned long BlockRunner::Exchange(stand_in::LazyBlock*, stand_in::LazyExchange
   if ((mask >> thread->index % kWarp & 1) == 0)
     runner->Fail(absl::StrCat(runner->Where(*thread), ", and is not one of these"));
   thread->fiber.Leave();
-  if (kind != stand_in::kLazyShuffle) return thread->ballot;
+  if (kind != cuda_emulator::kLazyShuffle) return thread->ballot;
   // Nobody brings a new value to this exchange's end before all have taken the old ones.
   if ((thread->partners >> source & 1) == 0) return kGarbage;
   return runner->threads_[thread->index / kWarp * kWarp + source].shuffled;

@@ -26,7 +26,7 @@ class BlockRunner {
   // `arguments`: a table of `count` for the entry for many, else what the entry takes by value, whose grid
   // has `count` instances.
   struct Launch {
-    const BlockKernel* kernel = nullptr;  // whose entries are a stand_in::LazyKernel
+    const BlockKernel* kernel = nullptr;  // whose entries are a cuda_emulator::LazyKernel
     int64_t blocks = 0;
     BlockLaunch::Entry entry = BlockLaunch::Entry::kOne;
     const void* arguments = nullptr;
@@ -44,7 +44,7 @@ class BlockRunner {
     Fiber fiber;
     State state = State::kReady;
     int line = 0;  // where it waits, in the text
-    stand_in::LazyExchange kind = stand_in::kLazySync;
+    cuda_emulator::LazyExchange kind = cuda_emulator::kLazySync;
     uint32_t mask = 0;
     uint64_t value = 0;     // what it brings
     uint32_t ballot = 0;    // what comes of it
@@ -53,8 +53,8 @@ class BlockRunner {
   };
   static constexpr int kWarp = 32;
 
-  static void Barrier(stand_in::LazyBlock* block, int line);
-  static unsigned long Exchange(stand_in::LazyBlock* block, stand_in::LazyExchange kind, unsigned mask,
+  static void Barrier(cuda_emulator::LazyBlock* block, int line);
+  static unsigned long Exchange(cuda_emulator::LazyBlock* block, cuda_emulator::LazyExchange kind, unsigned mask,
                                 unsigned long value, int source, int line);
   static void RunThreads(void* thread);  // a fiber's function
 
@@ -72,10 +72,10 @@ class BlockRunner {
   std::string Where(const Thread& thread) const;
 
   Launch launch_;
-  const stand_in::LazyKernel* entries_ = nullptr;
+  const cuda_emulator::LazyKernel* entries_ = nullptr;
   int num_threads_ = 0;
   bool reversed_ = false;
-  stand_in::LazyBlock block_ = {};
+  cuda_emulator::LazyBlock block_ = {};
   std::unique_ptr<Stacks> stacks_;
   std::deque<Thread> threads_;  // as many as a block has had so far
   Thread* running_ = nullptr;

@@ -11,9 +11,9 @@
 namespace torch_lazy::backends {
 
 // The module of the wrapped kernels, whose functions are the entries of ours.
-class StandInModule final : public Module {
+class EmulatorModule final : public Module {
  public:
-  StandInModule(StandInBackend* backend, std::shared_ptr<Module> wrapped, std::vector<BlockKernel*> kernels)
+  EmulatorModule(CudaEmulatorBackend* backend, std::shared_ptr<Module> wrapped, std::vector<BlockKernel*> kernels)
       : backend_(backend), wrapped_(std::move(wrapped)), kernels_(std::move(kernels)) {}
   bool ready() const override { return wrapped_->ready(); }
   absl::Status status() const override { return wrapped_->status(); }
@@ -26,29 +26,29 @@ class StandInModule final : public Module {
   }
 
  private:
-  StandInBackend* const backend_;
+  CudaEmulatorBackend* const backend_;
   const std::shared_ptr<Module> wrapped_;
   const std::vector<BlockKernel*> kernels_;
 };
 
-BlockKernel* StandInBackend::KernelOf(const codegen::Kernel& kernel) {
+BlockKernel* CudaEmulatorBackend::KernelOf(const codegen::Kernel& kernel) {
   absl::MutexLock lock(&mutex_);
   std::unique_ptr<BlockKernel>& known = known_[kernel.name];
   if (known == nullptr) known = std::make_unique<BlockKernel>(BlockKernelOf(kernel));
   return known.get();
 }
 
-std::shared_ptr<Module> StandInBackend::Compile(absl::Span<const codegen::Kernel> kernels, bool wait) {
+std::shared_ptr<Module> CudaEmulatorBackend::Compile(absl::Span<const codegen::Kernel> kernels, bool wait) {
   std::vector<codegen::Kernel> wrapped;
   std::vector<BlockKernel*> ours;
   for (const codegen::Kernel& kernel : kernels) {
     wrapped.push_back(WrapForCpu(kernel));
     ours.push_back(KernelOf(kernel));
   }
-  return std::make_shared<StandInModule>(this, kernels_.Compile(wrapped, wait), std::move(ours));
+  return std::make_shared<EmulatorModule>(this, kernels_.Compile(wrapped, wait), std::move(ours));
 }
 
-absl::Status StandInBackend::Launch(absl::Span<const BoundInstance> instances) {
+absl::Status CudaEmulatorBackend::Launch(absl::Span<const BoundInstance> instances) {
   const BlockLaunches launches(instances);
   std::vector<int64_t> image(launches.size_bytes() / sizeof(int64_t));
   char* const bytes = reinterpret_cast<char*>(image.data());

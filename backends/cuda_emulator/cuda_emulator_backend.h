@@ -16,7 +16,7 @@
 
 namespace torch_lazy::backends {
 
-class StandInBackend final : public Backend {
+class CudaEmulatorBackend final : public Backend {
  public:
   codegen::Target target() const override { return codegen::Target::kCuda; }
   std::shared_ptr<Module> Compile(absl::Span<const codegen::Kernel> kernels, bool wait) override;
@@ -27,7 +27,7 @@ class StandInBackend final : public Backend {
   std::string Recall(absl::string_view key) override { return kernels_.Recall(key); }
 
  private:
-  friend class StandInModule;
+  friend class EmulatorModule;
   BlockKernel* KernelOf(const codegen::Kernel& kernel);
 
   KernelTable kernels_;

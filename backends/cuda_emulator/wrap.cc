@@ -19,8 +19,8 @@ extern "C" char __stop_shared_NAME[] __attribute__((weak, visibility("hidden")))
 )";
 
 constexpr char kSymbol[] = R"(
-extern "C" { extern const LazyKernel stand_in_NAME; }
-const LazyKernel stand_in_NAME = {
+extern "C" { extern const LazyKernel emulated_NAME; }
+const LazyKernel emulated_NAME = {
   [](LazyBlock* b, const void* a) { lazy_block = b; lazy_call_one(lazy_NAME::NAME, a); },
   [](LazyBlock* b, const void* t, const int* f, int n) {
     lazy_block = b;
@@ -44,9 +44,9 @@ codegen::Kernel WrapForCpu(const codegen::Kernel& kernel) {
                                       {"WAITS", Waits(kernel.source) ? "true" : "false"}});
   };
   codegen::Kernel wrapped = kernel;
-  wrapped.name = absl::StrCat("stand_in_", kernel.name);
-  wrapped.source = absl::StrCat("#ifndef LAZY_STAND_IN\n#define LAZY_STAND_IN\n", stand_in::kBlockText, kPrelude,
-                                "#endif\n", named(kShared), "#line 0\n", InNamespace(kernel), named(kSymbol));
+  wrapped.name = absl::StrCat("emulated_", kernel.name);
+  wrapped.source = absl::StrCat("#ifndef LAZY_CUDA_EMULATOR\n#define LAZY_CUDA_EMULATOR\n", cuda_emulator::kBlockText,
+                                kPrelude, "#endif\n", named(kShared), "#line 0\n", InNamespace(kernel), named(kSymbol));
   return wrapped;
 }
 

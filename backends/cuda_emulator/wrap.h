@@ -6,10 +6,10 @@
 
 namespace torch_lazy::backends {
 
-// A kernel whose symbol is a stand_in::LazyKernel. Its text may be followed by others' in one
+// A kernel whose symbol is a cuda_emulator::LazyKernel. Its text may be followed by others' in one
 // source.
 //
-// The text may use what prelude.cc defines, and test for LAZY_STAND_IN. No PTX; `extern __shared__`
+// The text may use what prelude.cc defines, and test for LAZY_CUDA_EMULATOR. No PTX; `extern __shared__`
 // is unknown, and so is shared memory in functions that are inline but not static.
 codegen::Kernel WrapForCpu(const codegen::Kernel& kernel);
 

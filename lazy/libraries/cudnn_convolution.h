@@ -23,7 +23,7 @@ struct FusedForm {
 };
 
 // True if cuDNN does it faster so than by a convolution and a kernel for the rest. By a rule under deterministic
-// algorithms; else times it if that is not known yet, and may be tried. Always on a stand-in.
+// algorithms; else times it if that is not known yet, and may be tried. Always on an emulator.
 bool IsFusedFaster(const FusedForm& fused);
 
 // True if that is known, here or on the disk, or may not be tried.
@@ -36,7 +36,7 @@ double SecondsSaved(const FusedForm& fused);
 // Waits for the GPU.
 bool KeepDigits(const std::vector<PackedConvolution>& convolutions);
 
-// As RunConvolution (convolutions.h). On a stand-in by ATen's calls, of f32.
+// As RunConvolution (convolutions.h). On an emulator by ATen's calls, of f32.
 c10::Storage RunCudnn(const PackedConvolution& convolution, const c10::Storage& x_content, const c10::Storage& sum);
 
 }  // namespace torch_lazy::lazy

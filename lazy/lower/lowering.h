@@ -23,7 +23,7 @@ class Lowering {
  public:
   virtual ~Lowering() = default;
   virtual ir::Builder& b() = 0;
-  virtual bool IsForCuda() const = 0;  // what the graph is compiled for, on a GPU or on the stand-in
+  virtual bool IsForCuda() const = 0;  // what the graph is compiled for, on a GPU or on the emulator
 
   // --- arguments by position in the schema of the functional form ---
   virtual int num_args() const = 0;

@@ -126,7 +126,7 @@ TEST_F(Cuda, ExchangesWithinWarps) {
   for (const int64_t size : {32, 1000, 100000}) CheckWarps(Memory(), size);
 }
 
-TEST_F(Cuda, WordsMeanWhatTheStandInTakesThemFor) { CheckWords(Memory()); }
+TEST_F(Cuda, WordsMeanWhatTheEmulatorTakesThemFor) { CheckWords(Memory()); }
 
 TEST_F(Cuda, ATableLargerThanThePartsOfTheRingFits) {
   CheckScale(Memory(), std::vector<int64_t>(9000, 3));

@@ -81,7 +81,8 @@ int main(int count, char** arguments) {
   using namespace torch_lazy::backends;
   const std::string what = count == 2 ? arguments[1] : "";
   if (what == "prelude") {
-    std::cout << "#define LAZY_STAND_IN\n" << stand_in::kBlockText << kPrelude << "#define __shared__ static\n";
+    std::cout << "#define LAZY_CUDA_EMULATOR\n"
+              << cuda_emulator::kBlockText << kPrelude << "#define __shared__ static\n";
     return 0;
   }
   if (what.rfind("sm_", 0) == 0) return CompileAll(Lines(std::cin), what);

@@ -13,14 +13,14 @@
 namespace torch_lazy::backends {
 namespace {
 
-class StandIn : public testing::Test {
+class CudaEmulator : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     SetOptionAnew("cache_dir", NewFolder());
     GTEST_FLAG_SET(death_test_style, "fast");
   }
   static BlockMemory Memory() {
-    static StandInBackend& backend = *new StandInBackend;  // its table may have a thread
+    static CudaEmulatorBackend& backend = *new CudaEmulatorBackend;  // its table may have a thread
     const auto copy = [](void* to, const void* from, size_t size_bytes) {
       if (size_bytes != 0) std::memcpy(to, from, size_bytes);
     };
@@ -50,40 +50,40 @@ constexpr char kNeighbour[] = R"(
   WAIT
   ((float*)a.buffers[0])[block * 64 + t] = s[(t + 1) % 64];)";
 
-TEST_F(StandIn, RunsAnInstanceByValue) {
+TEST_F(CudaEmulator, RunsAnInstanceByValue) {
   for (const int64_t size : {1, 127, 128, 129, 100000}) CheckScale(Memory(), {size});
 }
 
-TEST_F(StandIn, RunsManyInstancesInOneLaunch) {
+TEST_F(CudaEmulator, RunsManyInstancesInOneLaunch) {
   const int64_t before = base::Get(base::Counter::kKernelLaunches);
   CheckScale(Memory(), {5, 0, 1000, 128, 1, 0, 4097});
   EXPECT_EQ(base::Get(base::Counter::kKernelLaunches), before + 1);
   CheckScale(Memory(), std::vector<int64_t>(300, 200));
 }
 
-TEST_F(StandIn, NoIterationsAreNoLaunch) {
+TEST_F(CudaEmulator, NoIterationsAreNoLaunch) {
   const int64_t before = base::Get(base::Counter::kKernelLaunches);
   CheckScale(Memory(), {0, 0});
   EXPECT_EQ(base::Get(base::Counter::kKernelLaunches), before);
 }
 
-TEST_F(StandIn, ReducesThroughShufflesAndSharedMemory) {
+TEST_F(CudaEmulator, ReducesThroughShufflesAndSharedMemory) {
   for (const int64_t columns : {1, 31, 256, 5000}) {
     CheckRowSums(Memory(), 5, columns, /*many=*/false);
     CheckRowSums(Memory(), 5, columns, /*many=*/true);
   }
 }
 
-TEST_F(StandIn, ExchangesWithinWarps) {
+TEST_F(CudaEmulator, ExchangesWithinWarps) {
   for (const int64_t size : {32, 64, 1000}) CheckWarps(Memory(), size);
 }
 
-TEST_F(StandIn, ABarrierOrdersWhatThreadsShare) {
+TEST_F(CudaEmulator, ABarrierOrdersWhatThreadsShare) {
   const auto values = Run("ordered", absl::StrReplaceAll(kNeighbour, {{"WAIT", "__syncthreads();"}}), 4);
   for (size_t i = 0; i < values.size(); ++i) EXPECT_EQ(values[i], (i + 1) % 64);
 }
 
-TEST_F(StandIn, AMissingBarrierShowsInEachOrder) {
+TEST_F(CudaEmulator, AMissingBarrierShowsInEachOrder) {
   const auto values = Run("racing", absl::StrReplaceAll(kNeighbour, {{"WAIT", ""}}), 2);
   for (const size_t block : {0, 1}) {
     int wrong = 0;
@@ -93,7 +93,7 @@ TEST_F(StandIn, AMissingBarrierShowsInEachOrder) {
   EXPECT_TRUE(std::isnan(values[0]) || std::isnan(values[64]));
 }
 
-TEST_F(StandIn, SharedMemoryBeginsAsGarbageInEachBlock) {
+TEST_F(CudaEmulator, SharedMemoryBeginsAsGarbageInEachBlock) {
   const auto values = Run("unset", R"(
   __shared__ float s[64];
   ((float*)a.buffers[0])[block * 64 + threadIdx.x] = s[threadIdx.x];
@@ -102,7 +102,7 @@ TEST_F(StandIn, SharedMemoryBeginsAsGarbageInEachBlock) {
   for (const float value : values) EXPECT_TRUE(std::isnan(value)) << value;
 }
 
-TEST_F(StandIn, ThreadsThatHaveReturnedAreNotWaitedFor) {
+TEST_F(CudaEmulator, ThreadsThatHaveReturnedAreNotWaitedFor) {
   const auto values = Run("early", R"(
   if (threadIdx.x >= 40) return;
   __syncthreads();
@@ -112,7 +112,7 @@ TEST_F(StandIn, ThreadsThatHaveReturnedAreNotWaitedFor) {
   for (int t = 0; t < 64; ++t) EXPECT_EQ(values[t], t >= 40 ? -1.0f : static_cast<float>(t ^ 1));
 }
 
-TEST_F(StandIn, PartsOfAWarpExchangeByThemselves) {
+TEST_F(CudaEmulator, PartsOfAWarpExchangeByThemselves) {
   const auto values = Run("parts", R"(
   const int t = threadIdx.x;
   float x = t;
@@ -134,7 +134,7 @@ TEST_F(StandIn, PartsOfAWarpExchangeByThemselves) {
   }
 }
 
-TEST_F(StandIn, DoublesAndLongsAreShuffledWhole) {
+TEST_F(CudaEmulator, DoublesAndLongsAreShuffledWhole) {
   const auto values = Run("wide", R"(
   const double x = __shfl_xor_sync(0xffffffffu, threadIdx.x + 0.1, 3);
   const long y = __shfl_xor_sync(0xffffffffu, (long)threadIdx.x << 40, 3);
@@ -144,11 +144,11 @@ TEST_F(StandIn, DoublesAndLongsAreShuffledWhole) {
   for (const float value : values) EXPECT_EQ(value, 1.0f);
 }
 
-TEST_F(StandIn, KnowsCudasWords) { CheckWords(Memory()); }
+TEST_F(CudaEmulator, KnowsCudasWords) { CheckWords(Memory()); }
 
-using StandInDeath = StandIn;
+using CudaEmulatorDeath = CudaEmulator;
 
-TEST_F(StandInDeath, WhereSomeThreadsWaitForTheirBlockElsewhere) {
+TEST_F(CudaEmulatorDeath, WhereSomeThreadsWaitForTheirBlockElsewhere) {
   EXPECT_DEATH(Run("elsewhere", R"(
   if (threadIdx.x < 32) {
     __syncthreads();
@@ -159,7 +159,7 @@ TEST_F(StandInDeath, WhereSomeThreadsWaitForTheirBlockElsewhere) {
                "elsewhere: block 0: thread 0 waits for its block .* while thread 32 waits for its block");
 }
 
-TEST_F(StandInDeath, WhereSomeThreadsNeverComeToAShuffle) {
+TEST_F(CudaEmulatorDeath, WhereSomeThreadsNeverComeToAShuffle) {
   EXPECT_DEATH(Run("absent", R"(
   float x = threadIdx.x;
   if (threadIdx.x % 32 < 16) x = __shfl_xor_sync(0xffffffffu, x, 1);
@@ -169,7 +169,7 @@ TEST_F(StandInDeath, WhereSomeThreadsNeverComeToAShuffle) {
                "absent: block 0: thread 0 waits for lanes ffffffff .* while thread 16 waits for its block");
 }
 
-TEST_F(StandInDeath, WhereAWarpWaitsAtTwoPlaces) {
+TEST_F(CudaEmulatorDeath, WhereAWarpWaitsAtTwoPlaces) {
   EXPECT_DEATH(Run("two_places", R"(
   if (threadIdx.x % 2 == 0) {
     __syncwarp();
@@ -180,11 +180,11 @@ TEST_F(StandInDeath, WhereAWarpWaitsAtTwoPlaces) {
                "two_places: block 0: thread 0 waits for lanes .* while thread 1 waits for lanes");
 }
 
-TEST_F(StandInDeath, WhereALaneIsNotInItsMask) {
+TEST_F(CudaEmulatorDeath, WhereALaneIsNotInItsMask) {
   EXPECT_DEATH(Run("outside", "__syncwarp(0xfffffffeu);", 1), "thread 0 waits .* is not one of these");
 }
 
-TEST_F(StandIn, TextsOfOneProgramMayUseTheSameNames) {
+TEST_F(CudaEmulator, TextsOfOneProgramMayUseTheSameNames) {
   BlockMemory memory = Memory();
   std::vector<codegen::Kernel> kernels;
   for (int k = 0; k < 12; ++k) {
