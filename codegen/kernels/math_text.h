@@ -5,21 +5,16 @@
 #include <string>
 
 #include "absl/types/span.h"
+#include "codegen/kernels/named_function.h"
 
 namespace torch_lazy::codegen {
-
-struct NamedFunction {
-  const char* name;
-  const char* text;
-  bool for_cpu_alone = false;
-};
 
 // The definitions that `code` needs, of functions in an order in which each uses only earlier ones.
 // `guarded`: each once in a file of several kernels; without, a kernel's stand in a namespace of its
 // own.
 std::string FunctionsFor(absl::Span<const NamedFunction> functions, const std::string& code, bool guarded);
 
-// Those that stand in math_text.cc.
+// Those of floats, then those of integers.
 absl::Span<const NamedFunction> MathFunctions();
 std::string MathFunctionsFor(const std::string& code);
 

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transcendental functions of floats are polynomials without branches, so that loops over them
+// become vector code; they are right to 2 ulp and handle NaN, infinities and subnormal numbers.
+// Those of doubles are libm's.
+#include "codegen/kernels/float_functions.h"
+
+namespace torch_lazy::codegen {
+namespace {
+
+constexpr NamedFunction kFunctions[] = {
+    {"lazy_from_bf16", R"(
+inline float lazy_from_bf16(unsigned short x) { return __builtin_bit_cast(float, (unsigned)x << 16); }
+)"},
+    {"lazy_bf16_bits", R"(
+// To nearest, ties to even; a NaN stays one.
+inline unsigned lazy_bf16_bits(float x) {
+  const unsigned b = __builtin_bit_cast(unsigned, x);
+  return x != x ? 0x7fc0u : (b + 0x7fffu + ((b >> 16) & 1u)) >> 16;
+}
+)"},
+    {"lazy_to_bf16", R"(
+inline unsigned short lazy_to_bf16(float x) { return (unsigned short)lazy_bf16_bits(x); }
+)"},
+    {"lazy_round_bf16", R"(
+inline float lazy_round_bf16(float x) { return __builtin_bit_cast(float, lazy_bf16_bits(x) << 16); }
+)"},
+    {"lazy_from_f16", R"(
+inline float lazy_from_f16(unsigned short x) {
+  const unsigned sign = (unsigned)(x & 0x8000u) << 16, rest = (unsigned)(x & 0x7fffu) << 13;
+  const float normal = __builtin_bit_cast(float, rest + 0x38000000u);
+  const float special = __builtin_bit_cast(float, rest + 0x70000000u);
+  const float subnormal = __builtin_bit_cast(float, rest + 0x38800000u) - 6.103515625e-05f;
+  const float size = rest >= 0x0f800000u ? special : rest < 0x00800000u ? subnormal : normal;
+  return __builtin_bit_cast(float, __builtin_bit_cast(unsigned, size) | sign);
+}
+)"},
+    {"lazy_to_f16", R"(
+// To nearest, ties to even; a NaN stays one.
+inline unsigned short lazy_to_f16(float x) {
+  const unsigned b = __builtin_bit_cast(unsigned, x), sign = (b >> 16) & 0x8000u, size = b & 0x7fffffffu;
+  const unsigned normal = (size + 0xc8000fffu + ((size >> 13) & 1u)) >> 13;
+  const float shifted = __builtin_bit_cast(float, size) + 0.5f;  // the addition rounds at the right bit
+  const unsigned subnormal = __builtin_bit_cast(unsigned, shifted) - 0x3f000000u;
+  const unsigned bits = size > 0x7f800000u ? 0x7e00u : size >= 0x47800000u ? 0x7c00u : size < 0x38800000u ? subnormal : normal;
+  return (unsigned short)(bits | sign);
+}
+)"},
+    {"lazy_round_f16", R"(
+inline float lazy_round_f16(float x) { return lazy_from_f16(lazy_to_f16(x)); }
+)"},
+    {"lazy_lowest", R"(
+template <typename T> inline T lazy_lowest() { return (T)-1 > (T)0 ? (T)0 : (T)(1ul << (8 * sizeof(T) - 1)); }
+)"},
+    {"lazy_highest", R"(
+template <typename T> inline T lazy_highest() { return (T)-1 > (T)0 ? (T)-1 : (T)((1ul << (8 * sizeof(T) - 1)) - 1); }
+)"},
+    {"lazy_stream", R"(
+// Copies past the caches, so that the lines written are not read first. The caller ends with lazy_streamed().
+template <typename T> inline void lazy_stream(T* to, const T* from, long n) {
+  long i = 0;
+#if defined(__AVX512F__)
+  typedef long long V __attribute__((vector_size(64)));
+#elif defined(__AVX__)
+  typedef long long V __attribute__((vector_size(32)));
+#endif
+#if defined(__AVX__)
+  for (; i < n && ((unsigned long)(to + i) & (sizeof(V) - 1)) != 0; ++i) to[i] = from[i];
+  for (; i + (long)(sizeof(V) / sizeof(T)) <= n; i += sizeof(V) / sizeof(T)) {
+    V v;
+    __builtin_memcpy(&v, from + i, sizeof v);
+#if defined(__AVX512F__)
+    __builtin_ia32_movntdq512((V*)(to + i), v);
+#else
+    __builtin_ia32_movntdq256((V*)(to + i), v);
+#endif
+  }
+#endif
+  for (; i < n; ++i) to[i] = from[i];
+}
+)",
+     /*for_cpu_alone=*/true},
+    {"lazy_streamed", R"(
+inline void lazy_streamed() {
+#if defined(__AVX__)
+  __builtin_ia32_sfence();
+#endif
+}
+)",
+     /*for_cpu_alone=*/true},
+    {"lazy_arg", R"(
+// Keeps the best number and its index: the first of equals; a NaN is better than any number. Index -1: none yet.
+template <bool kMax, typename T> inline void lazy_arg(T& best, long& at, T x, long index) {
+  const bool better = x != x ? best == best : kMax ? x > best : x < best;
+  const bool equal = x == best || (x != x && best != best);
+  const bool take = at < 0 || (index >= 0 && (better || (equal && index < at)));
+  best = take ? x : best;
+  at = take ? index : at;
+}
+)"},
+    {"lazy_max", R"(
+// NaN if either is. Two selects, the inner one computed in any case: g++ makes vectors of chains of these.
+template <typename T> inline T lazy_max(T a, T b) {
+  const T m = a > b ? a : b;
+  return a != a ? a : m;
+}
+)"},
+    {"lazy_min", R"(
+template <typename T> inline T lazy_min(T a, T b) {
+  const T m = a < b ? a : b;
+  return a != a ? a : m;
+}
+)"},
+    {"lazy_exp_polynomial", R"(
+// e^r for |r| <= ln(2) / 2.
+inline float lazy_exp_polynomial(float r) {
+  float p = 1.37805939e-3f;
+  p = __builtin_fmaf(p, r, 8.37312452e-3f);
+  p = __builtin_fmaf(p, r, 4.16695364e-2f);
+  p = __builtin_fmaf(p, r, 1.66664720e-1f);
+  p = __builtin_fmaf(p, r, 4.99999851e-1f);
+  p = __builtin_fmaf(p, r, 1.0f);
+  return __builtin_fmaf(p, r, 1.0f);
+}
+)",
+     /*for_cpu_alone=*/true},
+    {"lazy_scaled", R"(
+// p * 2^n for p about 1, where `t` is n + 254 + 1.5 * 2^23, whose low bits are n + 254. Half of the power at a time: only
+// the last product may be subnormal or overflow, and is rounded once.
+inline float lazy_scaled(float p, float t) {
+  const unsigned n = __builtin_bit_cast(unsigned, t), half = n >> 1;
+  return p * __builtin_bit_cast(float, half << 23) * __builtin_bit_cast(float, (n - half) << 23);
+}
+)",
+     /*for_cpu_alone=*/true},
+    {"lazy_exp", R"(
+inline float lazy_exp(float x) {
+  const float y = x < -104.0f ? -104.0f : x;
+  const float t = __builtin_fmaf(y, 1.44269502f, 12583166.0f), n = t - 12583166.0f;
+  const float r = __builtin_fmaf(n, -1.42860677e-6f, __builtin_fmaf(n, -0.693145752f, y));
+  const float p = lazy_scaled(lazy_exp_polynomial(r), t);
+  return x <= 88.7228394f ? p : x + __builtin_inff();
+}
+inline double lazy_exp(double x) { return __builtin_exp(x); }
+)",
+     /*for_cpu_alone=*/true},
+    {"lazy_exp_nonpositive", R"(
+// e^x for x <= 0, or NaN. The power is scaled up to be a normal number; the last product rounds a subnormal one once.
+inline float lazy_exp_nonpositive(float x) {
+  const float y = x < -104.0f ? -104.0f : x;
+  const float t = __builtin_fmaf(y, 1.44269502f, 12583103.0f), n = t - 12583103.0f;  // n + 127 + 64 in the low bits
+  const float r = __builtin_fmaf(n, -1.42860677e-6f, __builtin_fmaf(n, -0.693145752f, y));
+  return lazy_exp_polynomial(r) * __builtin_bit_cast(float, __builtin_bit_cast(unsigned, t) << 23) * 0x1p-64f;
+}
+inline double lazy_exp_nonpositive(double x) { return __builtin_exp(x); }
+)",
+     /*for_cpu_alone=*/true},
+    {"lazy_exp2", R"(
+inline float lazy_exp2(float x) {
+  const float y = x < -151.0f ? -151.0f : x;
+  const float t = y + 12583166.0f, r = y - (t - 12583166.0f);
+  const float p = lazy_scaled(lazy_exp_polynomial(r * 0.693147182f), t);
+  return x < 128.0f ? p : x + __builtin_inff();
+}
+inline double lazy_exp2(double x) { return __builtin_exp2(x); }
+)",
+     /*for_cpu_alone=*/true},
+    {"lazy_expm1_core", R"(
+// e^x - 1 as 2^n * (e^r - 1) + (2^n - 1), for -30 <= x <= 88; `scale` says how much smaller than that it is.
+inline float lazy_expm1_core(float x, unsigned bias, float scale) {
+  const float t = __builtin_fmaf(x, 1.44269502f, 12582912.0f), n = t - 12582912.0f;
+  const float r = __builtin_fmaf(n, -1.42860677e-6f, __builtin_fmaf(n, -0.693145752f, x));
+  float p = 1.97350979e-4f;
+  p = __builtin_fmaf(p, r, 1.39309070e-3f);
+  p = __builtin_fmaf(p, r, 8.33343994e-3f);
+  p = __builtin_fmaf(p, r, 4.16668020e-2f);
+  p = __builtin_fmaf(p, r, 1.66666716e-1f);
+  p = __builtin_fmaf(p, r, 4.99999970e-1f);
+  const float power = __builtin_bit_cast(float, (__builtin_bit_cast(unsigned, t) + bias) << 23);
+  return __builtin_fmaf(power * r, p * r, __builtin_fmaf(power, r, power - scale));
+}
+)",
+     /*for_cpu_alone=*/true},
+    {"lazy_expm1", R"(
+// At half size, so that the largest results do not overflow early.
+inline float lazy_expm1(float x) {
+  const float y = x < -30.0f ? -30.0f : x > 88.8f ? 88.8f : x;
+  const float m = 2.0f * lazy_expm1_core(y, 126u, 0.5f);
+  return x == 0.0f || x != x ? x : x > 88.7228394f ? __builtin_inff() : m;
+}
+inline double lazy_expm1(double x) { return __builtin_expm1(x); }
+)",
+     /*for_cpu_alone=*/true},
+    {"lazy_log", R"(
+inline float lazy_log(float x) {
+  const bool small = x < 1.17549435e-38f;
+  const float y = small ? x * 8388608.0f : x;
+  const int e = (__builtin_bit_cast(int, y) - 0x3f2aaaab) & (int)0xff800000;
+  const float n = __builtin_fmaf((float)e, 1.1920929e-7f, small ? -23.0f : 0.0f);
+  const float m = __builtin_bit_cast(float, __builtin_bit_cast(int, y) - e) - 1.0f;  // in [-1/3, 1/3]
+  const float s = m * m;
+  float p = -0.130310059f, q = 0.140869141f;
+  p = __builtin_fmaf(p, s, -0.121483512f);
+  q = __builtin_fmaf(q, s, 0.139814854f);
+  p = __builtin_fmaf(p, s, -0.166846126f);
+  q = __builtin_fmaf(q, s, 0.200120345f);
+  p = __builtin_fmaf(p, s, -0.249996200f);
+  p = __builtin_fmaf(q, m, p);
+  p = __builtin_fmaf(p, m, 0.333331972f);
+  p = __builtin_fmaf(p, m, -0.5f);
+  p = __builtin_fmaf(p, s, m);
+  p = __builtin_fmaf(n, 0.693147182f, p);
+  const float special = x < 0.0f ? __builtin_nanf("") : x == 0.0f ? -__builtin_inff() : x;
+  return x > 0.0f && x < __builtin_inff() ? p : special;
+}
+inline double lazy_log(double x) { return __builtin_log(x); }
+)",
+     /*for_cpu_alone=*/true},
+    {"lazy_log1p", R"(
+// log(1 + x) with what the sum's rounding lost.
+inline float lazy_log1p(float x) {
+  const float u = 1.0f + x;
+  const float lost = x - (u - 1.0f);
+  const float y = lazy_log(u) + (u == 0.0f ? 0.0f : lost / u);
+  return u == 1.0f || u == __builtin_inff() ? x : y;
+}
+inline double lazy_log1p(double x) { return __builtin_log1p(x); }
+)",
+     /*for_cpu_alone=*/true},
+    {"lazy_tanh", R"(
+inline float lazy_tanh(float x) {
+  const float size = __builtin_fabsf(x), y = size > 9.1f ? 9.1f : size;
+  const float m = lazy_expm1_core(2.0f * y, 127u, 1.0f);
+  const float q = m / (m + 2.0f), half = 0.5f * m;
+  const float t = m < 1.0f ? __builtin_fmaf(-half, q, half) : q;  // the same, without the rounding of m + 2
+  return x == x ? __builtin_copysignf(t, x) : x;
+}
+inline double lazy_tanh(double x) { return __builtin_tanh(x); }
+)",
+     /*for_cpu_alone=*/true},
+    {"lazy_erf", R"(
+inline float lazy_erf(float x) {
+  const float t = __builtin_fabsf(x), s = x * x;
+  float p = __builtin_fmaf(-1.72853470e-5f, t, 3.83197126e-4f);
+  const float q = __builtin_fmaf(-3.88396438e-3f, t, 2.42546219e-2f);
+  p = __builtin_fmaf(p, s, q);
+  p = __builtin_fmaf(p, t, -1.06777877e-1f);
+  p = __builtin_fmaf(p, t, -6.34846687e-1f);
+  p = __builtin_fmaf(p, t, -1.28717512e-1f);
+  p = __builtin_fmaf(p, t, -t);
+  const float far = __builtin_copysignf(1.0f - lazy_exp_nonpositive(t > 9.0f ? -81.0f : p), x);
+  float r = -5.96761703e-4f;
+  r = __builtin_fmaf(r, s, 4.99119423e-3f);
+  r = __builtin_fmaf(r, s, -2.67681349e-2f);
+  r = __builtin_fmaf(r, s, 1.12819925e-1f);
+  r = __builtin_fmaf(r, s, -3.76125336e-1f);
+  r = __builtin_fmaf(r, s, 1.28379166e-1f);
+  const float near = __builtin_fmaf(r, x, x);
+  return t > 0.927734375f ? far : near;
+}
+inline double lazy_erf(double x) { return __builtin_erf(x); }
+)",
+     /*for_cpu_alone=*/true},
+};
+
+}  // namespace
+
+absl::Span<const NamedFunction> FloatFunctions() { return kFunctions; }
+
+}  // namespace torch_lazy::codegen

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// C++ text of functions of integers, and of random numbers.
+#pragma once
+
+#include "absl/types/span.h"
+#include "codegen/kernels/named_function.h"
+
+namespace torch_lazy::codegen {
+
+// Each uses only earlier ones.
+absl::Span<const NamedFunction> IntegerFunctions();
+
+}  // namespace torch_lazy::codegen
