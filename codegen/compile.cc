@@ -54,12 +54,12 @@ absl::StatusOr<Plan> Compile(const ir::Graph& graph, const CompileOptions& asked
     }
     const Partition partition = MakePartition(work, concats, factors, options);
     std::vector<Body> bodies = MakeBodies(work.graph, factors, partition);
-    Units units = MakeUnits(work.graph, factors, partition, bodies);
-    if (options.target == Target::kCuda) DelayFills(work.graph, &units);
-    const StoragePlan storage = PlanStorage(work.graph, partition, bodies, &units);
+    Tasks tasks = MakeTasks(work.graph, factors, partition, bodies);
+    if (options.target == Target::kCuda) DelayFills(work.graph, &tasks);
+    const StoragePlan storage = PlanStorage(work.graph, partition, bodies, &tasks);
     if (storage.missing_copies.empty()) {
-      if (options.target == Target::kCpu) MarkStreams(work.graph, partition, units, options, &bodies);
-      Plan plan = Assemble(graph, work.graph, factors, partition, bodies, units, storage, options);
+      if (options.target == Target::kCpu) MarkNonTemporalStores(work.graph, partition, tasks, options, &bodies);
+      Plan plan = Assemble(graph, work.graph, factors, partition, bodies, tasks, storage, options);
       plan.padded_extents = std::move(padded.extents);
       base::WriteDump(options.dump_folder, "80-plan.txt",
                       absl::StrCat(plan.ToString(), "\nsizes seen first: s0, s1, ... = ",

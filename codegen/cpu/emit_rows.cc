@@ -44,7 +44,7 @@ class RowEmitter {
     if (body_.has_shares()) AddUpShares("(r + 1 - first) % " + std::to_string(kRowsInFloat) + " == 0 || r + 1 == last");
     text_.Close("}");
     if (body_.has_shares()) text_.Close("}");
-    if (std::any_of(body_.stores.begin(), body_.stores.end(), [](const Store& store) { return store.streams; }))
+    if (std::any_of(body_.stores.begin(), body_.stores.end(), [](const Store& store) { return store.is_non_temporal; }))
       text_.Line("lazy_streamed();");
     WrittenKernel written =
         text_.Finish("rows", body_.has_shares() ? ir::Dims{ir::Extent::Constant(body_.shares)} : RangeOf(loops_));
@@ -155,13 +155,13 @@ class RowEmitter {
           absl::StrCat(sum, " = ", sum, " + ", text_.name(body_.expressions[store.expression].arguments[0]), ";"));
     }
     const ir::DType dtype = text_.TypeAt(store.address);
-    const std::string place = store.streams ? absl::StrCat(scratch_.RowOf(store), "[", FlatIndex(), "]")
-                                            : PlaceText(store.address, along_inner);
+    const std::string place = store.is_non_temporal ? absl::StrCat(scratch_.RowOf(store), "[", FlatIndex(), "]")
+                                                    : PlaceText(store.address, along_inner);
     text_.Line(absl::StrCat(place, " = ", StoreText(dtype, text_.name(store.expression)), ";"));
   }
 
   // The row that a stage has written to scratch memory.
-  void Stream(const Store& store) {
+  void StoreNonTemporal(const Store& store) {
     const std::string offset = text_.IndexText(body_.addresses[store.address].index, {}, /*with_offset=*/true);
     text_.Line(absl::StrCat("lazy_stream(a", store.address, " + ", offset, ", ", scratch_.RowOf(store), ", ", Columns(),
                             ");"));
@@ -189,7 +189,7 @@ class RowEmitter {
     }
     for (size_t k = 0; k + 1 < loops_.inner.size(); ++k) text_.Close("}");
     for (const Store& store : stage.stores) {
-      if (store.streams) Stream(store);
+      if (store.is_non_temporal) StoreNonTemporal(store);
     }
     for (const int number : stage.numbers) text_.Forget(number);
     available_.insert(stage.kept.begin(), stage.kept.end());

@@ -59,7 +59,7 @@ RowPrefetch MakeRowPrefetch(const ir::Graph& graph, const Body& body, const Loop
   }
   for (size_t stage = prefetch.stage + 1; stage < rows.stages.size(); ++stage) {
     for (const Store& store : rows.stages[stage].stores) {
-      if (!store.streams && IsStream(body, loops, store.address)) AddOnce(store.address, &prefetch.stores);
+      if (!store.is_non_temporal && IsStream(body, loops, store.address)) AddOnce(store.address, &prefetch.stores);
     }
   }
   if (prefetch.loads.empty() && prefetch.stores.empty()) return {};

@@ -43,7 +43,7 @@ RowScratch::RowScratch(const Body& body, const RowStages& rows, const Loops& loo
     const ir::DType dtype = text->SlotType(body.addresses[store.address].slot);
     const int stage = body.expressions[store.expression].depth;
     if (IsShareSum(body, store)) array_of_[store.expression] = Take("float", sizeof(float), -1, kNever);
-    if (store.streams) row_of_[store.address] = Take(MemoryType(dtype), ir::SizeBytes(dtype), stage, kNever);
+    if (store.is_non_temporal) row_of_[store.address] = Take(MemoryType(dtype), ir::SizeBytes(dtype), stage, kNever);
   }
   Declare(loops, text);
 }

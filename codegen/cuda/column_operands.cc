@@ -9,22 +9,22 @@
 
 namespace torch_lazy::codegen::cuda {
 
-bool RowColumns::Keeps(int number) const { return std::find(loads_.begin(), loads_.end(), number) != loads_.end(); }
+bool ColumnOperands::Keeps(int number) const { return std::find(loads_.begin(), loads_.end(), number) != loads_.end(); }
 
-std::string RowColumns::Vector(int number) const {
+std::string ColumnOperands::Vector(int number) const {
   return absl::StrCat("all", body_.expressions[number].address, "[item]");
 }
 
-void RowColumns::Read(const std::string& row) {
+void ColumnOperands::Read(const std::string& row) {
   if (loads_.empty()) return;
   for (const int number : loads_) {
     const int address = body_.expressions[number].address;
     text_.Line(absl::StrCat(MemoryType(text_.TypeAt(address)), " all", address, "[kItems][V];"));
   }
   text_.Open("{");
-  if (way_.rows > 1) text_.Line("const bool is_row = true;");
+  if (threads_.rows > 1) text_.Line("const bool is_row = true;");
   PlaceAddresses(PlaceLoops(loops_.outer, 'i', row, &text_), row, &text_);
-  EmitKeptWalk(way_, &text_, [&] {
+  EmitKeptWalk(threads_, &text_, [&] {
     const std::vector<KernelText::Along> along = PlaceLoops(loops_.inner, 'j', "j", &text_);
     for (const int number : loads_)
       text_.Line(absl::StrCat("lazy_read(", Vector(number), ", ",

@@ -11,11 +11,12 @@
 
 namespace torch_lazy::codegen::cuda {
 
-class RowColumns {
+class ColumnOperands {
  public:
   // `loads`: of whole vectors.
-  RowColumns(const Body& body, const Loops& loops, const RowWay& way, std::vector<int> loads, KernelText* text)
-      : body_(body), loops_(loops), way_(way), loads_(std::move(loads)), text_(*text) {}
+  ColumnOperands(const Body& body, const Loops& loops, const RowThreads& threads, std::vector<int> loads,
+                 KernelText* text)
+      : body_(body), loops_(loops), threads_(threads), loads_(std::move(loads)), text_(*text) {}
 
   void Read(const std::string& row);  // any of the group's
   bool Keeps(int number) const;
@@ -24,7 +25,7 @@ class RowColumns {
  private:
   const Body& body_;
   const Loops& loops_;
-  const RowWay way_;
+  const RowThreads threads_;
   const std::vector<int> loads_;
   KernelText& text_;
 };

@@ -16,10 +16,10 @@
 
 namespace torch_lazy::codegen::cuda {
 
-class RowShares {
+class ColumnSums {
  public:
-  RowShares(const Body& body, const Loops& loops, const RowWay& way, KernelText* text)
-      : body_(body), loops_(loops), way_(way), text_(*text) {}
+  ColumnSums(const Body& body, const Loops& loops, const RowThreads& threads, KernelText* text)
+      : body_(body), loops_(loops), threads_(threads), text_(*text) {}
 
   void Begin();
   // The loop over the rows `r`, of which thread `t` of a group does its part.
@@ -38,14 +38,14 @@ class RowShares {
   template <typename StatementOf>
   void ForEachColumn(const std::string& columns, StatementOf statement_of);
   void AddUp();
-  int parts() const { return way_.block_threads / std::max(way_.threads, 32); }
+  int parts() const { return threads_.per_block / std::max(threads_.per_row, 32); }
   void AddUpOwned();
   void AddUpWarp();
   std::string RowText(const std::string& first) const;
 
   const Body& body_;
   const Loops& loops_;
-  const RowWay way_;
+  const RowThreads threads_;
   KernelText& text_;
 };
 

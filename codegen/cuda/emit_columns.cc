@@ -39,7 +39,7 @@ class ColumnEmitter {
         columns_(ColumnsOf(options)) {
     double rows = 1;
     for (const Loop& loop : loops_.inner) {
-      rows *= TypicalSize(loop.extent, options);
+      rows *= SeenSize(loop.extent, options);
       length_ = length_ * loop.extent;
     }
     groups_ = rows >= kLongColumn ? 32 : 8;
@@ -67,22 +67,22 @@ class ColumnEmitter {
  private:
   const Loop* innermost() const { return loops_.outer.empty() ? nullptr : &loops_.outer.back(); }
 
-  double TypicalColumns(const CompileOptions& options) const {
+  double SeenColumns(const CompileOptions& options) const {
     double columns = 1;
-    for (const Loop& loop : loops_.outer) columns *= TypicalSize(loop.extent, options);
+    for (const Loop& loop : loops_.outer) columns *= SeenSize(loop.extent, options);
     return columns;
   }
 
   int WidthOf(const CompileOptions& options) const {
     const bool stores_along = std::any_of(body_.stores.begin(), body_.stores.end(),
                                           [&](const Store& store) { return StoresAlongRow(body_, store); });
-    const bool is_wide = TypicalColumns(options) >= kManyBlocks * kMostColumns * kNeighbours && !stores_along &&
-                         access_.IsTypical(options);
+    const bool is_wide = SeenColumns(options) >= kManyBlocks * kMostColumns * kNeighbours && !stores_along &&
+                         access_.HoldsForSeenSizes(options);
     return is_wide ? kNeighbours : 1;
   }
 
   int ColumnsOf(const CompileOptions& options) const {
-    if (TypicalColumns(options) >= kManyBlocks * kMostColumns) return kMostColumns;
+    if (SeenColumns(options) >= kManyBlocks * kMostColumns) return kMostColumns;
     int columns = kFewestColumns;
     for (size_t e = 0; e < body_.expressions.size(); ++e) {
       const Expression& expression = body_.expressions[e];

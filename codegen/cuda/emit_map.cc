@@ -56,7 +56,7 @@ class MapEmitter {
     }
     if (loops_.outer.size() != 2 || of_all == 0) return 1;
     double threads = 1.0 / access_.width();
-    for (const Loop& loop : loops_.outer) threads *= TypicalSize(loop.extent, options);
+    for (const Loop& loop : loops_.outer) threads *= SeenSize(loop.extent, options);
     int rows = kMostRows;
     while (rows > 1 && (threads / rows < kManyThreads || of_all + rows * of_row > kMostRegisters)) rows /= 2;
     return rows;
@@ -137,7 +137,8 @@ class MapEmitter {
   void EmitVector() {
     for (size_t e = 0; e < body_.expressions.size(); ++e) {
       if (DrawsForNeighbours(text_, static_cast<int>(e), innermost_)) DeclareDraws(static_cast<int>(e), {}, &text_);
-      if (IsHit(text_, static_cast<int>(e), innermost_)) DeclareHit(static_cast<int>(e), *innermost_, {}, &text_);
+      if (IsIotaEquals(text_, static_cast<int>(e), innermost_))
+        DeclareIotaEquals(static_cast<int>(e), *innermost_, {}, &text_);
     }
     for (const Store& store : body_.stores) DeclareStored(store, &text_);
     text_.Line("#pragma unroll");
@@ -156,7 +157,7 @@ class MapEmitter {
 
   void Define(int e, const std::vector<KernelText::Along>& along) {
     if (!along.empty() && DrawsForNeighbours(text_, e, innermost_)) return DefineDraw(e, &text_);
-    if (!along.empty() && IsHit(text_, e, innermost_)) return DefineHit(e, &text_);
+    if (!along.empty() && IsIotaEquals(text_, e, innermost_)) return DefineIotaEquals(e, &text_);
     const int address = body_.expressions[e].address;
     const bool is_read =
         body_.expressions[e].kind == Expression::Kind::kLoad && !along.empty() && access_.IsContiguous(address);

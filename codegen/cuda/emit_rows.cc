@@ -34,17 +34,17 @@ class RowEmitter {
         rows_(MakeRowStages(graph, body, Keep::kLoads)),
         text_(graph, body, Target::kCuda),
         access_(body, loops_.inner.empty() ? nullptr : &loops_.inner.back(), body.inner, &text_),
-        size_(RowSizeOf(graph, body, loops_, rows_, access_, options)),
-        is_wide_(!loops_.inner.empty() && access_.IsTypical(options)),
+        size_(RowTilingOf(graph, body, loops_, rows_, access_, options)),
+        is_wide_(!loops_.inner.empty() && access_.HoldsForSeenSizes(options)),
         exact_(ExactRows(size_, loops_, is_wide_ ? &access_ : nullptr, Length(), options)) {}
 
   WrittenKernel Emit() {
     if (size_.items > 0) EmitFunction(/*is_kept=*/true);
     rows_ = MakeRowStages(graph_, body_, Keep::kNothing);
     EmitFunction(/*is_kept=*/false);
-    EmitRowBlocks({size_, body_.has_shares(), access_.width(), is_wide_, Length(),
-                   is_wide_ ? access_.Condition(/*is_flat=*/false) : "", exact_},
-                  &text_);
+    EmitRowDispatch({size_, body_.has_shares(), access_.width(), is_wide_, Length(),
+                     is_wide_ ? access_.Condition(/*is_flat=*/false) : "", exact_},
+                    &text_);
     const ir::Dims range = body_.has_shares() ? ir::Dims{ir::Extent::Constant(body_.shares)} : RangeOf(loops_);
     WrittenKernel written =
         Finish(text_, "rows", range, block_threads(), body_.has_shares() ? 1 : size_.rows_per_block * size_.turns,
@@ -72,65 +72,66 @@ class RowEmitter {
   int block_threads() const { return size_.threads * size_.rows_per_block; }
 
   // A share's rows are dealt to groups where these keep them in registers.
-  RowWay WayOf(bool is_kept) const {
+  RowThreads ThreadsOf(bool is_kept) const {
     const bool is_whole = body_.has_shares() && !is_kept;
     return {is_kept, is_whole ? block_threads() : size_.threads, block_threads(), is_kept ? size_.rows_at_once : 1,
             is_kept && exact_.extent >= 0};
   }
 
   void EmitFunction(bool is_kept) {
-    const RowWay way = WayOf(is_kept);
+    const RowThreads threads = ThreadsOf(is_kept);
     for (size_t e = 0; e < body_.expressions.size(); ++e) text_.Forget(static_cast<int>(e));
-    OpenFunction(!is_kept           ? ""
-                 : way.may_be_exact ? "template <int V, int kItems, bool kExact> "
-                                    : "template <int V, int kItems> ",
+    OpenFunction(!is_kept               ? ""
+                 : threads.may_be_exact ? "template <int V, int kItems, bool kExact> "
+                                        : "template <int V, int kItems> ",
                  is_kept ? "KERNEL_kept" : "KERNEL_walked",
                  body_.has_shares()    ? "const long share, const int thread"
                  : size_.takes_turns() ? "const long first_r, const int t"
                                        : "const long r, const int t",
                  &text_);
-    const std::string exact = way.may_be_exact ? absl::StrCat("kExact ? ", exact_.length, " : ") : "";
+    const std::string exact = threads.may_be_exact ? absl::StrCat("kExact ? ", exact_.length, " : ") : "";
     text_.Line(absl::StrCat("const long length = ", exact, Length(), ";"));
-    RowShares shares(body_, loops_, way, &text_);
-    RowColumns columns(body_, loops_, way, KeptColumns(way), &text_);
-    RowReads reads(body_, loops_, way, &shares, OwnVectors(), size_.fetches, &text_);
-    RowTurns turns(body_, loops_, way, access_.width(), size_.turns,
-                   size_.takes_turns() && is_kept ? OwnVectors()[0] : std::vector<int>(), &text_);
-    const RowFunction function{body_, loops_, size_, way, access_, shares, columns, reads, turns, text_};
-    if (body_.has_shares()) shares.Begin();
-    if (size_.takes_turns()) turns.Begin();
-    columns.Read(body_.has_shares() ? "first" : "first_r");
-    if (way.rows > 1) reads.Begin();
-    if (body_.has_shares()) shares.Open();
-    if (size_.takes_turns()) turns.Open();
-    if (way.rows > 1) reads.BeginStep();
-    if (way.rows == 1) PlaceAddresses(PlaceLoops(loops_.outer, 'i', "r", &text_), "r", &text_);
+    ColumnSums column_sums(body_, loops_, threads, &text_);
+    ColumnOperands column_operands(body_, loops_, threads, KeptColumns(threads), &text_);
+    ShareRowLoads row_loads(body_, loops_, threads, &column_sums, OwnVectors(), size_.fetches, &text_);
+    RowPipeline pipeline(body_, loops_, threads, access_.width(), size_.turns,
+                         size_.takes_turns() && is_kept ? OwnVectors()[0] : std::vector<int>(), &text_);
+    const RowFunctionParts function{body_,       loops_,          size_,     threads,  access_,
+                                    column_sums, column_operands, row_loads, pipeline, text_};
+    if (body_.has_shares()) column_sums.Begin();
+    if (size_.takes_turns()) pipeline.Begin();
+    column_operands.Read(body_.has_shares() ? "first" : "first_r");
+    if (threads.rows > 1) row_loads.Begin();
+    if (body_.has_shares()) column_sums.Open();
+    if (size_.takes_turns()) pipeline.Open();
+    if (threads.rows > 1) row_loads.BeginStep();
+    if (threads.rows == 1) PlaceAddresses(PlaceLoops(loops_.outer, 'i', "r", &text_), "r", &text_);
     if (function.walks_vectors()) access_.PlaceVectorsInRow("length");
     const int num_folds = EmitStages(function);
-    if (size_.takes_turns()) turns.Close(num_folds);
-    if (body_.has_shares()) shares.Close(FoldsRows());
+    if (size_.takes_turns()) pipeline.Close(num_folds);
+    if (body_.has_shares()) column_sums.Close(FoldsRows());
     CloseFunction(&text_);
   }
 
   // Returns how many of them have folds, for which the group's threads meet.
-  int EmitStages(const RowFunction& function) {
-    RowNumbers numbers(function);
-    RowWalk walk(function);
+  int EmitStages(const RowFunctionParts& function) {
+    RowInvariants numbers(function);
+    RowStageText walk(function);
     int num_folds = 0;
     for (size_t k = 0; k < rows_.stages.size(); ++k) {
       const RowStage& stage = rows_.stages[k];
       numbers.Define(static_cast<int>(k));
       if (!stage.reductions.empty() || !stage.stores.empty()) {
         std::vector<Accumulator> folds;
-        for (const int reduction : EmitOneHots(stage.reductions, function.way))
-          folds.emplace_back(reduction, &text_, function.way.rows,
-                             /*is_one_block=*/function.way.is_kept);
+        for (const int reduction : EmitOneHots(stage.reductions, function.threads))
+          folds.emplace_back(reduction, &text_, function.threads.rows,
+                             /*is_one_block=*/function.threads.is_kept);
         for (Accumulator& fold : folds) fold.Declare();
         walk.Emit(static_cast<int>(k), stage, folds);
         num_folds += folds.empty() ? 0 : 1;
-        CombineGroup(folds, function.way.threads, &text_, function.way.rows);
+        CombineGroup(folds, function.threads.per_row, &text_, function.threads.rows);
       }
-      if (k == 0 && size_.takes_turns()) function.turns.FetchNext(num_folds > 0);
+      if (k == 0 && size_.takes_turns()) function.pipeline.FetchNext(num_folds > 0);
     }
     return num_folds;
   }
@@ -148,18 +149,18 @@ class RowEmitter {
 
   // What can be known of the row before its walk; gives what is left to fold. Where it is read from
   // the row, which may be written in place, the others must make the block wait.
-  std::vector<int> EmitOneHots(const std::vector<int>& reductions, const RowWay& way) {
+  std::vector<int> EmitOneHots(const std::vector<int>& reductions, const RowThreads& threads) {
     std::vector<int> left;
     std::vector<OneHot> one_hots;
     for (const int reduction : reductions) {
-      const bool has_way = way.rows == 1 && !body_.has_shares() && loops_.inner.size() == 1;
+      const bool has_way = threads.rows == 1 && !body_.has_shares() && loops_.inner.size() == 1;
       const std::optional<OneHot> found = has_way ? OneHotOf(text_, reduction, loops_.inner[0]) : std::nullopt;
       if (found.has_value())
         one_hots.push_back(*found);
       else
         left.push_back(reduction);
     }
-    const bool waits = !left.empty() && !way.is_warp();
+    const bool waits = !left.empty() && !threads.is_warp();
     for (const OneHot& one_hot : one_hots) {
       if (one_hot.load >= 0 && !waits)
         left.push_back(one_hot.sum);
@@ -193,9 +194,9 @@ class RowEmitter {
   }
 
   // Those of all rows that a thread keeps, if it does several.
-  std::vector<int> KeptColumns(const RowWay& way) const {
+  std::vector<int> KeptColumns(const RowThreads& threads) const {
     std::vector<int> found;
-    if (way.rows == 1 && !(way.is_kept && size_.keeps_columns)) return found;
+    if (threads.rows == 1 && !(threads.is_kept && size_.keeps_columns)) return found;
     for (const std::vector<int>& loads : VectorsByStage())
       std::copy_if(loads.begin(), loads.end(), std::back_inserter(found), [&](int load) { return IsOfAllRows(load); });
     return found;
@@ -207,7 +208,7 @@ class RowEmitter {
   RowStages rows_;
   KernelText text_;
   VectorAccess access_;
-  const RowSize size_;
+  const RowTiling size_;
   const bool is_wide_;
   const Kernel::Exact exact_;
 };

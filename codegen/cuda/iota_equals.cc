@@ -21,14 +21,14 @@ int IndexArgument(const Body& body, const Expression& eq, const Loop& loop) {
 
 }  // namespace
 
-bool IsHit(const KernelText& text, int expression, const Loop* loop) {
+bool IsIotaEquals(const KernelText& text, int expression, const Loop* loop) {
   const Body& body = text.body();
   const Expression& e = body.expressions[expression];
   return loop != nullptr && e.kind == Expression::Kind::kOp && text.graph().node(e.node).op == ir::Op::kEq &&
          IndexArgument(body, e, *loop) >= 0;
 }
 
-void DeclareHit(int expression, const Loop& loop, absl::Span<const KernelText::Along> along, KernelText* text) {
+void DeclareIotaEquals(int expression, const Loop& loop, absl::Span<const KernelText::Along> along, KernelText* text) {
   const Body& body = text->body();
   const Expression& e = body.expressions[expression];
   const int index = IndexArgument(body, e, loop);
@@ -38,6 +38,8 @@ void DeclareHit(int expression, const Loop& loop, absl::Span<const KernelText::A
   text->Line(absl::StrCat("const int h", expression, " = ", far, " >= 0 && ", far, " < V ? (int)", far, " : -1;"));
 }
 
-void DefineHit(int expression, KernelText* text) { text->DefineAs(expression, absl::StrCat("h", expression, " == k")); }
+void DefineIotaEquals(int expression, KernelText* text) {
+  text->DefineAs(expression, absl::StrCat("h", expression, " == k"));
+}
 
 }  // namespace torch_lazy::codegen::cuda

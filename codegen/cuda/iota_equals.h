@@ -11,12 +11,12 @@ namespace torch_lazy::codegen::cuda {
 
 // Does the expression compare an index along the loop with a number that is the same all along it?
 // `loop` may be null.
-bool IsHit(const KernelText& text, int expression, const Loop* loop);
+bool IsIotaEquals(const KernelText& text, int expression, const Loop* loop);
 
 // Declares how far the number lies from where the loops stand.
-void DeclareHit(int expression, const Loop& loop, absl::Span<const KernelText::Along> along, KernelText* text);
+void DeclareIotaEquals(int expression, const Loop& loop, absl::Span<const KernelText::Along> along, KernelText* text);
 
 // Declares the expression, of element `k`.
-void DefineHit(int expression, KernelText* text);
+void DefineIotaEquals(int expression, KernelText* text);
 
 }  // namespace torch_lazy::codegen::cuda

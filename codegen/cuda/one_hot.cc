@@ -42,7 +42,7 @@ bool FindPlace(const KernelText& text, int condition, const Loop& loop, OneHot* 
       parts.insert(parts.end(), e.arguments.begin(), e.arguments.end());
     } else if (!body.uses_inner(part)) {
       found->conditions.push_back(part);
-    } else if (found->place < 0 && IsHit(text, part, &loop)) {
+    } else if (found->place < 0 && IsIotaEquals(text, part, &loop)) {
       const int index = body.expressions[e.arguments[0]].kind == Expression::Kind::kIota ? 0 : 1;
       found->place = e.arguments[index];
       found->number = e.arguments[1 - index];

@@ -10,7 +10,7 @@
 namespace torch_lazy::codegen::cuda {
 namespace {
 
-void CallKept(const RowBlocks& rows, KernelText* text) {
+void CallKept(const RowDispatch& rows, KernelText* text) {
   const int width = rows.is_wide ? rows.width : 1;
   const int items = rows.width / width * rows.size.items;
   text->Line(absl::StrCat("const bool fits = 0 < ", rows.length, " && ", rows.length,
@@ -22,7 +22,7 @@ void CallKept(const RowBlocks& rows, KernelText* text) {
 
 }  // namespace
 
-void EmitRowBlocks(const RowBlocks& rows, KernelText* text) {
+void EmitRowDispatch(const RowDispatch& rows, KernelText* text) {
   OpenFunction("", "KERNEL_block", "const long block", text);
   if (!rows.has_shares && rows.size.rows_per_block > 1) {
     text->Line(absl::StrCat("const long r = block * ", rows.size.rows_per_block, " + threadIdx.x / 32;"));
@@ -42,16 +42,16 @@ void EmitRowBlocks(const RowBlocks& rows, KernelText* text) {
   CloseFunction(text);
 }
 
-Kernel::Exact ExactRows(const RowSize& size, const Loops& loops, const VectorAccess* access, const std::string& length,
-                        const CompileOptions& options) {
+Kernel::Exact ExactRows(const RowTiling& size, const Loops& loops, const VectorAccess* access,
+                        const std::string& length, const CompileOptions& options) {
   if (!size.takes_turns() || size.items == 0 || access == nullptr || loops.inner.size() != 1 ||
       !access->FollowsFromExtent())
     return {};
   const int exact = size.threads * access->width() * size.items;
   int extent = -1;
   const bool is_extent = absl::SimpleAtoi(absl::StripPrefix(length, "n"), &extent);
-  return is_extent && TypicalSize(loops.inner[0].extent, options) == exact ? Kernel::Exact{extent, exact}
-                                                                           : Kernel::Exact{};
+  return is_extent && SeenSize(loops.inner[0].extent, options) == exact ? Kernel::Exact{extent, exact}
+                                                                        : Kernel::Exact{};
 }
 
 }  // namespace torch_lazy::codegen::cuda

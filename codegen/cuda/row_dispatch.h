@@ -10,8 +10,8 @@
 
 namespace torch_lazy::codegen::cuda {
 
-struct RowBlocks {
-  RowSize size;
+struct RowDispatch {
+  RowTiling size;
   bool has_shares = false;
   int width = 1;          // of vectors
   bool is_wide = false;   // is there a function with vectors? Where rows seen first allow no
@@ -22,11 +22,11 @@ struct RowBlocks {
 };
 
 // KERNEL_block calls KERNEL_kept or KERNEL_walked, KERNEL_exact_block the former alone.
-void EmitRowBlocks(const RowBlocks& rows, KernelText* text);
+void EmitRowDispatch(const RowDispatch& rows, KernelText* text);
 
 // Rows that blocks do in turns have an entry for the length seen first, if all threads have vectors
 // then and these are aligned where pointers are. `access`: null if there are no vectors.
-Kernel::Exact ExactRows(const RowSize& size, const Loops& loops, const VectorAccess* access, const std::string& length,
-                        const CompileOptions& options);
+Kernel::Exact ExactRows(const RowTiling& size, const Loops& loops, const VectorAccess* access,
+                        const std::string& length, const CompileOptions& options);
 
 }  // namespace torch_lazy::codegen::cuda

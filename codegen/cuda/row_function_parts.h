@@ -17,20 +17,21 @@
 
 namespace torch_lazy::codegen::cuda {
 
-struct RowFunction {
+struct RowFunctionParts {
   const Body& body;
   const Loops& loops;
-  const RowSize& size;
-  const RowWay way;
+  const RowTiling& tiling;
+  const RowThreads threads;
   VectorAccess& access;
-  RowShares& shares;
-  RowColumns& columns;
-  RowReads& reads;
-  RowTurns& turns;
+  ColumnSums& column_sums;
+  ColumnOperands& column_operands;
+  ShareRowLoads& row_loads;
+  RowPipeline& pipeline;
   KernelText& text;
 
   bool walks_vectors() const {
-    return !way.is_kept && size.items == 0 && !body.has_shares() && loops.inner.size() == 1 && access.HasVectorsInRow();
+    return !threads.is_kept && tiling.items == 0 && !body.has_shares() && loops.inner.size() == 1 &&
+           access.HasVectorsInRow();
   }
 
   std::string StoredText(const Store& store) const {
@@ -44,9 +45,9 @@ struct RowFunction {
   // For each row that is done at once, `row`, with its addresses; for one row, which has been placed, once.
   template <typename Function>
   void ForEachPlacedRow(Function write) const {
-    ForEachRow(way.rows, &text, [&] {
-      if (way.rows > 1) {
-        shares.PlaceRow();
+    ForEachRow(threads.rows, &text, [&] {
+      if (threads.rows > 1) {
+        column_sums.PlaceRow();
         PlaceAddresses(PlaceLoops(loops.outer, 'i', "r", &text), "r", &text);
       }
       write();

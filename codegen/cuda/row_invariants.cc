@@ -7,9 +7,9 @@
 
 namespace torch_lazy::codegen::cuda {
 
-void RowNumbers::Define(int stage) { way_.rows == 1 ? DefineOfOne(stage) : DefineOfSome(stage); }
+void RowInvariants::Define(int stage) { threads_.rows == 1 ? DefineOfOne(stage) : DefineOfSome(stage); }
 
-void RowNumbers::DefineOfOne(int stage) {
+void RowInvariants::DefineOfOne(int stage) {
   for (size_t e = 0; e < body_.expressions.size(); ++e) {
     const Expression& expression = body_.expressions[e];
     const int number = static_cast<int>(e);
@@ -19,17 +19,17 @@ void RowNumbers::DefineOfOne(int stage) {
   StoreThem(stage);
 }
 
-void RowNumbers::StoreThem(int stage) {
+void RowInvariants::StoreThem(int stage) {
   for (const Store& store : body_.stores) {
     if (body_.expressions[store.expression].depth != stage || StoresAlongRow(body_, store)) continue;
-    if (MayReplace(store)) text_.Line(way_.is_warp() ? "__syncwarp();" : "__syncthreads();");
-    text_.Line(absl::StrCat(way_.rows > 1 ? "if (is_row && t == 0) " : "if (t == 0) ",
+    if (MayReplace(store)) text_.Line(threads_.is_warp() ? "__syncwarp();" : "__syncthreads();");
+    text_.Line(absl::StrCat(threads_.rows > 1 ? "if (is_row && t == 0) " : "if (t == 0) ",
                             PlaceText(store.address, {}, &text_), " = ", function_.StoredText(store), ";"));
   }
 }
 
 // The same for all rows done at once, whose numbers are arrays.
-void RowNumbers::DefineOfSome(int stage) {
+void RowInvariants::DefineOfSome(int stage) {
   std::vector<int> numbers;
   for (size_t e = 0; e < body_.expressions.size(); ++e) {
     const int number = static_cast<int>(e);
@@ -37,7 +37,7 @@ void RowNumbers::DefineOfSome(int stage) {
       numbers.push_back(number);
   }
   for (const int number : numbers)
-    text_.Line(absl::StrCat(ComputeType(body_.expressions[number].dtype), " y", number, "[", way_.rows, "];"));
+    text_.Line(absl::StrCat(ComputeType(body_.expressions[number].dtype), " y", number, "[", threads_.rows, "];"));
   const bool stores = std::any_of(body_.stores.begin(), body_.stores.end(), [&](const Store& s) {
     return body_.expressions[s.expression].depth == stage && !StoresAlongRow(body_, s);
   });
@@ -47,7 +47,7 @@ void RowNumbers::DefineOfSome(int stage) {
       const Expression& e = body_.expressions[number];
       std::string place = e.address < 0 ? "" : PlaceText(e.address, {}, &text_);
       if (e.kind == Expression::Kind::kLoad && DependsOnData(body_, body_.addresses[e.address]))
-        place = RowFunction::Guarded("is_row", place, e.dtype);
+        place = RowFunctionParts::Guarded("is_row", place, e.dtype);
       text_.Define(number, place);
       text_.Line(absl::StrCat("y", number, "[row] = ", text_.name(number), ";"));
     }
@@ -57,7 +57,7 @@ void RowNumbers::DefineOfSome(int stage) {
 }
 
 // A number may be stored where one is read that every thread of the group needs.
-bool RowNumbers::MayReplace(const Store& store) const {
+bool RowInvariants::MayReplace(const Store& store) const {
   const Address& place = body_.addresses[store.address];
   return std::any_of(body_.expressions.begin(), body_.expressions.end(), [&](const Expression& e) {
     return e.kind == Expression::Kind::kLoad && body_.addresses[e.address].index == place.index;

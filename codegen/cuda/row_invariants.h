@@ -6,10 +6,10 @@
 
 namespace torch_lazy::codegen::cuda {
 
-class RowNumbers {
+class RowInvariants {
  public:
-  explicit RowNumbers(const RowFunction& function)
-      : function_(function), body_(function.body), way_(function.way), text_(function.text) {}
+  explicit RowInvariants(const RowFunctionParts& function)
+      : function_(function), body_(function.body), threads_(function.threads), text_(function.text) {}
 
   // Those that are known before the stage's walk; one thread stores them.
   void Define(int stage);
@@ -20,9 +20,9 @@ class RowNumbers {
   void StoreThem(int stage);
   bool MayReplace(const Store& store) const;
 
-  const RowFunction& function_;
+  const RowFunctionParts& function_;
   const Body& body_;
-  const RowWay& way_;
+  const RowThreads& threads_;
   KernelText& text_;
 };
 

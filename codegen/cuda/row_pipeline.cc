@@ -6,27 +6,29 @@
 
 namespace torch_lazy::codegen::cuda {
 
-std::string RowTurns::TypeOf(int number) const { return MemoryType(text_.TypeAt(body_.expressions[number].address)); }
+std::string RowPipeline::TypeOf(int number) const {
+  return MemoryType(text_.TypeAt(body_.expressions[number].address));
+}
 
-std::string RowTurns::Place(int number) const {
-  return absl::StrCat(Ahead(number), " + (item * ", way_.threads, " + t) * V");
+std::string RowPipeline::Place(int number) const {
+  return absl::StrCat(Ahead(number), " + (item * ", threads_.per_row, " + t) * V");
 }
 
 // Bulk copies are of multiples of 16 bytes, at such places, and the row's lie side by side.
-bool RowTurns::MayBeBulk() const {
+bool RowPipeline::MayBeBulk() const {
   const auto is_whole = [&](int number) {
     return width_ * ir::SizeBytes(text_.TypeAt(body_.expressions[number].address)) % 16 == 0;
   };
   return !loads_.empty() && loops_.inner.size() == 1 && std::all_of(loads_.begin(), loads_.end(), is_whole);
 }
 
-void RowTurns::Begin() {
+void RowPipeline::Begin() {
   text_.Line("const long end_r = arguments.iterations;");  // once: of many instances, it is in memory
   text_.Line(absl::StrCat("const long blocks = (end_r + ", turns_ - 1, ") / ", turns_, ";"));
   if (loads_.empty()) return;
   for (const int number : loads_)
     text_.Line(absl::StrCat("__shared__ __align__(16) ", TypeOf(number), " ", Ahead(number), "[kItems * V * ",
-                            way_.threads, "];"));
+                            threads_.per_row, "];"));
   if (MayBeBulk()) {
     text_.Line(absl::StrCat("constexpr bool kBulk = lazy_has_bulk() && V == ", width_, ";"));
     text_.Line("__shared__ unsigned long arrived;");
@@ -37,7 +39,7 @@ void RowTurns::Begin() {
   text_.Open("const auto fetch = [&](const long r) {");
   PlaceAddresses(PlaceLoops(loops_.outer, 'i', "r", &text_), "r", &text_);
   if (MayBeBulk()) FetchInBulk();
-  EmitKeptWalk(way_, &text_, [&] {
+  EmitKeptWalk(threads_, &text_, [&] {
     const std::vector<KernelText::Along> along = PlaceLoops(loops_.inner, 'j', "j", &text_);
     for (const int number : loads_)
       text_.Line(absl::StrCat("lazy_fetch<V>(", Place(number), ", ",
@@ -47,7 +49,7 @@ void RowTurns::Begin() {
   text_.Line("fetch(first_r);");
 }
 
-void RowTurns::FetchInBulk() {
+void RowPipeline::FetchInBulk() {
   text_.Open("if constexpr (kBulk) {");
   text_.Line("if (t != 0) return;");
   std::string bytes;
@@ -62,7 +64,7 @@ void RowTurns::FetchInBulk() {
   text_.Close("}");
 }
 
-void RowTurns::Open() {
+void RowPipeline::Open() {
   text_.Line("#pragma unroll 1");
   text_.Open("for (long r = first_r; r < end_r; r += blocks) {");
   if (loads_.empty()) return;
@@ -72,7 +74,7 @@ void RowTurns::Open() {
   text_.Line("phase ^= 1;");
 }
 
-void RowTurns::FetchNext(bool have_met) {
+void RowPipeline::FetchNext(bool have_met) {
   if (loads_.empty()) return;
   if (MayBeBulk() && !have_met) text_.Line("if (kBulk) __syncthreads();");
   text_.Line("if (r + blocks < end_r) fetch(r + blocks);");
@@ -80,7 +82,7 @@ void RowTurns::FetchNext(bool have_met) {
 
 // What the block's threads have told each other is read before the next row's is written: where
 // they meet twice in a row, they have met in between.
-void RowTurns::Close(int num_folds) {
+void RowPipeline::Close(int num_folds) {
   if (num_folds < 2) text_.Line("__syncthreads();");
   text_.Close("}");
 }

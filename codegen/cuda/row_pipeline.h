@@ -15,12 +15,18 @@
 
 namespace torch_lazy::codegen::cuda {
 
-class RowTurns {
+class RowPipeline {
  public:
   // `loads`: of whole vectors, which the first walk reads; none if rows are walked over again and again.
-  RowTurns(const Body& body, const Loops& loops, const RowWay& way, int width, int turns, std::vector<int> loads,
-           KernelText* text)
-      : body_(body), loops_(loops), way_(way), width_(width), turns_(turns), loads_(std::move(loads)), text_(*text) {}
+  RowPipeline(const Body& body, const Loops& loops, const RowThreads& threads, int width, int turns,
+              std::vector<int> loads, KernelText* text)
+      : body_(body),
+        loops_(loops),
+        threads_(threads),
+        width_(width),
+        turns_(turns),
+        loads_(std::move(loads)),
+        text_(*text) {}
 
   void Begin();                   // fetches row `first_r`
   void Open();                    // the loop over rows `r`, from there on
@@ -38,7 +44,7 @@ class RowTurns {
 
   const Body& body_;
   const Loops& loops_;
-  const RowWay way_;
+  const RowThreads threads_;
   const int width_, turns_;
   const std::vector<int> loads_;
   KernelText& text_;

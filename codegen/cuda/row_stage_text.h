@@ -12,10 +12,14 @@
 
 namespace torch_lazy::codegen::cuda {
 
-class RowWalk {
+class RowStageText {
  public:
-  explicit RowWalk(const RowFunction& function)
-      : function_(function), body_(function.body), loops_(function.loops), way_(function.way), text_(function.text) {}
+  explicit RowStageText(const RowFunctionParts& function)
+      : function_(function),
+        body_(function.body),
+        loops_(function.loops),
+        threads_(function.threads),
+        text_(function.text) {}
 
   // In the order of the stages, of which this is number `number`. Folds are declared, and not combined.
   void Emit(int number, const RowStage& stage, std::vector<Accumulator>& folds);
@@ -37,12 +41,12 @@ class RowWalk {
   void Declare(int address);
   bool IsVector(int number) const;
   bool IsDrawn(int number) const;
-  bool IsHitOfRow(int number) const;
+  bool IsIotaEqualsRow(int number) const;
 
-  const RowFunction& function_;
+  const RowFunctionParts& function_;
   const Body& body_;
   const Loops& loops_;
-  const RowWay& way_;
+  const RowThreads& threads_;
   KernelText& text_;
   bool is_vector_ = false;              // are elements `k` of vectors being done?
   absl::flat_hash_set<int> available_;  // what earlier stages have kept

@@ -22,9 +22,9 @@ constexpr double kMostFetched = 46 << 10;  // of a block's shared memory, beside
 constexpr double kArrivedBytes = 16;       // beside what is fetched by bulk copies
 constexpr int kRegisters = 72, kRegistersOf1024 = 40, kRegistersOfWarp = 128;  // for all arrays
 
-double TypicalProduct(const std::vector<Loop>& loops, const CompileOptions& options) {
+double SeenProduct(const std::vector<Loop>& loops, const CompileOptions& options) {
   double product = 1;
-  for (const Loop& loop : loops) product *= TypicalSize(loop.extent, options);
+  for (const Loop& loop : loops) product *= SeenSize(loop.extent, options);
   return product;
 }
 
@@ -122,7 +122,7 @@ double FoldBytes(const ir::Graph& graph, const Body& body, const RowStages& stag
 // As many as registers hold, so that the group waits for memory, and for its threads, once; fewer
 // where shared memory then holds as many again, so that it waits but for the first.
 template <typename FoldBytesOf>
-void ChooseRowsAtOnce(const PerElement& each, int width, FoldBytesOf fold_bytes_of, RowSize* size) {
+void ChooseRowsAtOnce(const PerElement& each, int width, FoldBytesOf fold_bytes_of, RowTiling* size) {
   constexpr int kMostRows = 4;
   constexpr double kMostRegisters = 96 * 256;  // of all rows that a block's threads keep
   const double elements = size->items * width * size->threads;
@@ -154,11 +154,11 @@ double ItemsOf(double length, int elements, bool has_shares) {
 // that rows are read and written nearly in their order, which memory likes. Threads have what registers hold; where
 // that suffices for what all rows share, they keep it, unless it is converted: that would be kept, too.
 template <typename FoldBytesOf>
-RowSize SizeInTurns(const PerElement& each, double length, double count, int arrays, int width,
-                    FoldBytesOf fold_bytes_of) {
+RowTiling SizeInTurns(const PerElement& each, double length, double count, int arrays, int width,
+                      FoldBytesOf fold_bytes_of) {
   constexpr int kFewestThreads = 256, kThreadsAtOnce = 512;  // the latter of a multiprocessor, with 128 registers
   constexpr double kMultiprocessors = 128, kMostTurns = 4, kMostKept = 96;
-  RowSize size;
+  RowTiling size;
   size.threads = kFewestThreads;
   while (size.threads < kThreadsAtOnce && length > size.threads * kMostNumbers) size.threads *= 2;
   size.items = static_cast<int>(ItemsOf(length, width * size.threads, /*has_shares=*/false));
@@ -177,11 +177,11 @@ RowSize SizeInTurns(const PerElement& each, double length, double count, int arr
 
 }  // namespace
 
-RowSize RowSizeOf(const ir::Graph& graph, const Body& body, const Loops& loops, const RowStages& rows,
-                  const VectorAccess& access, const CompileOptions& options) {
+RowTiling RowTilingOf(const ir::Graph& graph, const Body& body, const Loops& loops, const RowStages& rows,
+                      const VectorAccess& access, const CompileOptions& options) {
   const int width = access.width();
-  const double length = std::max(1.0, TypicalProduct(loops.inner, options));
-  const double count = TypicalProduct(loops.outer, options);
+  const double length = std::max(1.0, SeenProduct(loops.inner, options));
+  const double count = SeenProduct(loops.outer, options);
   const int arrays = LiveArrays(body, rows);
   const PerElement each = PerElementOf(body, access, arrays);
   const auto fold_bytes_of = [&](int threads, int rows_at_once) {
@@ -194,10 +194,10 @@ RowSize RowSizeOf(const ir::Graph& graph, const Body& body, const Loops& loops, 
   const bool has_shares = body.has_shares();
   const bool is_short = length <= kShortRow || (length <= kMostOfWarp && !has_shares && count >= kManyRows);
   if (!is_short && !has_shares) {
-    const RowSize in_turns = SizeInTurns(each, length, count, arrays, width, fold_bytes_of);
+    const RowTiling in_turns = SizeInTurns(each, length, count, arrays, width, fold_bytes_of);
     if (in_turns.takes_turns()) return in_turns;
   }
-  RowSize size;
+  RowTiling size;
   if (is_short && length <= size.threads * most(size.threads)) {
     while (has_shares && size.threads > kFewestLanes && length <= size.threads / 2 * width) size.threads /= 2;
     size.rows_per_block = has_shares ? kThreadsOfShare / size.threads : kWarpsPerBlock;

@@ -9,7 +9,7 @@
 
 namespace torch_lazy::codegen::cuda {
 
-struct RowSize {
+struct RowTiling {
   int threads = 32;            // of a row: lanes of a warp side by side, or all of a block
   int rows_per_block = 1;      // at once
   int turns = 1;               // of these, one after the other, without shares
@@ -24,7 +24,7 @@ struct RowSize {
 
 // `rows` keeps what registers can; `access` says what is read by vectors, and what by all rows. What a block fetches
 // ahead and folds fits into its shared memory.
-RowSize RowSizeOf(const ir::Graph& graph, const Body& body, const Loops& loops, const RowStages& rows,
-                  const VectorAccess& access, const CompileOptions& options);
+RowTiling RowTilingOf(const ir::Graph& graph, const Body& body, const Loops& loops, const RowStages& rows,
+                      const VectorAccess& access, const CompileOptions& options);
 
 }  // namespace torch_lazy::codegen::cuda

@@ -10,47 +10,50 @@
 
 namespace torch_lazy::codegen::cuda {
 
-RowReads::RowReads(const Body& body, const Loops& loops, const RowWay& way, RowShares* shares,
-                   std::vector<std::vector<int>> reads, bool fetches, KernelText* text)
+ShareRowLoads::ShareRowLoads(const Body& body, const Loops& loops, const RowThreads& threads, ColumnSums* shares,
+                             std::vector<std::vector<int>> reads, bool fetches, KernelText* text)
     : body_(body),
       loops_(loops),
-      way_(way),
+      threads_(threads),
       shares_(*shares),
       reads_(std::move(reads)),
       fetches_(fetches),
       text_(*text) {}
 
-std::string RowReads::TypeOf(int number) const { return MemoryType(text_.TypeAt(body_.expressions[number].address)); }
+std::string ShareRowLoads::TypeOf(int number) const {
+  return MemoryType(text_.TypeAt(body_.expressions[number].address));
+}
 
-std::string RowReads::Vector(int number) const {
+std::string ShareRowLoads::Vector(int number) const {
   return absl::StrCat("all", body_.expressions[number].address, "[row][item]");
 }
 
-std::string RowReads::PlaceInRow(int number) const {
-  return absl::StrCat("ahead", body_.expressions[number].address, "[slot][row] + (item * ", way_.threads, " + t) * V");
+std::string ShareRowLoads::PlaceInRow(int number) const {
+  return absl::StrCat("ahead", body_.expressions[number].address, "[slot][row] + (item * ", threads_.per_row,
+                      " + t) * V");
 }
 
 template <typename Function>
-void RowReads::ForEachRead(Function write) {
+void ShareRowLoads::ForEachRead(Function write) {
   for (const std::vector<int>& reads : reads_) {
     for (const int number : reads) write(number);
   }
 }
 
 template <typename Function>
-void RowReads::ForEachPlacedRow(Function write) {
-  ForEachRow(way_.rows, &text_, [&] {
+void ShareRowLoads::ForEachPlacedRow(Function write) {
+  ForEachRow(threads_.rows, &text_, [&] {
     shares_.PlaceRow();
     PlaceAddresses(PlaceLoops(loops_.outer, 'i', "r", &text_), "r", &text_);
-    EmitKeptWalk(way_, &text_, [&] { write(PlaceLoops(loops_.inner, 'j', "j", &text_)); });
+    EmitKeptWalk(threads_, &text_, [&] { write(PlaceLoops(loops_.inner, 'j', "j", &text_)); });
   });
 }
 
-void RowReads::Begin() {
+void ShareRowLoads::Begin() {
   if (!fetches_) return;
   ForEachRead([&](int number) {
     text_.Line(absl::StrCat("__shared__ __align__(16) ", TypeOf(number), " ahead", body_.expressions[number].address,
-                            "[2][", way_.rows, "][kItems * V * ", way_.threads, "];"));
+                            "[2][", threads_.rows, "][kItems * V * ", threads_.per_row, "];"));
   });
   text_.Open("const auto fetch = [&](const long step, const int slot) {");
   ForEachPlacedRow([&](const std::vector<KernelText::Along>& along) {
@@ -63,21 +66,21 @@ void RowReads::Begin() {
   text_.Line("if (first < last) fetch(first, 0);");
 }
 
-void RowReads::BeginStep() {
+void ShareRowLoads::BeginStep() {
   if (!fetches_) return;
-  text_.Line(absl::StrCat("const int slot = (int)((step - first) / ", way_.rows, " % 2);"));
+  text_.Line(absl::StrCat("const int slot = (int)((step - first) / ", threads_.rows, " % 2);"));
   text_.Line("lazy_fetched();");
-  text_.Line(absl::StrCat("if (step + ", way_.rows, " < last) fetch(step + ", way_.rows, ", 1 - slot);"));
+  text_.Line(absl::StrCat("if (step + ", threads_.rows, " < last) fetch(step + ", threads_.rows, ", 1 - slot);"));
 }
 
-void RowReads::Read(int stage) {
+void ShareRowLoads::Read(int stage) {
   const std::vector<int>& reads = reads_[static_cast<size_t>(stage)];
   if (reads.empty()) return;
   for (const int number : reads)
     text_.Line(
-        absl::StrCat(TypeOf(number), " all", body_.expressions[number].address, "[", way_.rows, "][kItems][V];"));
+        absl::StrCat(TypeOf(number), " all", body_.expressions[number].address, "[", threads_.rows, "][kItems][V];"));
   if (fetches_) {
-    return ForEachRow(way_.rows, &text_, [&] {
+    return ForEachRow(threads_.rows, &text_, [&] {
       text_.Line("#pragma unroll");
       text_.Open("for (int item = 0; item < kItems; ++item) {");
       for (const int number : reads)

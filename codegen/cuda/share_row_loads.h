@@ -13,11 +13,11 @@
 
 namespace torch_lazy::codegen::cuda {
 
-class RowReads {
+class ShareRowLoads {
  public:
   // `reads`: the loads of the rows' own vectors, stage by stage. `fetches`: ahead, into shared memory.
-  RowReads(const Body& body, const Loops& loops, const RowWay& way, RowShares* shares,
-           std::vector<std::vector<int>> reads, bool fetches, KernelText* text);
+  ShareRowLoads(const Body& body, const Loops& loops, const RowThreads& threads, ColumnSums* shares,
+                std::vector<std::vector<int>> reads, bool fetches, KernelText* text);
 
   void Begin();          // before the loop over rows
   void BeginStep();      // of the rows done at once
@@ -34,8 +34,8 @@ class RowReads {
 
   const Body& body_;
   const Loops& loops_;
-  const RowWay way_;
-  RowShares& shares_;
+  const RowThreads threads_;
+  ColumnSums& shares_;
   const std::vector<std::vector<int>> reads_;
   const bool fetches_;
   KernelText& text_;

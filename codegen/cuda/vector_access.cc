@@ -139,7 +139,7 @@ void VectorAccess::PlaceVectorsInRow(const std::string& length) {
   text_.Line(absl::StrCat("const long others = ", length, " - vectors * V;"));
 }
 
-bool VectorAccess::IsTypical(const CompileOptions& options) const {
+bool VectorAccess::HoldsForSeenSizes(const CompileOptions& options) const {
   std::vector<Polynomial> numbers = Steps();
   numbers.push_back(innermost_->extent);
   for (size_t a = 0; a < is_contiguous_.size(); ++a) {
@@ -148,7 +148,7 @@ bool VectorAccess::IsTypical(const CompileOptions& options) const {
   }
   return std::all_of(numbers.begin(), numbers.end(), [&](const Polynomial& number) {
     double typical = 0;
-    for (const Monomial& term : number.terms()) typical += TypicalSize(term, options);
+    for (const Monomial& term : number.terms()) typical += SeenSize(term, options);
     return std::fmod(typical, width_) == 0;
   });
 }

@@ -49,7 +49,7 @@ class VectorAccess {
   bool FollowsFromExtent() const;
 
   // Is it true for the sizes seen first, if there are other loops?
-  bool IsTypical(const CompileOptions& options) const;
+  bool HoldsForSeenSizes(const CompileOptions& options) const;
 
  private:
   // The numbers that V must divide.

@@ -34,7 +34,7 @@ struct Expression {
 struct Store {
   int expression;
   int address;
-  bool streams = false;  // past the caches: larger than they are, and nobody reads it soon
+  bool is_non_temporal = false;  // past the caches: larger than they are, and nobody reads it soon
 };
 
 // Kernels that differ only in where in a buffer they begin have one text: the pointer says it.

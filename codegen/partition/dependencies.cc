@@ -14,10 +14,10 @@ bool Dependencies::Reaches(int from, int to) const {
   ++search_;
   std::vector<int> stack = {from};
   while (!stack.empty()) {
-    const int unit = stack.back();
+    const int task = stack.back();
     stack.pop_back();
-    if (unit == to) return true;
-    for (const int next : successors_[unit]) {
+    if (task == to) return true;
+    for (const int next : successors_[task]) {
       if (visited_in_[next] == search_) continue;
       visited_in_[next] = search_;
       stack.push_back(next);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which unit of work must come before which.
+// Which task must come before which.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace torch_lazy::codegen {
 
 class Dependencies {
  public:
-  int AddUnit() {
+  int AddTask() {
     successors_.emplace_back();
     visited_in_.push_back(0);
     return static_cast<int>(successors_.size()) - 1;
@@ -17,7 +17,7 @@ class Dependencies {
   void AddEdge(int before, int after);   // again is fine; to itself is none
   bool Reaches(int from, int to) const;  // true for from == to
   int size() const { return static_cast<int>(successors_.size()); }
-  const std::vector<int>& successors(int unit) const { return successors_[unit]; }
+  const std::vector<int>& successors(int task) const { return successors_[task]; }
 
  private:
   std::vector<std::vector<int>> successors_;

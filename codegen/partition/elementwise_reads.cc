@@ -5,7 +5,7 @@
 
 namespace torch_lazy::codegen {
 
-OneForOne::OneForOne(const ir::Graph& graph, ir::Value v) : graph_(graph), v_(v) {
+ElementwiseReads::ElementwiseReads(const ir::Graph& graph, ir::Value v) : graph_(graph), v_(v) {
   constexpr size_t kMost = 16;
   const auto add_inputs = [&](ir::Value of) {
     const ir::Node& node = graph.node(of);
@@ -22,7 +22,7 @@ OneForOne::OneForOne(const ir::Graph& graph, ir::Value v) : graph_(graph), v_(v)
   }
 }
 
-std::optional<IndexMap> OneForOne::MapOf(const Read& read, const Factors& factors, Group& group, int map) const {
+std::optional<IndexMap> ElementwiseReads::MapOf(const Read& read, const Factors& factors, Group& group, int map) const {
   if (read.by != v_) {
     const auto by =
         std::find_if(reads_.begin(), reads_.end(), [&](const Read& other) { return other.value == read.by; });

@@ -10,7 +10,7 @@
 
 namespace torch_lazy::codegen {
 
-class OneForOne {
+class ElementwiseReads {
  public:
   struct Read {
     ir::Value value;
@@ -18,7 +18,7 @@ class OneForOne {
     int input;
   };
 
-  OneForOne(const ir::Graph& graph, ir::Value v);
+  ElementwiseReads(const ir::Graph& graph, ir::Value v);
 
   const std::vector<Read>& reads() const { return reads_; }
 

@@ -34,12 +34,12 @@ class Partitioner {
       : graph_(graph.graph),
         look_(MakeLookAhead(graph.graph)),
         lifetimes_(MakeLifetimes(graph.graph, options)),
-        worth_({graph_, look_, lifetimes_, options.target, readers_, result_.groups, call_of_unit_}),
+        worth_({graph_, look_, lifetimes_, options.target, readers_, result_.groups, call_of_task_}),
         factors_(factors),
         options_(options),
         readers_(graph_.nodes.size()),
         share_sums_(graph_.nodes.size()),
-        unit_(graph_.nodes.size(), -1) {
+        task_(graph_.nodes.size(), -1) {
     result_.home.assign(graph_.nodes.size(), -1);
     result_.copies = graph.copies;
     result_.concats = concats;
@@ -57,18 +57,18 @@ class Partitioner {
   void AddCalls() {
     int previous = -1;
     for (size_t v = 0; v < graph_.nodes.size(); ++v) {
-      if (ir::Info(graph_.nodes[v].op).kind == ir::Kind::kMatmul) unit_[v] = AddCallUnit(v);
+      if (ir::Info(graph_.nodes[v].op).kind == ir::Kind::kMatmul) task_[v] = AddCallTask(v);
       if (graph_.nodes[v].op != ir::Op::kCall) continue;
-      unit_[v] = AddCallUnit(v);
-      if (previous >= 0) dependencies_.AddEdge(previous, unit_[v]);
-      previous = unit_[v];
+      task_[v] = AddCallTask(v);
+      if (previous >= 0) dependencies_.AddEdge(previous, task_[v]);
+      previous = task_[v];
     }
   }
 
-  int AddCallUnit(size_t v) {
-    const int unit = dependencies_.AddUnit();
-    call_of_unit_[unit] = static_cast<ir::Value>(v);
-    return unit;
+  int AddCallTask(size_t v) {
+    const int task = dependencies_.AddTask();
+    call_of_task_[task] = static_cast<ir::Value>(v);
+    return task;
   }
 
   void Visit(ir::Value v) {
@@ -103,25 +103,25 @@ class Partitioner {
 
   void VisitCall(ir::Value v) {
     const ir::Value call = graph_.node(v).op == ir::Op::kCall ? v : graph_.node(v).inputs[0];
-    NoteReaders(v, unit_[call]);
+    NoteReaders(v, task_[call]);
     if (call != v) return;
-    for (const ir::Value operand : graph_.node(v).inputs) RequireStored(operand, unit_[v]);
+    for (const ir::Value operand : graph_.node(v).inputs) RequireStored(operand, task_[v]);
   }
 
   // Its operands are views of what lies in memory.
   void VisitMatmul(ir::Value v) {
-    NoteReaders(v, unit_[v]);
+    NoteReaders(v, task_[v]);
     const Product product = ProductOfMatrices(graph_, result_.concats, factors_, v);
-    for (const Matrix* operand : {&product.x, &product.y}) RequireStored(operand->base, unit_[v]);
-    if (product.bias.has_value()) RequireStored(product.bias->base, unit_[v]);
+    for (const Matrix* operand : {&product.x, &product.y}) RequireStored(operand->base, task_[v]);
+    if (product.bias.has_value()) RequireStored(product.bias->base, task_[v]);
   }
 
   // Whoever reads the whole comes after all that write a part of it.
   void VisitConcat(ir::Value v) {
     const Readers readers = readers_[v];
     for (const ir::Value operand : graph_.node(v).inputs) {
-      for (const Readers::InGroup& reader : readers.groups) RequireStored(operand, GroupUnit(reader.group));
-      for (const int unit : readers.units) RequireStored(operand, unit);
+      for (const Readers::InGroup& reader : readers.groups) RequireStored(operand, GroupTask(reader.group));
+      for (const int task : readers.tasks) RequireStored(operand, task);
       readers_[operand].stored = true;
     }
   }
@@ -132,7 +132,7 @@ class Partitioner {
     if (node.op == ir::Op::kReshape && readers.stored && !result_.concats.IsPlaced(v)) {
       Readers& input = readers_[node.inputs[0]];  // the same bytes
       input.stored = true;
-      input.units.insert(input.units.end(), readers.units.begin(), readers.units.end());
+      input.tasks.insert(input.tasks.end(), readers.tasks.begin(), readers.tasks.end());
     } else if (readers.stored) {
       NewGroup(v);
     }
@@ -221,7 +221,7 @@ class Partitioner {
   bool IsBusy(const Group& group, ir::Value v) const {
     constexpr double kLarge = 64 << 20;  // bytes; more than its cache holds
     if (options_.target != Target::kCuda || group.shape != Group::Shape::kMap ||
-        TypicalBytes(graph_.type(v), options_) < kLarge)
+        SeenBytes(graph_.type(v), options_) < kLarge)
       return false;
     return std::any_of(group.computed.begin(), group.computed.end(), [&](ir::Value computed) {
       return (ir::Info(graph_.node(computed).op).traits & ir::kTranscendental) != 0;
@@ -234,8 +234,8 @@ class Partitioner {
     const ir::Node& node = graph_.node(v);
     if (ir::Info(node.op).kind == ir::Kind::kIndexed) return false;
     const std::vector<int> own_readers = readers_[v].Groups();
-    const OneForOne one_for_one(graph_, v);
-    for (const OneForOne::Read& read : one_for_one.reads()) {
+    const ElementwiseReads elementwise(graph_, v);
+    for (const ElementwiseReads::Read& read : elementwise.reads()) {
       const auto candidates = readers_[read.value].groups;
       for (const Readers::InGroup& candidate : candidates) {
         const bool is_reader = std::find(own_readers.begin(), own_readers.end(), candidate.group) != own_readers.end();
@@ -248,7 +248,7 @@ class Partitioner {
                      : !CanJoinReduction(v, candidate.group))
           continue;
         const int id = group.Intern(*map);
-        const std::optional<IndexMap> at = one_for_one.MapOf(read, factors_, group, id);
+        const std::optional<IndexMap> at = elementwise.MapOf(read, factors_, group, id);
         if (!at.has_value() || group.Intern(*at) != candidate.map) continue;
         if (!NothingBetween(v, candidate.group)) continue;
         readers_[v].groups.push_back({candidate.group, id, 0});
@@ -262,15 +262,15 @@ class Partitioner {
   // A group that reads what is summed up, or what that is made of, row by row makes the sums as
   // well.
   void PlaceShareSum(ir::Value v) {
-    const OneForOne one_for_one(graph_, v);
-    std::vector<OneForOne::Read> reads = one_for_one.reads();
-    std::sort(reads.begin(), reads.end(), [](const OneForOne::Read& a, const OneForOne::Read& b) {
+    const ElementwiseReads elementwise(graph_, v);
+    std::vector<ElementwiseReads::Read> reads = elementwise.reads();
+    std::sort(reads.begin(), reads.end(), [](const ElementwiseReads::Read& a, const ElementwiseReads::Read& b) {
       return a.value > b.value;  // what is made last has the fewest other readers
     });
-    for (const OneForOne::Read& read : reads) {
+    for (const ElementwiseReads::Read& read : reads) {
       const auto candidates = readers_[read.value].groups;
       for (const Readers::InGroup& candidate : candidates) {
-        if (JoinRows(v, one_for_one, read, candidate)) return;
+        if (JoinRows(v, elementwise, read, candidate)) return;
       }
     }
     const int index = AddGroup();
@@ -283,14 +283,14 @@ class Partitioner {
     StoreShareSum(v, index, *map);
   }
 
-  bool JoinRows(ir::Value v, const OneForOne& one_for_one, const OneForOne::Read& read,
+  bool JoinRows(ir::Value v, const ElementwiseReads& elementwise, const ElementwiseReads::Read& read,
                 const Readers::InGroup& candidate) {
     Group& group = result_.groups[candidate.group];
     if (group.computed.size() >= kMostComputed || !NothingBetween(v, candidate.group)) return false;
     Group before = group;
     const std::optional<IndexMap> map = FitShareSum(graph_, factors_, options_, v, group);
     if (map.has_value()) {
-      const std::optional<IndexMap> at = one_for_one.MapOf(read, factors_, group, group.Intern(*map));
+      const std::optional<IndexMap> at = elementwise.MapOf(read, factors_, group, group.Intern(*map));
       if (at.has_value() && group.Intern(*at) == candidate.map) {
         StoreShareSum(v, candidate.group, *map);
         return true;
@@ -351,12 +351,12 @@ class Partitioner {
 
   bool NothingBetween(ir::Value v, int group) const {
     const Readers& readers = readers_[v];
-    const int unit = group_units_[group];
-    for (const int other : readers.units) {
-      if (dependencies_.Reaches(other, unit)) return false;
+    const int task = group_tasks_[group];
+    for (const int other : readers.tasks) {
+      if (dependencies_.Reaches(other, task)) return false;
     }
     for (const Readers::InGroup& reader : readers.groups) {
-      if (reader.group != group && dependencies_.Reaches(group_units_[reader.group], unit)) return false;
+      if (reader.group != group && dependencies_.Reaches(group_tasks_[reader.group], task)) return false;
     }
     return true;
   }
@@ -368,7 +368,7 @@ class Partitioner {
     if (worth_.CallsBefore(group) > lifetimes_.calls_before[v]) return false;
     const auto is_awaited = [&](ir::Value value) {
       const Readers& readers = readers_[value];
-      return !readers.units.empty() ||
+      return !readers.tasks.empty() ||
              std::any_of(readers.groups.begin(), readers.groups.end(),
                          [&](const Readers::InGroup& reader) { return reader.group != group; });
     };
@@ -381,7 +381,7 @@ class Partitioner {
 
   int AddGroup() {
     result_.groups.emplace_back();
-    group_units_.push_back(dependencies_.AddUnit());
+    group_tasks_.push_back(dependencies_.AddTask());
     return static_cast<int>(result_.groups.size()) - 1;
   }
 
@@ -403,7 +403,7 @@ class Partitioner {
   // The group computes the value and stores it; whoever else reads it comes after.
   void StoreIn(ir::Value v, int group, int map) {
     ComputeFromWhatIsRead(v, group);
-    NoteReaders(v, GroupUnit(group));
+    NoteReaders(v, GroupTask(group));
     result_.groups[group].roots.push_back({v, map});
     result_.home[v] = group;
     Compute(v, group);
@@ -421,10 +421,10 @@ class Partitioner {
 
   void ReadInput(const Readers::InGroup& reader, ir::Value v, int input) {
     const ir::Value from = graph_.node(v).inputs[input];
-    if (result_.copies.contains(v)) return RequireStored(from, GroupUnit(reader.group));
+    if (result_.copies.contains(v)) return RequireStored(from, GroupTask(reader.group));
     Group& group = result_.groups[reader.group];
     const std::optional<IndexMap> map = InputMap(graph_, factors_, group, v, input, reader.map);
-    if (!map.has_value()) return RequireStored(from, GroupUnit(reader.group));
+    if (!map.has_value()) return RequireStored(from, GroupTask(reader.group));
     const int id = group.Intern(*map);
     Readers& readers = readers_[from];
     const int broadcast = IsRepeated(group, *map) ? reader.broadcast + 1 : 0;
@@ -436,18 +436,18 @@ class Partitioner {
     readers.groups.push_back({reader.group, id, broadcast});
   }
 
-  void RequireStored(ir::Value v, int unit) {
+  void RequireStored(ir::Value v, int task) {
     readers_[v].stored = true;
-    readers_[v].units.push_back(unit);
+    readers_[v].tasks.push_back(task);
   }
 
-  // `unit` makes the value: it comes before all its readers.
-  void NoteReaders(ir::Value v, int unit) {
-    for (const Readers::InGroup& reader : readers_[v].groups) dependencies_.AddEdge(unit, GroupUnit(reader.group));
-    for (const int reader : readers_[v].units) dependencies_.AddEdge(unit, reader);
+  // `task` makes the value: it comes before all its readers.
+  void NoteReaders(ir::Value v, int task) {
+    for (const Readers::InGroup& reader : readers_[v].groups) dependencies_.AddEdge(task, GroupTask(reader.group));
+    for (const int reader : readers_[v].tasks) dependencies_.AddEdge(task, reader);
   }
 
-  int GroupUnit(int group) const { return group_units_[group]; }
+  int GroupTask(int group) const { return group_tasks_[group]; }
 
   const ir::Graph& graph_;
   const LookAhead look_;
@@ -459,9 +459,9 @@ class Partitioner {
   Dependencies dependencies_;
   std::vector<Readers> readers_;
   std::vector<absl::InlinedVector<ir::Value, 1>> share_sums_;  // of each value, that are read
-  std::vector<int> unit_;                                      // of each call and matmul
-  absl::flat_hash_map<int, ir::Value> call_of_unit_;           // and back
-  std::vector<int> group_units_;                               // of each group
+  std::vector<int> task_;                                      // of each call and matmul
+  absl::flat_hash_map<int, ir::Value> call_of_task_;           // and back
+  std::vector<int> group_tasks_;                               // of each group
 };
 
 }  // namespace

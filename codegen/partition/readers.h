@@ -10,7 +10,7 @@
 
 namespace torch_lazy::codegen {
 
-// Groups, at a map, and units that need it in memory.
+// Groups, at a map, and tasks that need it in memory.
 struct Readers {
   struct InGroup {
     int group;
@@ -18,8 +18,8 @@ struct Readers {
     int broadcast;  // how many ops in a row are computed again and again if this one is
   };
   absl::InlinedVector<InGroup, 2> groups;
-  absl::InlinedVector<int, 2> units;  // calls, and groups that cannot compute it
-  bool stored = false;                // an output, or one of `units` is there
+  absl::InlinedVector<int, 2> tasks;  // calls, and groups that cannot compute it
+  bool stored = false;                // an output, or one of `tasks` is there
 
   bool Has(int group) const {
     return std::any_of(groups.begin(), groups.end(), [&](const InGroup& reader) { return reader.group == group; });

@@ -37,7 +37,7 @@ bool IsCheap(const ir::Graph& graph, const LookAhead& look, Target target, ir::V
   return full <= 1 && num_groups <= (full == params ? kMostReadersOfParam : most);
 }
 
-std::vector<ir::Value> SourcesOf(const ir::Graph& graph, const LookAhead& look, ir::Value v) {
+std::vector<ir::Value> CheapInputsOf(const ir::Graph& graph, const LookAhead& look, ir::Value v) {
   std::vector<ir::Value> values = {v}, sources;
   for (size_t k = 0; k < values.size(); ++k) {
     if (values.size() > kMostSearched) return {};

@@ -18,6 +18,6 @@ inline constexpr size_t kMostSearched = 16;  // values looked at for what a grou
 bool IsCheap(const ir::Graph& graph, const LookAhead& look, Target target, ir::Value v, size_t num_groups);
 
 // What pointwise ops make the value of, as far as these cost little; none if they are many.
-std::vector<ir::Value> SourcesOf(const ir::Graph& graph, const LookAhead& look, ir::Value v);
+std::vector<ir::Value> CheapInputsOf(const ir::Graph& graph, const LookAhead& look, ir::Value v);
 
 }  // namespace torch_lazy::codegen

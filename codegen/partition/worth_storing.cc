@@ -27,7 +27,7 @@ bool WorthStoring::IsHeldAnyway(ir::Value v, const std::vector<int>& by) const {
 bool WorthStoring::MovesMoreIfStored(ir::Value v, const std::vector<int>& by) const {
   if (target != Target::kCuda || IsCostly(graph.node(v)) || ir::Info(graph.node(v).op).kind != ir::Kind::kElementwise)
     return false;
-  const std::vector<ir::Value> sources = SourcesOf(graph, look, v);
+  const std::vector<ir::Value> sources = CheapInputsOf(graph, look, v);
   if (sources.empty()) return false;
   double read = 0, most_read = 0, held = 0;
   for (const int group : by) {
@@ -100,9 +100,9 @@ bool WorthStoring::MakesFromWhatItReads(ir::Value v, int group) const {
 int WorthStoring::CallsBefore(int group) const {
   int calls = lifetimes.calls_before[LastRoot(group)];
   for (const Group::Root& root : groups[group].roots) {
-    for (const int unit : readers[root.value].units) {
-      const auto call = call_of_unit.find(unit);
-      if (call != call_of_unit.end()) calls = std::min(calls, lifetimes.calls_before[call->second]);
+    for (const int task : readers[root.value].tasks) {
+      const auto call = call_of_task.find(task);
+      if (call != call_of_task.end()) calls = std::min(calls, lifetimes.calls_before[call->second]);
     }
   }
   return calls;

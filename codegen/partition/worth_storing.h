@@ -21,7 +21,7 @@ struct WorthStoring {
   const Target target;
   const std::vector<Readers>& readers;  // of each value
   const std::vector<Group>& groups;
-  const absl::flat_hash_map<int, ir::Value>& call_of_unit;
+  const absl::flat_hash_map<int, ir::Value>& call_of_task;
 
   // Gradients that are summed up over many calls, say: computed in the reader's group, which runs
   // later, the sum would keep all that it is made from until then.

@@ -52,8 +52,8 @@ std::optional<Part> PartOf(const ir::Graph& graph, Value v) {
 }
 
 double Operations(const ir::Graph& graph, const ir::Node& matmul, const CompileOptions& options) {
-  const double inner = TypicalSize(ProductOf({graph.type(matmul.inputs[0]).dims.back()}), options);
-  return 2 * inner * TypicalSize(ProductOf(matmul.type.dims), options);
+  const double inner = SeenSize(ProductOf({graph.type(matmul.inputs[0]).dims.back()}), options);
+  return 2 * inner * SeenSize(ProductOf(matmul.type.dims), options);
 }
 
 // Products of slices of one value with the same right operand.
@@ -100,10 +100,9 @@ class SharedOperands {
   bool IsWorthIt(const Key& key, const ir::Node& node) const {
     const auto [whole, dim, right] = key;
     const double count = static_cast<double>(counts_.at(key));
-    const double parts =
-        TypicalBytes(graph_.type(whole), options_) / TypicalBytes(graph_.type(node.inputs[0]), options_);
+    const double parts = SeenBytes(graph_.type(whole), options_) / SeenBytes(graph_.type(node.inputs[0]), options_);
     return count >= kFewest && count >= parts * (1 - kMostUnused) && Operations(graph_, node, options_) <= kSmall &&
-           parts * TypicalBytes(node.type, options_) <= kMostHeld;
+           parts * SeenBytes(node.type, options_) <= kMostHeld;
   }
 
   const ir::Graph& graph_;
@@ -156,7 +155,7 @@ class LongSums {
 
   double BytesOf(const ir::Node& term) const {
     double bytes = 0;
-    for (const Value input : term.inputs) bytes += TypicalBytes(graph_.type(input), options_);
+    for (const Value input : term.inputs) bytes += SeenBytes(graph_.type(input), options_);
     return bytes;
   }
 

@@ -64,7 +64,7 @@ class Choice {
   }
 
  private:
-  double Typical(Extent extent) const { return TypicalSize(ProductOf({extent}), options_); }
+  double Typical(Extent extent) const { return SeenSize(ProductOf({extent}), options_); }
 
   bool IsOdd(Extent extent) const { return static_cast<int64_t>(Typical(extent)) % PaddedExtent::kMultiple != 0; }
 

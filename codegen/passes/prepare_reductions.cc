@@ -39,7 +39,7 @@ ir::Ints SecondStep(const ir::Graph& graph, const ir::Node& node, const CompileO
   const ir::Dims& dims = graph.type(node.inputs[0]).dims;
   double results = 1, work = 1;
   for (int k = 0; k < static_cast<int>(dims.size()); ++k) {
-    const double extent = TypicalSize(ProductOf({dims[k]}), options);
+    const double extent = SeenSize(ProductOf({dims[k]}), options);
     work *= extent;
     if (!IsReduced(node, k)) results *= extent;
   }
@@ -48,7 +48,7 @@ ir::Ints SecondStep(const ir::Graph& graph, const ir::Node& node, const CompileO
   ir::Ints second;
   for (int k = 0; k < static_cast<int>(dims.size()) && results < machine.many_results; ++k) {
     if (!IsReduced(node, k) || dims[k].is_one()) continue;
-    const double extent = TypicalSize(ProductOf({dims[k]}), options);
+    const double extent = SeenSize(ProductOf({dims[k]}), options);
     if (machine.takes_few_results && !second.empty() && work / (results * extent) < kMuchOfResult) break;
     second.push_back(k);
     results *= extent;
@@ -68,7 +68,7 @@ int64_t ColumnShares(const ir::Graph& graph, const ir::Node& node, const Compile
   double rows = 1, columns = 1;
   for (size_t k = 0; k < dims.size(); ++k) {
     if (IsReduced(node, static_cast<int>(k)) != (k < node.attrs.dims.size())) return 0;  // reduced ones come first
-    (IsReduced(node, static_cast<int>(k)) ? rows : columns) *= TypicalSize(ProductOf({dims[k]}), options);
+    (IsReduced(node, static_cast<int>(k)) ? rows : columns) *= SeenSize(ProductOf({dims[k]}), options);
   }
   const Machine& machine = MachineOf(options.target);
   // Rows add up f32, and only that; a GPU's blocks walk down columns for anything.
@@ -91,7 +91,7 @@ int64_t RowShares(const ir::Graph& graph, const ir::Node& node, const ir::Ints& 
   if (first + reduced.size() != dims.size()) return 0;
   const bool is_whole = node.attrs.dims.size() == dims.size();
   double rows = 1, length = 1;
-  for (size_t k = 0; k < dims.size(); ++k) (k < first ? rows : length) *= TypicalSize(ProductOf({dims[k]}), options);
+  for (size_t k = 0; k < dims.size(); ++k) (k < first ? rows : length) *= SeenSize(ProductOf({dims[k]}), options);
   const Machine& machine = MachineOf(options.target);
   if (rows > kFewRows || length < (is_whole ? kLong : kLongRow)) return 0;
   int64_t shares = machine.shares;

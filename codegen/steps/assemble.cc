@@ -20,8 +20,8 @@ namespace {
 class Assembler {
  public:
   Assembler(const ir::Graph& original, const ir::Graph& graph, const Factors& factors, const Partition& partition,
-            const Units& units, const StoragePlan& storage)
-      : graph_(graph), factors_(factors), partition_(partition), units_(units), storage_(storage) {
+            const Tasks& tasks, const StoragePlan& storage)
+      : graph_(graph), factors_(factors), partition_(partition), tasks_(tasks), storage_(storage) {
     for (ir::Value v = 0; v < static_cast<ir::Value>(original.nodes.size()); ++v) {
       if (original.node(v).op == ir::Op::kCall) calls_[original.node(v).attrs.index] = v;
     }
@@ -29,11 +29,11 @@ class Assembler {
 
   Plan Make(const std::vector<Body>& bodies, const CompileOptions& options) {
     plan_.buffers = storage_.buffers;
-    std::vector<UnitCost> costs(units_.units.size());
+    std::vector<TaskCost> costs(tasks_.tasks.size());
     for (size_t g = 0; g < bodies.size(); ++g) {
       base::GiveWay();
       const KernelCost cost = CostOf(graph_, bodies[g], options);
-      costs[g] = {cost.nanoseconds_per_iteration * cost.iterations, BytesFreed(units_.units[g], options)};
+      costs[g] = {cost.nanoseconds_per_iteration * cost.iterations, BytesFreed(tasks_.tasks[g], options)};
       const Group::Shape shape = partition_.groups[g].shape;
       AddInstance(options.target == Target::kCuda ? cuda::EmitKernel(graph_, shape, bodies[g], options)
                                                   : EmitKernel(graph_, shape, bodies[g]),
@@ -42,7 +42,7 @@ class Assembler {
       if (!options.dump_folder.empty()) instances_.back().nodes = NodesOf(partition_.groups[g]);
     }
     const std::vector<double> bytes = BytesOfTemporaries(options);
-    for (const std::vector<int>& step : MakeSchedule(units_, costs, bytes, options.target)) AddStep(step);
+    for (const std::vector<int>& step : MakeSchedule(tasks_, costs, bytes, options.target)) AddStep(step);
     AddFrees();
     AddFewEntries();
     for (const ir::Output& output : graph_.outputs) {
@@ -100,14 +100,14 @@ class Assembler {
     return ir::PrintNodes(graph_, values);
   }
 
-  // Of the temporaries that only this unit reads; those that it writes count against it.
-  double BytesFreed(const Unit& unit, const CompileOptions& options) const {
+  // Of the temporaries that only this task reads; those that it writes count against it.
+  double BytesFreed(const Task& task, const CompileOptions& options) const {
     double bytes = 0;
-    for (const ir::Value v : unit.reads) {
-      if (IsTemporary(v) && units_.readers[v].size() == 1) bytes += TypicalBytes(graph_.type(v), options);
+    for (const ir::Value v : task.reads) {
+      if (IsTemporary(v) && tasks_.readers[v].size() == 1) bytes += SeenBytes(graph_.type(v), options);
     }
-    for (const ir::Value v : unit.writes) {
-      if (IsTemporary(v)) bytes -= TypicalBytes(graph_.type(v), options);
+    for (const ir::Value v : task.writes) {
+      if (IsTemporary(v)) bytes -= SeenBytes(graph_.type(v), options);
     }
     return bytes;
   }
@@ -115,24 +115,24 @@ class Assembler {
   std::vector<double> BytesOfTemporaries(const CompileOptions& options) const {
     std::vector<double> bytes(graph_.nodes.size(), 0);
     for (size_t v = 0; v < bytes.size(); ++v) {
-      if (units_.writer[v] >= 0 && IsTemporary(static_cast<ir::Value>(v)))
-        bytes[v] = TypicalBytes(graph_.type(static_cast<ir::Value>(v)), options);
+      if (tasks_.writer[v] >= 0 && IsTemporary(static_cast<ir::Value>(v)))
+        bytes[v] = SeenBytes(graph_.type(static_cast<ir::Value>(v)), options);
     }
     return bytes;
   }
 
   bool IsTemporary(ir::Value v) const { return plan_.buffers[storage_.buffer_of[v]].kind == BufferSpec::Kind::kTemp; }
 
-  void AddStep(const std::vector<int>& units) {
+  void AddStep(const std::vector<int>& tasks) {
     Step step;
     step.kind = Step::Kind::kLaunch;
-    for (const int u : units) {
-      const Unit& unit = units_.units[u];
-      if (unit.call == ir::kNoValue) {
-        step.instances.push_back(std::move(instances_[unit.group]));
+    for (const int u : tasks) {
+      const Task& task = tasks_.tasks[u];
+      if (task.call == ir::kNoValue) {
+        step.instances.push_back(std::move(instances_[task.group]));
       } else {
-        ir::Info(graph_.node(unit.call).op).kind == ir::Kind::kMatmul ? AddMatmul(unit.call, &step)
-                                                                      : AddCall(unit.call, &step);
+        ir::Info(graph_.node(task.call).op).kind == ir::Kind::kMatmul ? AddMatmul(task.call, &step)
+                                                                      : AddCall(task.call, &step);
       }
     }
     plan_.steps.push_back(std::move(step));
@@ -208,7 +208,7 @@ class Assembler {
   const ir::Graph& graph_;
   const Factors& factors_;
   const Partition& partition_;
-  const Units& units_;
+  const Tasks& tasks_;
   const StoragePlan& storage_;
   Plan plan_;
   std::vector<Instance> instances_;                    // of each group
@@ -220,9 +220,9 @@ class Assembler {
 }  // namespace
 
 Plan Assemble(const ir::Graph& original, const ir::Graph& graph, const Factors& factors, const Partition& partition,
-              const std::vector<Body>& bodies, const Units& units, const StoragePlan& storage,
+              const std::vector<Body>& bodies, const Tasks& tasks, const StoragePlan& storage,
               const CompileOptions& options) {
-  return Assembler(original, graph, factors, partition, units, storage).Make(bodies, options);
+  return Assembler(original, graph, factors, partition, tasks, storage).Make(bodies, options);
 }
 
 }  // namespace torch_lazy::codegen

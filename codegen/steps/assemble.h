@@ -9,7 +9,7 @@ namespace torch_lazy::codegen {
 
 // `original` is the graph that Compile was given: its calls are what the plan's steps name.
 Plan Assemble(const ir::Graph& original, const ir::Graph& graph, const Factors& factors, const Partition& partition,
-              const std::vector<Body>& bodies, const Units& units, const StoragePlan& storage,
+              const std::vector<Body>& bodies, const Tasks& tasks, const StoragePlan& storage,
               const CompileOptions& options);
 
 }  // namespace torch_lazy::codegen

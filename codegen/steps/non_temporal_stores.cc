@@ -12,8 +12,8 @@ namespace {
 constexpr double kManyBytes = 8 << 20;
 
 // A new buffer of the caller's that no kernel or call reads: a parameter's is in the cache already.
-bool LeavesForGood(const ir::Graph& graph, const Units& units, ir::Value value) {
-  if (!units.readers[value].empty()) return false;
+bool LeavesForGood(const ir::Graph& graph, const Tasks& tasks, ir::Value value) {
+  if (!tasks.readers[value].empty()) return false;
   return std::any_of(graph.outputs.begin(), graph.outputs.end(), [&](const ir::Output& output) {
     ir::Value stored = output.value;
     while (stored != value && graph.node(stored).op == ir::Op::kReshape) stored = graph.node(stored).inputs[0];
@@ -34,16 +34,16 @@ bool IsInOrder(const Body& body, const Loops& loops, const Store& store) {
 
 }  // namespace
 
-void MarkStreams(const ir::Graph& graph, const Partition& partition, const Units& units, const CompileOptions& options,
-                 std::vector<Body>* bodies) {
+void MarkNonTemporalStores(const ir::Graph& graph, const Partition& partition, const Tasks& tasks,
+                           const CompileOptions& options, std::vector<Body>* bodies) {
   for (size_t g = 0; g < bodies->size(); ++g) {
     if (partition.groups[g].shape != Group::Shape::kRows) continue;
     Body& body = (*bodies)[g];
     const Loops loops = MakeLoops(body);
     for (Store& store : body.stores) {
       const ir::Value value = body.slots[body.addresses[store.address].slot].value;
-      store.streams = loops.inner.size() == 1 && TypicalBytes(graph.type(value), options) >= kManyBytes &&
-                      LeavesForGood(graph, units, value) && IsInOrder(body, loops, store);
+      store.is_non_temporal = loops.inner.size() == 1 && SeenBytes(graph.type(value), options) >= kManyBytes &&
+                              LeavesForGood(graph, tasks, value) && IsInOrder(body, loops, store);
     }
   }
 }

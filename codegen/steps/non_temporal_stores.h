@@ -16,7 +16,7 @@
 namespace torch_lazy::codegen {
 
 // Marks them in the bodies of the partition's groups.
-void MarkStreams(const ir::Graph& graph, const Partition& partition, const Units& units, const CompileOptions& options,
-                 std::vector<Body>* bodies);
+void MarkNonTemporalStores(const ir::Graph& graph, const Partition& partition, const Tasks& tasks,
+                           const CompileOptions& options, std::vector<Body>* bodies);
 
 }  // namespace torch_lazy::codegen

@@ -17,41 +17,41 @@ double CostlyOn(Target target) { return target == Target::kCuda ? 1e6 : 1e5; }
 
 class Scheduler {
  public:
-  Scheduler(const Units& units, const std::vector<UnitCost>& costs, const std::vector<double>& bytes, Target target)
-      : units_(units), costs_(costs), bytes_(bytes), costly_(CostlyOn(target)) {
-    for (const auto& readers : units.readers) reads_left_.push_back(readers.size());
-    waits_for_end_.assign(units.units.size(), target == Target::kCuda);
+  Scheduler(const Tasks& tasks, const std::vector<TaskCost>& costs, const std::vector<double>& bytes, Target target)
+      : tasks_(tasks), costs_(costs), bytes_(bytes), costly_(CostlyOn(target)) {
+    for (const auto& readers : tasks.readers) reads_left_.push_back(readers.size());
+    waits_for_end_.assign(tasks.tasks.size(), target == Target::kCuda);
     MarkWaitedFor();
   }
 
   std::vector<std::vector<int>> Run() {
-    waits_for_.assign(units_.units.size(), 0);
-    for (size_t u = 0; u < units_.units.size(); ++u) {
-      for (const int next : units_.order.successors(static_cast<int>(u))) ++waits_for_[next];
+    waits_for_.assign(tasks_.tasks.size(), 0);
+    for (size_t u = 0; u < tasks_.tasks.size(); ++u) {
+      for (const int next : tasks_.order.successors(static_cast<int>(u))) ++waits_for_[next];
     }
-    for (size_t u = 0; u < units_.units.size(); ++u) {
-      if (IsCall(static_cast<int>(u))) calls_left_.insert(units_.units[u].position);
+    for (size_t u = 0; u < tasks_.tasks.size(); ++u) {
+      if (IsCall(static_cast<int>(u))) calls_left_.insert(tasks_.tasks[u].position);
       if (waits_for_[u] == 0) MakeReady(static_cast<int>(u));
     }
     while (!ready_calls_.empty() || !ready_groups_.empty()) {
       const std::vector<int> step = NextStep();
-      for (const int unit : step) Finish(unit);
+      for (const int task : step) Finish(task);
       steps_.push_back(step);
     }
     size_t done = 0;
     for (const std::vector<int>& step : steps_) done += step.size();
-    LAZY_CHECK(done == units_.units.size(), "units wait for each other: ", done, " of ", units_.units.size(),
+    LAZY_CHECK(done == tasks_.tasks.size(), "tasks wait for each other: ", done, " of ", tasks_.tasks.size(),
                " can run");
     return std::move(steps_);
   }
 
  private:
-  using Ready = std::set<std::pair<int, int>>;  // position, unit
+  using Ready = std::set<std::pair<int, int>>;  // position, task
 
-  bool IsCall(int unit) const { return units_.units[unit].call != ir::kNoValue; }
+  bool IsCall(int task) const { return tasks_.tasks[task].call != ir::kNoValue; }
 
-  void MakeReady(int unit) {
-    (IsCall(unit) ? ready_calls_ : ready_groups_).insert({units_.units[unit].position, unit});
+  void MakeReady(int task) {
+    (IsCall(task) ? ready_calls_ : ready_groups_).insert({tasks_.tasks[task].position, task});
   }
 
   std::vector<int> NextStep() {
@@ -60,31 +60,31 @@ class Scheduler {
     }
     const int next_call = calls_left_.empty() ? INT32_MAX : *calls_left_.begin();
     std::vector<int> step;
-    for (const auto& [position, unit] : ready_groups_) {
-      if (Waits(unit)) continue;
-      if (position < next_call || costs_[unit].nanoseconds < costly_ || step.empty()) step.push_back(unit);
+    for (const auto& [position, task] : ready_groups_) {
+      if (Waits(task)) continue;
+      if (position < next_call || costs_[task].nanoseconds < costly_ || step.empty()) step.push_back(task);
     }
     return step;
   }
 
   // The calls, and all that they wait for: what they read, and who reads what they replace.
   void MarkWaitedFor() {
-    std::vector<std::vector<int>> before(units_.units.size());
+    std::vector<std::vector<int>> before(tasks_.tasks.size());
     std::vector<int> marked;
-    for (int u = 0; u < static_cast<int>(units_.units.size()); ++u) {
-      for (const int next : units_.order.successors(u)) before[next].push_back(u);
+    for (int u = 0; u < static_cast<int>(tasks_.tasks.size()); ++u) {
+      for (const int next : tasks_.order.successors(u)) before[next].push_back(u);
       if (IsCall(u)) marked.push_back(u);
     }
     while (!marked.empty()) {
-      const int unit = marked.back();
+      const int task = marked.back();
       marked.pop_back();
-      if (!waits_for_end_[unit]) continue;
-      waits_for_end_[unit] = false;
-      marked.insert(marked.end(), before[unit].begin(), before[unit].end());
+      if (!waits_for_end_[task]) continue;
+      waits_for_end_[task] = false;
+      marked.insert(marked.end(), before[task].begin(), before[task].end());
     }
   }
 
-  bool Waits(int unit) const { return waits_for_end_[unit] && !calls_left_.empty() && live_ < kNearlyFull * peak_; }
+  bool Waits(int task) const { return waits_for_end_[task] && !calls_left_.empty() && live_ < kNearlyFull * peak_; }
 
   bool FreesBefore(int call_position) const {
     return std::any_of(ready_groups_.begin(), ready_groups_.end(), [&](const auto& group) {
@@ -92,20 +92,20 @@ class Scheduler {
     });
   }
 
-  void Finish(int unit) {
-    const int position = units_.units[unit].position;
-    (IsCall(unit) ? ready_calls_ : ready_groups_).erase({position, unit});
-    if (IsCall(unit)) calls_left_.erase(position);
-    for (const ir::Value v : units_.units[unit].writes) live_ += reads_left_[v] > 0 ? bytes_[v] : 0;
+  void Finish(int task) {
+    const int position = tasks_.tasks[task].position;
+    (IsCall(task) ? ready_calls_ : ready_groups_).erase({position, task});
+    if (IsCall(task)) calls_left_.erase(position);
+    for (const ir::Value v : tasks_.tasks[task].writes) live_ += reads_left_[v] > 0 ? bytes_[v] : 0;
     peak_ = std::max(peak_, live_);
-    for (const ir::Value v : units_.units[unit].reads) live_ -= --reads_left_[v] == 0 ? bytes_[v] : 0;
-    for (const int next : units_.order.successors(unit)) {
+    for (const ir::Value v : tasks_.tasks[task].reads) live_ -= --reads_left_[v] == 0 ? bytes_[v] : 0;
+    for (const int next : tasks_.order.successors(task)) {
       if (--waits_for_[next] == 0) MakeReady(next);
     }
   }
 
-  const Units& units_;
-  const std::vector<UnitCost>& costs_;
+  const Tasks& tasks_;
+  const std::vector<TaskCost>& costs_;
   const std::vector<double>& bytes_;
   const double costly_;
   double live_ = 0, peak_ = 0;       // bytes of temporaries
@@ -119,9 +119,9 @@ class Scheduler {
 
 }  // namespace
 
-std::vector<std::vector<int>> MakeSchedule(const Units& units, const std::vector<UnitCost>& costs,
+std::vector<std::vector<int>> MakeSchedule(const Tasks& tasks, const std::vector<TaskCost>& costs,
                                            const std::vector<double>& bytes, Target target) {
-  return Scheduler(units, costs, bytes, target).Run();
+  return Scheduler(tasks, costs, bytes, target).Run();
 }
 
 }  // namespace torch_lazy::codegen

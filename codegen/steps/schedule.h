@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which order units run, and which groups run in one launch.
+// In which order tasks run, and which groups run in one launch.
 #pragma once
 
 #include <vector>
@@ -20,11 +20,11 @@ namespace torch_lazy::codegen {
 // On a GPU each launch takes its time, and most groups take little: what no call waits for (sums of
 // shares that become gradients, updates) runs after the last call, or once memory is nearly as full
 // as it has been.
-struct UnitCost {
+struct TaskCost {
   double nanoseconds = 0;
   double bytes_freed = 0;  // of what it reads last, without what it writes
 };
-std::vector<std::vector<int>> MakeSchedule(const Units& units, const std::vector<UnitCost>& costs,
+std::vector<std::vector<int>> MakeSchedule(const Tasks& tasks, const std::vector<TaskCost>& costs,
                                            const std::vector<double>& bytes,  // of each temporary
                                            Target target);
 

@@ -35,8 +35,8 @@ bool MayOverwrite(const Body& body, ir::Value read, ir::Value written) {
 
 class StoragePlanner {
  public:
-  StoragePlanner(const ir::Graph& graph, const Partition& partition, const std::vector<Body>& bodies, Units* units)
-      : graph_(graph), partition_(partition), bodies_(bodies), units_(units) {}
+  StoragePlanner(const ir::Graph& graph, const Partition& partition, const std::vector<Body>& bodies, Tasks* tasks)
+      : graph_(graph), partition_(partition), bodies_(bodies), tasks_(tasks) {}
 
   StoragePlan Plan() {
     plan_.buffer_of.assign(graph_.nodes.size(), -1);
@@ -50,7 +50,7 @@ class StoragePlanner {
     }
     FindLastUses();
     for (ir::Value v = 0; v < static_cast<ir::Value>(graph_.nodes.size()); ++v) {
-      if (units_->writer[v] >= 0 && plan_.buffer_of[v] < 0) PlaceTemporary(v);
+      if (tasks_->writer[v] >= 0 && plan_.buffer_of[v] < 0) PlaceTemporary(v);
     }
     for (const Overwrite& overwrite : overwrites_) Order(overwrite);
     return std::move(plan_);
@@ -93,7 +93,7 @@ class StoragePlanner {
   // The parts of a concat that is computed lie in its buffer.
   void PlaceParts(ir::Value whole) {
     bool is_computed = true;
-    ForEachPart(graph_, whole, [&](ir::Value part) { is_computed = is_computed && units_->writer[part] >= 0; });
+    ForEachPart(graph_, whole, [&](ir::Value part) { is_computed = is_computed && tasks_->writer[part] >= 0; });
     if (!is_computed) return;
     int32_t& buffer = plan_.buffer_of[whole];
     if (buffer < 0) buffer = NewBuffer(BufferSpec::Kind::kTemp, -1, graph_.type(whole));
@@ -138,8 +138,8 @@ class StoragePlanner {
     next_.assign(graph_.nodes.size(), ir::kNoValue);
     previous_.assign(graph_.nodes.size(), ir::kNoValue);
     for (const Overwrite& overwrite : overwrites_) previous_[overwrite.after] = overwrite.before;
-    for (size_t u = 0; u < units_->units.size(); ++u) {
-      const int group = units_->units[u].group;
+    for (size_t u = 0; u < tasks_->tasks.size(); ++u) {
+      const int group = tasks_->tasks[u].group;
       if (group < 0) continue;
       for (const Slot& written : bodies_[group].slots) {
         base::GiveWay();
@@ -162,22 +162,22 @@ class StoragePlanner {
     }
   }
 
-  // True if the concat is a temporary of which the unit writes the first part, before all others.
-  bool BeginsAt(ir::Value whole, int unit) const {
+  // True if the concat is a temporary of which the task writes the first part, before all others.
+  bool BeginsAt(ir::Value whole, int task) const {
     const int32_t buffer = plan_.buffer_of[whole];
     bool begins =
         !partition_.concats.IsPlaced(whole) && buffer >= 0 && plan_.buffers[buffer].kind == BufferSpec::Kind::kTemp;
     ForEachPart(graph_, whole,
-                [&](ir::Value part) { begins = begins && units_->order.Reaches(unit, units_->writer[part]); });
+                [&](ir::Value part) { begins = begins && tasks_->order.Reaches(task, tasks_->writer[part]); });
     return begins;
   }
 
-  // True if the value is a temporary with bytes of its own that the unit alone reads, and that nothing takes over yet.
-  bool EndsAt(ir::Value value, int unit) const {
+  // True if the value is a temporary with bytes of its own that the task alone reads, and that nothing takes over yet.
+  bool EndsAt(ir::Value value, int task) const {
     ir::Value call = ir::kNoValue, operand = ir::kNoValue;
-    return units_->writer[value] >= 0 && plan_.buffer_of[value] < 0 && next_[value] == ir::kNoValue &&
-           OperandOf(value, &call, &operand) < 0 && units_->readers[value].size() == 1 &&
-           units_->readers[value][0] == unit;
+    return tasks_->writer[value] >= 0 && plan_.buffer_of[value] < 0 && next_[value] == ir::kNoValue &&
+           OperandOf(value, &call, &operand) < 0 && tasks_->readers[value].size() == 1 &&
+           tasks_->readers[value][0] == task;
   }
 
   void PlaceTemporary(ir::Value value) {
@@ -204,16 +204,16 @@ class StoragePlanner {
 
   // Whoever else reads the old value comes before the new one's writer.
   void Order(const Overwrite& overwrite) {
-    const int writer = units_->writer[overwrite.after];
-    for (const int reader : units_->readers[overwrite.before]) {
+    const int writer = tasks_->writer[overwrite.after];
+    for (const int reader : tasks_->readers[overwrite.before]) {
       const bool is_writer = reader == writer;
-      const int group = units_->units[writer].group;
+      const int group = tasks_->tasks[writer].group;
       const bool allowed =
-          !is_writer  ? !units_->order.Reaches(writer, reader)
+          !is_writer  ? !tasks_->order.Reaches(writer, reader)
           : group < 0 ? ir::Info(graph_.node(overwrite.after).op).kind != ir::Kind::kMatmul && IsOneOperand(overwrite)
                       : MayOverwrite(bodies_[group], overwrite.before, overwrite.after);
       if (allowed) {
-        units_->order.AddEdge(reader, writer);
+        tasks_->order.AddEdge(reader, writer);
         continue;
       }
       if (overwrite.output >= 0) return AskForCopy(overwrite.output);
@@ -246,7 +246,7 @@ class StoragePlanner {
   const ir::Graph& graph_;
   const Partition& partition_;
   const std::vector<Body>& bodies_;
-  Units* const units_;
+  Tasks* const tasks_;
   StoragePlan plan_;
   std::vector<ir::Value> params_;  // by index
   std::vector<Overwrite> overwrites_;
@@ -256,8 +256,8 @@ class StoragePlanner {
 }  // namespace
 
 StoragePlan PlanStorage(const ir::Graph& graph, const Partition& partition, const std::vector<Body>& bodies,
-                        Units* units) {
-  return StoragePlanner(graph, partition, bodies, units).Plan();
+                        Tasks* tasks) {
+  return StoragePlanner(graph, partition, bodies, tasks).Plan();
 }
 
 }  // namespace torch_lazy::codegen

@@ -22,8 +22,8 @@ struct StoragePlan {
   CopyPlaces missing_copies;       // not empty: the plan is of no use without them
 };
 
-// Adds to `units->order` that readers of old bytes come first.
+// Adds to `tasks->order` that readers of old bytes come first.
 StoragePlan PlanStorage(const ir::Graph& graph, const Partition& partition, const std::vector<Body>& bodies,
-                        Units* units);
+                        Tasks* tasks);
 
 }  // namespace torch_lazy::codegen

@@ -18,68 +18,68 @@ void AddRead(const ir::Graph& graph, ir::Value value, std::vector<ir::Value>* re
   ForEachPart(graph, value, [&](ir::Value part) { AddOnce(reads, part); });
 }
 
-std::vector<Unit> GroupUnits(const ir::Graph& graph, const std::vector<Body>& bodies) {
-  std::vector<Unit> units;
+std::vector<Task> GroupTasks(const ir::Graph& graph, const std::vector<Body>& bodies) {
+  std::vector<Task> tasks;
   for (const Body& body : bodies) {
-    Unit unit;
-    unit.group = static_cast<int>(units.size());
+    Task task;
+    task.group = static_cast<int>(tasks.size());
     for (const Slot& slot : body.slots) {
       if (slot.written)
-        AddOnce(&unit.writes, slot.value);
+        AddOnce(&task.writes, slot.value);
       else
-        AddRead(graph, slot.value, &unit.reads);
-      if (slot.written) unit.position = std::max(unit.position, static_cast<int>(slot.value));
+        AddRead(graph, slot.value, &task.reads);
+      if (slot.written) task.position = std::max(task.position, static_cast<int>(slot.value));
     }
-    units.push_back(std::move(unit));
+    tasks.push_back(std::move(task));
   }
-  return units;
+  return tasks;
 }
 
-Unit MatmulUnit(const ir::Graph& graph, const Factors& factors, const Partition& partition, ir::Value matmul) {
-  Unit unit;
-  unit.call = matmul;
-  unit.position = matmul;
+Task MatmulTask(const ir::Graph& graph, const Factors& factors, const Partition& partition, ir::Value matmul) {
+  Task task;
+  task.call = matmul;
+  task.position = matmul;
   const Product product = ProductOfMatrices(graph, partition.concats, factors, matmul);
   for (const Matrix* operand : {&product.x, &product.y})
-    AddRead(graph, partition.StoredAs(graph, operand->base), &unit.reads);
-  if (product.bias.has_value()) AddRead(graph, partition.StoredAs(graph, product.bias->base), &unit.reads);
-  unit.writes.push_back(matmul);
-  return unit;
+    AddRead(graph, partition.StoredAs(graph, operand->base), &task.reads);
+  if (product.bias.has_value()) AddRead(graph, partition.StoredAs(graph, product.bias->base), &task.reads);
+  task.writes.push_back(matmul);
+  return task;
 }
 
-std::vector<Unit> CallUnits(const ir::Graph& graph, const Factors& factors, const Partition& partition) {
-  std::vector<Unit> units;
-  absl::flat_hash_map<ir::Value, size_t> unit_of_call;
+std::vector<Task> CallTasks(const ir::Graph& graph, const Factors& factors, const Partition& partition) {
+  std::vector<Task> tasks;
+  absl::flat_hash_map<ir::Value, size_t> task_of_call;
   for (ir::Value v = 0; v < static_cast<ir::Value>(graph.nodes.size()); ++v) {
     const ir::Node& node = graph.node(v);
-    if (ir::Info(node.op).kind == ir::Kind::kMatmul) units.push_back(MatmulUnit(graph, factors, partition, v));
-    if (node.op == ir::Op::kResult) units[unit_of_call[node.inputs[0]]].writes.push_back(v);
+    if (ir::Info(node.op).kind == ir::Kind::kMatmul) tasks.push_back(MatmulTask(graph, factors, partition, v));
+    if (node.op == ir::Op::kResult) tasks[task_of_call[node.inputs[0]]].writes.push_back(v);
     if (node.op != ir::Op::kCall) continue;
-    Unit unit;
-    unit.call = v;
-    unit.position = v;
-    for (const ir::Value operand : node.inputs) AddRead(graph, partition.StoredAs(graph, operand), &unit.reads);
-    if (!node.attrs.inout.empty()) unit.writes.push_back(v);
-    unit_of_call[v] = units.size();
-    units.push_back(std::move(unit));
+    Task task;
+    task.call = v;
+    task.position = v;
+    for (const ir::Value operand : node.inputs) AddRead(graph, partition.StoredAs(graph, operand), &task.reads);
+    if (!node.attrs.inout.empty()) task.writes.push_back(v);
+    task_of_call[v] = tasks.size();
+    tasks.push_back(std::move(task));
   }
-  return units;
+  return tasks;
 }
 
 }  // namespace
 
-Units MakeUnits(const ir::Graph& graph, const Factors& factors, const Partition& partition,
+Tasks MakeTasks(const ir::Graph& graph, const Factors& factors, const Partition& partition,
                 const std::vector<Body>& bodies) {
-  Units result;
-  result.units = GroupUnits(graph, bodies);
-  const std::vector<Unit> calls = CallUnits(graph, factors, partition);
-  result.units.insert(result.units.end(), calls.begin(), calls.end());
+  Tasks result;
+  result.tasks = GroupTasks(graph, bodies);
+  const std::vector<Task> calls = CallTasks(graph, factors, partition);
+  result.tasks.insert(result.tasks.end(), calls.begin(), calls.end());
   result.writer.assign(graph.nodes.size(), -1);
   result.readers.resize(graph.nodes.size());
-  for (size_t u = 0; u < result.units.size(); ++u) {
-    result.order.AddUnit();
-    for (const ir::Value value : result.units[u].reads) result.readers[value].push_back(static_cast<int>(u));
-    for (const ir::Value value : result.units[u].writes) result.writer[value] = static_cast<int>(u);
+  for (size_t u = 0; u < result.tasks.size(); ++u) {
+    result.order.AddTask();
+    for (const ir::Value value : result.tasks[u].reads) result.readers[value].push_back(static_cast<int>(u));
+    for (const ir::Value value : result.tasks[u].writes) result.writer[value] = static_cast<int>(u);
   }
   for (size_t v = 0; v < graph.nodes.size(); ++v) {
     if (result.writer[v] < 0) continue;
@@ -87,23 +87,23 @@ Units MakeUnits(const ir::Graph& graph, const Factors& factors, const Partition&
   }
   // Calls keep their order: they may draw random numbers.
   int last = -1;
-  for (size_t u = bodies.size(); u < result.units.size(); ++u) {
-    if (graph.node(result.units[u].call).op != ir::Op::kCall) continue;
+  for (size_t u = bodies.size(); u < result.tasks.size(); ++u) {
+    if (graph.node(result.tasks[u].call).op != ir::Op::kCall) continue;
     if (last >= 0) result.order.AddEdge(last, static_cast<int>(u));
     last = static_cast<int>(u);
   }
   return result;
 }
 
-void DelayFills(const ir::Graph& graph, Units* units) {
+void DelayFills(const ir::Graph& graph, Tasks* tasks) {
   for (const ir::Node& node : graph.nodes) {
     if (node.op != ir::Op::kConcat) continue;
     for (const ir::Value part : node.inputs) {
-      const int fill = units->writer[part];
-      if (fill < 0 || !units->units[fill].reads.empty()) continue;
+      const int fill = tasks->writer[part];
+      if (fill < 0 || !tasks->tasks[fill].reads.empty()) continue;
       for (const ir::Value other : node.inputs) {
-        const int writer = units->writer[other];
-        if (writer >= 0 && !units->order.Reaches(fill, writer)) units->order.AddEdge(writer, fill);
+        const int writer = tasks->writer[other];
+        if (writer >= 0 && !tasks->order.Reaches(fill, writer)) tasks->order.AddEdge(writer, fill);
       }
     }
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan runs one after the other: groups and calls, with what each reads and writes.
+// A plan's tasks: groups and calls, with what each reads and writes.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace torch_lazy::codegen {
 
-struct Unit {
+struct Task {
   int group = -1;                 // of the partition, or
   ir::Value call = ir::kNoValue;  // a call or matmul node
   std::vector<ir::Value> reads;   // stored values, each once; for a concat, its parts
@@ -17,17 +17,17 @@ struct Unit {
   int position = 0;               // in the program
 };
 
-struct Units {
-  std::vector<Unit> units;                // groups in the partition's order, then calls in the program's
+struct Tasks {
+  std::vector<Task> tasks;                // groups in the partition's order, then calls in the program's
   std::vector<int> writer;                // of each stored value; -1: a parameter
   std::vector<std::vector<int>> readers;  // of each stored value
   Dependencies order;
 };
 
-Units MakeUnits(const ir::Graph& graph, const Factors& factors, const Partition& partition,
+Tasks MakeTasks(const ir::Graph& graph, const Factors& factors, const Partition& partition,
                 const std::vector<Body>& bodies);
 
 // A part of a concat that is made of nothing, zeros say, waits for the others: no memory is held for it alone.
-void DelayFills(const ir::Graph& graph, Units* units);
+void DelayFills(const ir::Graph& graph, Tasks* tasks);
 
 }  // namespace torch_lazy::codegen
