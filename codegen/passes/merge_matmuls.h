@@ -7,6 +7,7 @@
 #pragma once
 
 #include "codegen/plan/compile_options.h"
+#include "ir/graph.h"
 
 namespace torch_lazy::codegen {
 

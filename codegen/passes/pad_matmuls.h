@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "codegen/plan/compile_options.h"
+#include "codegen/plan/plan.h"
 
 namespace torch_lazy::codegen {
 

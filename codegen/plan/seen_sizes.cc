@@ -3,7 +3,7 @@
 
 namespace torch_lazy::codegen {
 
-double TypicalSize(const Monomial& size, const CompileOptions& options) {
+double SeenSize(const Monomial& size, const CompileOptions& options) {
   constexpr double kUnknown = 64;
   double number = static_cast<double>(size.coefficient);
   for (const ir::Extent factor : size.factors) {
@@ -18,8 +18,8 @@ double TypicalSize(const Monomial& size, const CompileOptions& options) {
   return number;
 }
 
-double TypicalBytes(const ir::Type& type, const CompileOptions& options) {
-  return static_cast<double>(ir::SizeBytes(type.dtype)) * TypicalSize(ProductOf(type.dims), options);
+double SeenBytes(const ir::Type& type, const CompileOptions& options) {
+  return static_cast<double>(ir::SizeBytes(type.dtype)) * SeenSize(ProductOf(type.dims), options);
 }
 
 }  // namespace torch_lazy::codegen

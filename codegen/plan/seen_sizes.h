@@ -8,7 +8,7 @@
 
 namespace torch_lazy::codegen {
 
-double TypicalSize(const Monomial& size, const CompileOptions& options);
-double TypicalBytes(const ir::Type& type, const CompileOptions& options);
+double SeenSize(const Monomial& size, const CompileOptions& options);
+double SeenBytes(const ir::Type& type, const CompileOptions& options);
 
 }  // namespace torch_lazy::codegen
