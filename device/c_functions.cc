@@ -34,7 +34,7 @@ const char* torch_lazy_set_option(const char* name, const char* value) {
 
 const char* torch_lazy_take_draw(int64_t per_thread, int64_t* seed, int64_t* offset) {
   try {
-    const torch_lazy::lazy::PhiloxDraw draw = torch_lazy::lazy::TakeNotedDraw(static_cast<uint64_t>(per_thread));
+    const torch_lazy::lazy::PhiloxDraw draw = torch_lazy::lazy::TakeRecordedDraw(static_cast<uint64_t>(per_thread));
     *seed = draw.seed;
     *offset = draw.offset;
     return nullptr;

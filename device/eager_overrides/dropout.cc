@@ -64,7 +64,7 @@ Result Record(const at::Tensor& input, double p, const DropoutLaunch& launch) {
                              .findSchemaOrThrow("torch_lazy::dropout", "")
                              .typed<Result(const at::Tensor&, double, double, const at::Scalar&, const at::Scalar&,
                                            const at::Scalar&, const at::Scalar&, int64_t, at::IntArrayRef)>();
-  const lazy::PhiloxDraw draw = lazy::TakeNotedDraw(launch.numbers_per_thread);
+  const lazy::PhiloxDraw draw = lazy::TakeRecordedDraw(launch.numbers_per_thread);
   const at::ScalarType dtype = input.scalar_type();
   return op.call(input, p, ScaleOf(dtype, p), ThresholdOf(dtype, p), draw.seed, draw.offset, launch.threads,
                  launch.width, launch.order);

@@ -201,7 +201,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> Efficient(const at::T
   }
   // As many as `_efficient_attention_forward` takes: one for each pair of positions.
   const lazy::PhiloxDraw draw =
-      lazy::TakeNotedDraw(static_cast<uint64_t>(query.size(0) * query.size(1) * query.size(2) * key.size(2)));
+      lazy::TakeRecordedDraw(static_cast<uint64_t>(query.size(0) * query.size(1) * query.size(2) * key.size(2)));
   const auto [out, sums, kept] = Record(query, key, value, bias, AttentionForm::kEfficient, keeps_sums, is_causal,
                                         scale, dropout, draw.seed, draw.offset);
   return {out, sums, SeedOf(draw), kept};

@@ -37,7 +37,7 @@ at::Tensor RnnDropoutState(double dropout) {
       lazy::DrawMutex());  // who runs what was recorded under another seed sets that for the moment
   const std::optional<bool> was_seeded = lazy::WasSeeded();
   if (!was_seeded.has_value()) return {};
-  lazy::BreakNoting("it draws for dropout between layers of a recurrent net");
+  lazy::BreakReplay("it draws for dropout between layers of a recurrent net");
   static auto* const states = new std::map<int, at::Tensor>;
   at::Tensor& state = (*states)[lazy::CurrentDevice()];
   if (*was_seeded) state = at::Tensor();  // also if the next line fails, since the question is answered once

@@ -17,13 +17,13 @@ auto WeakOf(T* target) {
   return c10::weak_intrusive_ptr<T>::reclaim(target);
 }
 
-// If the storage is not a result of the noted calls.
-void Note(const CallOperand& operand, int32_t slot, const Trace& trace, Noting* noting) {
+// If the storage is not a result of the calls that are recorded for replay.
+void RecordTouch(const CallOperand& operand, int32_t slot, const Trace& trace, ReplayRecorder* recorder) {
   const Trace::Slot& at = trace.slots[slot];
-  if (at.first_call >= noting->first_call && !at.external) return;
-  if (!noting->seen.insert(slot).second) return;
-  noting->storages.push_back({slot, operand.storage->serial(), WeakOf<c10::StorageImpl>(operand.storage),
-                              WeakOf(operand.tensor), VersionOf(operand.tensor)});
+  if (at.first_call >= recorder->first_call && !at.external) return;
+  if (!recorder->seen.insert(slot).second) return;
+  recorder->storages.push_back({slot, operand.storage->serial(), WeakOf<c10::StorageImpl>(operand.storage),
+                                WeakOf(operand.tensor), VersionOf(operand.tensor)});
 }
 
 }  // namespace
@@ -69,7 +69,7 @@ void TouchOperands(c10::ArrayRef<CallOperand> operands, c10::ArrayRef<int32_t> s
       ComeAfter(*storage, slots[k], trace);
       storage->touches.push_back({trace, slots[k]});
     }
-    if (trace->noting != nullptr) Note(operands[k], slots[k], *trace, trace->noting);
+    if (trace->recorder != nullptr) RecordTouch(operands[k], slots[k], *trace, trace->recorder);
     if (operands[k].written && !trace->slots[slots[k]].written) {
       ComeAfter(*storage, slots[k], trace);
       trace->slots[slots[k]].written = true;

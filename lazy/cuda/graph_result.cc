@@ -7,13 +7,13 @@
 namespace torch_lazy::lazy {
 namespace {
 
-using Memory = std::shared_ptr<c10::Storage>;  // the graph's, for as long as somebody holds a result
+using Memory = std::shared_ptr<c10::Storage>;  // the CUDA graph's, for as long as somebody holds a result
 
 void LetGo(void* context) { delete static_cast<Memory*>(context); }
 
 }  // namespace
 
-c10::Storage GraphHome::Lend() {
+c10::Storage CudaGraphResult::Lend() {
   const size_t size_bytes = memory_->nbytes();
   c10::Storage content(c10::Storage::use_byte_size_t(), size_bytes,
                        c10::DataPtr(memory_->mutable_data(), new Memory(memory_), &LetGo, memory_->device()),
@@ -22,7 +22,7 @@ c10::Storage GraphHome::Lend() {
   return content;
 }
 
-void GraphHome::Vacate() {
+void CudaGraphResult::Vacate() {
   if (const c10::intrusive_ptr<c10::StorageImpl> tenant = tenant_.lock()) MoveOut(tenant.get());
 }
 

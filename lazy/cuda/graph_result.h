@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a captured graph leaves a result, at each replay.
+// Where a captured CUDA graph leaves a result, at each replay.
 //
 // Storages take the result over as it lies there. One that still holds it when the next replay is due gets memory of
 // its own, and so does one whose address somebody asks for.
@@ -11,9 +11,9 @@
 
 namespace torch_lazy::lazy {
 
-class GraphHome {
+class CudaGraphResult {
  public:
-  explicit GraphHome(c10::Storage memory) : memory_(std::make_shared<c10::Storage>(std::move(memory))) {}
+  explicit CudaGraphResult(c10::Storage memory) : memory_(std::make_shared<c10::Storage>(std::move(memory))) {}
 
   const c10::Storage& memory() const { return *memory_; }
   // A new content that lies here; what was held before has moved out.

@@ -9,7 +9,7 @@ namespace {
 
 const CudaGraphs* Open() {
   if (base::IsDisabled("graphs")) return nullptr;
-  if (base::Backend() == base::BackendChoice::kCudaEmulator) return &kEmulatedGraphs;
+  if (base::Backend() == base::BackendChoice::kCudaEmulator) return &kEmulatedCudaGraphs;
   const auto graphs = reinterpret_cast<const CudaGraphs* (*)()>(FindInCudaLibrary("torch_lazy_cuda_graphs"));
   return graphs == nullptr ? nullptr : graphs();
 }

@@ -6,12 +6,12 @@
 
 namespace torch_lazy::lazy {
 
-// Work captured once, to be asked for again by one call. All graphs share a pool of memory.
+// Work captured once, to be asked for again by one call. All CUDA graphs share a pool of memory.
 struct CudaGraphs {
   // From now on the thread's work is captured, on a stream that is the current one until then. Throws.
   void* (*begin)();
-  // The former stream is current again. Throws if something was done that cannot be captured; the graph is destroyed
-  // then.
+  // The former stream is current again. Throws if something was done that cannot be captured; the CUDA graph is
+  // destroyed then.
   void (*end)(void* graph);
   void (*seek)(void* graph, uint64_t offset);  // while capturing: the next draw lies so far behind where replays begin
   void (*replay)(void* graph);                 // on the current stream; draws begin at the default generator's offset
@@ -19,8 +19,8 @@ struct CudaGraphs {
 };
 
 // Of backend stand_in: nothing is captured. A plan's buffers stay where they were at its capture, and its steps run on
-// them, so that all around a graph can be tested without a GPU.
-inline constexpr CudaGraphs kEmulatedGraphs{};
+// them, so that all around a CUDA graph can be tested without a GPU.
+inline constexpr CudaGraphs kEmulatedCudaGraphs{};
 
 // Null where there are none: on the host, or without the library (lazy/cuda/load_library.h).
 const CudaGraphs* FindCudaGraphs();

@@ -25,8 +25,8 @@ std::optional<bool> WasSeeded();
 // Held by who draws at once, or captures: to a generator, each draw belongs to the capture meanwhile, whoever draws.
 std::mutex& DrawMutex();
 
-// While one lives, CUDA's default generator gives the draw's numbers; in a graph that this thread captures, those that
-// lie as far behind the first ones of its replay as they lie behind those of its capture.
+// While one lives, CUDA's default generator gives the draw's numbers; in a CUDA graph that this thread captures, those
+// that lie as far behind the first ones of its replay as they lie behind those of its capture.
 class DrawScope {
  public:
   explicit DrawScope(PhiloxDraw draw);
@@ -39,7 +39,7 @@ class DrawScope {
   PhiloxDraw former_;
 };
 
-// Where a graph's draws begin, and its means to move on in them; null outside of a capture.
+// Where a CUDA graph's draws begin, and its means to move on in them; null outside of a capture.
 struct CapturedDraws {
   PhiloxDraw first;
   void (*seek)(void* graph, uint64_t offset);

@@ -30,7 +30,7 @@ struct CudaProducts {
   bool (*choose)(void* product, const std::string& word);
   // On the current stream. False if nothing was done: memory that is not aligned.
   bool (*run)(void* product, const ProductTensors& tensors);
-  // Seconds that the GPU works for one `run`, as part of a graph or of a stream. It is run some times.
+  // Seconds that the GPU works for one `run`, as part of a CUDA graph or of a stream. It is run some times.
   double (*seconds)(const std::function<void()>& run, bool in_graph);
   bool (*is_capturing)();
 };

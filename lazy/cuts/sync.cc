@@ -16,7 +16,7 @@
 namespace torch_lazy::lazy {
 
 c10::Storage Sync(LazyStorageImpl* storage, const char* reason, bool writes) {
-  if (CurrentNoting() != nullptr) BreakNoting(absl::StrCat("it does at once: ", reason));
+  if (CurrentReplayRecorder() != nullptr) BreakReplay(absl::StrCat("it does at once: ", reason));
   const OnDevice on(storage->device().index());
   c10::Storage made;  // for what nobody has written, without the lock
   while (true) {

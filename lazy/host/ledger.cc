@@ -59,7 +59,7 @@ double Account::SavedHere() const { return static_cast<double>(saved_here_ns[sta
 
 Account& AccountOf(Venture venture) {
   static Account* const accounts[] = {new Account(Venture::kProducts), new Account(Venture::kCudaProducts),
-                                      new Account(Venture::kConvolutions), new Account(Venture::kGraphs)};
+                                      new Account(Venture::kConvolutions), new Account(Venture::kCudaGraphs)};
   return *accounts[static_cast<size_t>(venture)];
 }
 

@@ -35,16 +35,16 @@ bool IsInHeaders(const std::string& file) {
 
 }  // namespace
 
-Line CurrentLine() {
-  Line line{PythonLine(), {}};
+SourceLine CurrentSourceLine() {
+  SourceLine line{PythonLine(), {}};
   // The first time it reads the tables of all libraries, for half a second.
   if (line.text.empty() && base::Number(base::Option::kLog) > 0) line.frames = torch::unwind::unwind();
   return line;
 }
 
-std::vector<std::string> TextsOf(const std::vector<Line>& lines) {
+std::vector<std::string> TextsOf(const std::vector<SourceLine>& lines) {
   std::map<void*, torch::unwind::Frame> frames;
-  for (const Line& line : lines) {
+  for (const SourceLine& line : lines) {
     for (void* address : line.frames) {
       if (!frames.contains(address) && IsOfUser(address)) frames[address];
     }
@@ -55,7 +55,7 @@ std::vector<std::string> TextsOf(const std::vector<Line>& lines) {
   if (!addresses.empty()) found = torch::unwind::symbolize(addresses, torch::unwind::Mode::addr2line);
   for (size_t i = 0; i < found.size(); ++i) frames[addresses[i]] = std::move(found[i]);
   std::vector<std::string> texts;
-  for (const Line& line : lines) {
+  for (const SourceLine& line : lines) {
     std::string& text = texts.emplace_back(line.text);
     for (void* address : line.frames) {
       const auto frame = frames.find(address);

@@ -39,7 +39,7 @@ using Form = PackedConvolution::Form;
 
 constexpr int kRounds = 2;              // the faster one counts
 constexpr double kWorthIt = 0.97;       // of the time of both apart
-constexpr int kParts = 2;               // of an octave: images whose sizes are that far from each other are not alike
+constexpr int kParts = 2;               // of an octave: images whose sizes are that far from each other are not similar
 constexpr int64_t kFewestChannels = 8;  // where the fused one is faster in 16 bits
 constexpr const char* kFused = "fused";
 constexpr const char* kApart = "apart";
@@ -73,7 +73,7 @@ std::string KeyOf(const FusedForm& fused) {
   const bool is_tf32 =
       context.float32Precision(at::Float32Backend::CUDA, at::Float32Op::CONV) == at::Float32Precision::TF32;
   const auto word = [](c10::IntArrayRef numbers) { return absl::StrCat("[", absl::StrJoin(numbers, ","), "]"); };
-  const std::string images = AlikeWord({form.x.sizes.data(), form.x.sizes.size()}, kParts, /*aligned=*/false);
+  const std::string images = SimilarWord({form.x.sizes.data(), form.x.sizes.size()}, kParts, /*aligned=*/false);
   return absl::StrCat("convolutions ", c10::toString(form.x.dtype),
                       form.x.dtype == at::kFloat && is_tf32 ? " tf32 " : " ", images, word(form.weight.sizes),
                       word(form.stride), word(form.padding), word(form.dilation), form.groups,

@@ -2,9 +2,9 @@
 // Packed convolutions on a GPU: cuDNN's convolution with bias, ReLU and what is added before it.
 //
 // It saves a kernel that reads and writes the result once more, but for some sizes (three channels in, f32 with a sum)
-// takes longer than both apart. So forms whose images are of sizes alike are timed both ways before one is first used,
-// and what was faster is kept on disk. That is paid from an account (ledger.h). Where deterministic algorithms are
-// asked for, a rule decides instead. cuDNN's forward convolutions repeat bit for bit (NVIDIA, cuDNN documentation,
+// takes longer than both apart. So forms whose images are of similar sizes are timed both ways before one is first
+// used, and what was faster is kept on disk. That is paid from an account (ledger.h). Where deterministic algorithms
+// are asked for, a rule decides instead. cuDNN's forward convolutions repeat bit for bit (NVIDIA, cuDNN documentation,
 // "Odds and Ends", Reproducibility).
 #pragma once
 

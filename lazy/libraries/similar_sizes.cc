@@ -9,7 +9,7 @@
 
 namespace torch_lazy::lazy {
 
-std::string AlikeWord(absl::Span<const int64_t> numbers, int parts, bool aligned) {
+std::string SimilarWord(absl::Span<const int64_t> numbers, int parts, bool aligned) {
   constexpr int kMostZeros = 3;
   std::string word = "[";
   for (const int64_t number : numbers) {

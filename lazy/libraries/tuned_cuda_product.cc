@@ -28,7 +28,7 @@ constexpr int64_t kFewestOfEach = 8;       // rows, columns and terms
 constexpr double kWorthIt = 0.97;          // of ATen's time
 constexpr int kRounds = 2;                 // the faster one counts
 constexpr size_t kMostKnown = 1 << 12;     // sizes; those that come later are ATen's
-constexpr int kParts = 4;                  // of an octave: sizes that far from each other are not alike
+constexpr int kParts = 4;                  // of an octave: sizes that far from each other are not similar
 constexpr const char* kAtensWord = "aten";
 
 const CudaProducts* Open() {
@@ -37,7 +37,7 @@ const CudaProducts* Open() {
 }
 
 std::string WordOf(c10::IntArrayRef numbers) {
-  return AlikeWord({numbers.data(), numbers.size()}, kParts, /*aligned=*/true);
+  return SimilarWord({numbers.data(), numbers.size()}, kParts, /*aligned=*/true);
 }
 
 std::string WordOf(const Geometry& matrix) { return WordOf(matrix.sizes) + WordOf(matrix.strides); }

@@ -2,9 +2,9 @@
 // Products of matrices by the algorithm of cuBLASLt that is fastest here.
 //
 // ATen takes the one that the library's heuristics name first, which for some sizes is 10 % slower than another. So the
-// second run of large products of alike sizes (similar_sizes.h) tries the first eight, and ATen's own way, on the
-// program's own data, as a graph replays them (some begin with another node); the fastest is taken if it needs less
-// than 97 % of ATen's time, by all of these sizes that it can do, and is kept on disk for other processes. All are
+// second run of large products of similar sizes (similar_sizes.h) tries the first eight, and ATen's own way, on the
+// program's own data, as a CUDA graph replays them (some begin with another node); the fastest is taken if it needs
+// less than 97 % of ATen's time, by all of these sizes that it can do, and is kept on disk for other processes. All are
 // right, but may round differently: where deterministic algorithms are asked for nothing is tried, as with
 // LAZY_DISABLE=autotune. What is tried is paid from an account (ledger.h).
 #pragma once
@@ -17,7 +17,7 @@
 
 namespace torch_lazy::lazy {
 
-// What products of alike sizes take.
+// What products of similar sizes take.
 struct CudaProductChoice {
   // `name` says which products.
   explicit CudaProductChoice(std::string name) : key(std::move(name)) {}
@@ -40,7 +40,7 @@ class TunedCudaProduct {
   // By this library; the choice may be other products', too.
   TunedCudaProduct(const CudaProducts& products, CudaProductChoice* choice) : products_(products), choice_(*choice) {}
 
-  // Multiplies, by `atens` where that is faster. While a graph is captured, nothing is tried.
+  // Multiplies, by `atens` where that is faster. While a CUDA graph is captured, nothing is tried.
   void Run(const ProductTensors& tensors, const std::function<void()>& atens);
 
  private:

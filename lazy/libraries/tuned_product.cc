@@ -39,7 +39,7 @@ constexpr int kFewTries = 3;               // after which who is behind has lost
 constexpr int kLatestRun = 1 << 12;
 constexpr double kHeldUp = 4;            // times MKL's: what takes longer waited for a processor
 constexpr double kLongestMaking = 5e-3;  // seconds, of oneDNN's code: likewise
-constexpr int kParts = 2;                // of an octave: sizes that far from each other are not alike
+constexpr int kParts = 2;                // of an octave: sizes that far from each other are not similar
 
 constexpr const char* kNames[] = {"mkl", "onednn"};
 
@@ -64,10 +64,10 @@ Order OrderOf(const Geometry& matrix) {
   return row == 1 && column == rows ? Order::kColumns : Order::kOther;
 }
 
-// Of sizes that are alike.
+// Of sizes that are similar.
 std::string KeyOf(const Geometry& x, const Geometry& y) {
   const auto word = [](const Geometry& matrix) {
-    return absl::StrCat(AlikeWord(matrix.sizes, kParts, /*aligned=*/false),
+    return absl::StrCat(SimilarWord(matrix.sizes, kParts, /*aligned=*/false),
                         OrderOf(matrix) == Order::kRows ? " " : "t ");
   };
   return absl::StrCat("products f32 ", word(x), word(y), "threads ", at::get_num_threads(), " torch ", TORCH_VERSION);

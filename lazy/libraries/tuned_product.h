@@ -3,18 +3,17 @@
 //
 // Note [Tuned products]
 // at::mm calls MKL. oneDNN, which PyTorch brings along too, needs more time for a call, and on some processors less for
-// large products, above all where a few rows meet a large matrix. Which one is faster is tried on
-// the program's own data, and kept on disk for other processes. Both are right, but round differently: where
-// deterministic algorithms are asked for nothing is timed, and those of 30 million operations or more are oneDNN's.
-// With LAZY_DISABLE=autotune there is only MKL.
-// - Sizes that are alike (similar_sizes.h) share what was found: one of them that comes again takes turns between the
+// large products, above all where a few rows meet a large matrix. Which one is faster is tried on the program's own
+// data, and kept on disk for other processes. Both are right, but round differently: where deterministic algorithms are
+// asked for nothing is timed, and those of 30 million operations or more are oneDNN's. With LAZY_DISABLE=autotune there
+// is only MKL.
+// - Sizes that are similar (similar_sizes.h) share what was found: one of them that comes again takes turns between the
 //   libraries, eight of each or until oneDNN is seen to be behind, and decides for all by the fastest. Small products
 //   do so in one run.
 // - oneDNN makes code for each size, which takes as long as hundreds of small products. So a size takes it from the run
-// on by which
-//   it would have paid for that: a number that is kept with the choice, so that it does not depend on times any more. A
-//   size that does not come again takes MKL. So do those after the first 512 sizes, since oneDNN keeps code for 1024
-//   and then makes it anew.
+//   on by which it would have paid for that: a number that is kept with the choice, so that it does not depend on times
+//   any more. A size that does not come again takes MKL. So do those after the first 512 sizes, since oneDNN keeps code
+//   for 1024 and then makes it anew.
 // - All that is tried is paid from an account (ledger.h).
 #pragma once
 
@@ -27,7 +26,7 @@
 
 namespace torch_lazy::lazy {
 
-// What products of alike sizes take.
+// What products of similar sizes take.
 class ProductChoice {
  public:
   static constexpr int kNever = 1 << 30, kUnknown = -1, kAlways = -2;

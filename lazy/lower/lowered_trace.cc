@@ -19,7 +19,7 @@ double NumberOf(const at::Tensor& tensor, bool integer) {
 
 }  // namespace
 
-std::vector<double> NumbersOf(const LoweredTrace& lowered, const Trace& trace) {
+std::vector<double> ScalarsOf(const LoweredTrace& lowered, const Trace& trace) {
   std::vector<double> numbers;
   numbers.reserve(lowered.numbers.size());
   for (const NumberSource& source : lowered.numbers) {

@@ -23,24 +23,25 @@ struct NumberSource {
 };
 
 struct LoweredTrace {
-  ir::Graph graph;                                     // until it has a plan
-  std::vector<int64_t> symbols;                        // the number of each symbol
-  std::vector<int32_t> param_slots;                    // graph parameter -> slot, or ~k: what is carried, number k
-  std::vector<NumberSource> numbers;                   // graph scalar -> number of the trace
-  std::vector<int32_t> output_slots;                   // graph output -> slot, likewise
-  std::shared_ptr<std::vector<c10::Storage>> carried;  // contents that stay from run to run; null: none
-  std::vector<int32_t> by_aten;                        // the calls that did not become primitives
-  std::vector<PackedConvolution> convolutions;         // that it calls by this name
-  std::string trace_text;                              // where option dump asks for it
+  ir::Graph graph;                                           // until it has a plan
+  std::vector<int64_t> symbols;                              // the number of each symbol
+  std::vector<int32_t> param_slots;                          // graph parameter -> slot, or ~k: kept content k
+  std::vector<NumberSource> numbers;                         // graph scalar -> number of the trace
+  std::vector<int32_t> output_slots;                         // graph output -> slot, likewise
+  std::shared_ptr<std::vector<c10::Storage>> kept_contents;  // contents that stay from run to run; null: none
+  std::vector<int32_t> by_aten;                              // the calls that did not become primitives
+  std::vector<PackedConvolution> convolutions;               // that it calls by this name
+  std::string trace_text;                                    // where option dump asks for it
   std::vector<int32_t> calls;  // once there is a plan, per node of the graph: the call it was made for, or -1
 };
 
 // What lies there, for a run on the trace.
 inline c10::Storage& ContentAt(const LoweredTrace& lowered, int32_t slot, Trace* trace) {
-  return slot >= 0 ? trace->slots[static_cast<size_t>(slot)].content : (*lowered.carried)[static_cast<size_t>(~slot)];
+  return slot >= 0 ? trace->slots[static_cast<size_t>(slot)].content
+                   : (*lowered.kept_contents)[static_cast<size_t>(~slot)];
 }
 
 // The numbers of a run, per scalar of the graph; integers bit-cast.
-std::vector<double> NumbersOf(const LoweredTrace& lowered, const Trace& trace);
+std::vector<double> ScalarsOf(const LoweredTrace& lowered, const Trace& trace);
 
 }  // namespace torch_lazy::lazy

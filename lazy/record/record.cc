@@ -85,29 +85,29 @@ enum class Recorded { kYes, kNo, kConflict };
 // What a recorded call returns.
 struct Results {
   const CallShape* shape = nullptr;
-  std::vector<at::Tensor> made;  // the new ones
-  bool diverged = false;         // this is the trace's first call that was not known
-  std::shared_ptr<Line> asked;   // where the program is, for who has asked for it
-  TrieNode* grown = nullptr;     // a node that is new
+  std::vector<at::Tensor> made;       // the new ones
+  bool diverged = false;              // this is the trace's first call that was not known
+  std::shared_ptr<SourceLine> asked;  // where the program is, for who has asked for it
+  TrieNode* grown = nullptr;          // a node that is new
 };
 
 // For explain(): where the trace left the known ones.
 void NoteDivergence() {
-  Line line = CurrentLine();
+  SourceLine line = CurrentSourceLine();
   Locked lock(DeviceLock());
   const std::shared_ptr<Trace>& trace = ThreadTrace();
   if (trace->divergence.known != nullptr) trace->divergence.line = std::move(line);
 }
 
-void NoteLine(Line* asked) {
-  Line line = CurrentLine();
+void NoteLine(SourceLine* asked) {
+  SourceLine line = CurrentSourceLine();
   Locked lock(DeviceLock());
   *asked = std::move(line);
 }
 
 // For the text of an error, if it fails when it runs.
 void NoteLineOf(TrieNode* node) {
-  auto line = std::make_shared<const Line>(CurrentLine());
+  auto line = std::make_shared<const SourceLine>(CurrentSourceLine());
   Locked lock(DeviceLock());
   node->line = std::move(line);
 }

@@ -205,8 +205,8 @@ ResultShape ShapeOf(const at::Tensor& tensor, size_t ret, int item) {
 }  // namespace
 
 std::shared_ptr<const CallShape> RunNow(const Op& op, torch::jit::Stack* stack, const char* reason) {
-  const NoteDraw draw(op, *stack);
-  if (CurrentNoting() != nullptr) BreakNoting(absl::StrCat("it does at once: ", op.name));
+  const DrawRecorder draw(op, *stack);
+  if (CurrentReplayRecorder() != nullptr) BreakReplay(absl::StrCat("it does at once: ", op.name));
   AliasCall call(op, stack, reason);
   {
     std::unique_lock<std::mutex> lock;

@@ -16,10 +16,10 @@
 namespace torch_lazy::lazy {
 namespace {
 
-using Storage = ReplayNote::Storage;
-using Place = ReplayNote::Place;
+using Storage = ReplayRecording::Storage;
+using Place = ReplayRecording::Place;
 
-constexpr size_t kMostPlaces = 8;  // that a note remembers
+constexpr size_t kMostPlaces = 8;  // that a recording remembers
 
 // The storage, which the trace has not known so far, takes this slot.
 void Attach(const std::shared_ptr<Trace>& trace, int32_t slot, LazyStorageImpl* storage) {
@@ -51,14 +51,14 @@ struct Before {
 
 class Appender {
  public:
-  Appender(ReplayNote* note, std::vector<c10::IValue> numbers, std::vector<c10::Storage>* storages)
-      : note_(*note), numbers_(std::move(numbers)), storages_(*storages), is_made_(storages_.size()) {}
+  Appender(ReplayRecording* recording, std::vector<c10::IValue> numbers, std::vector<c10::Storage>* storages)
+      : recording_(*recording), numbers_(std::move(numbers)), storages_(*storages), is_made_(storages_.size()) {}
 
   void Append() {
     EndFullStep();
     if (!PutAll()) RecordOneByOne();
     Locked lock(DeviceLock());
-    note_.holder = ThreadTrace();
+    recording_.holder = ThreadTrace();
   }
 
  private:
@@ -67,10 +67,10 @@ class Appender {
   // Of a call with this storage. The device lock is held.
   std::shared_ptr<Trace> ConflictWith(size_t s, const std::shared_ptr<Trace>& trace) const {
     if (!storages_[s]) return nullptr;
-    const Storage& noted = note_.storages[s];
+    const Storage& recorded = recording_.storages[s];
     // A result is left behind in the storage that the recording has made, which the trace knows by now as another slot.
-    if (noted.is_result && !is_made_[s] && SlotOf(*Of(s), trace.get()) >= 0) return trace;
-    return ConflictOver(*Of(s), noted.written, trace.get());
+    if (recorded.is_result && !is_made_[s] && SlotOf(*Of(s), trace.get()) >= 0) return trace;
+    return ConflictOver(*Of(s), recorded.written, trace.get());
   }
 
   // Of calls that use `storages`. The device lock is held.
@@ -79,7 +79,7 @@ class Appender {
     const std::shared_ptr<Trace>& trace = ThreadTrace();
     if (trace->ends_step) return {trace, "step"};
     const char* const unlike = trace->num_calls() != 0
-                                   ? UnlikeSettings(trace->settings(), SettingsOf(note_.calls.front()->words()[0]))
+                                   ? UnlikeSettings(trace->settings(), SettingsOf(recording_.calls.front()->words()[0]))
                                    : nullptr;
     if (unlike != nullptr) return {trace, unlike};
     for (const auto s : storages) {
@@ -96,7 +96,7 @@ class Appender {
     {
       Locked lock(DeviceLock());
       trace = ThreadTrace();
-      if (note_.holder.lock() != trace || HasRoomFor(*trace, trace->num_calls(), trace->new_bytes)) return;
+      if (recording_.holder.lock() != trace || HasRoomFor(*trace, trace->num_calls(), trace->new_bytes)) return;
     }
     CutAndGoOn(trace, "step");
   }
@@ -129,16 +129,17 @@ class Appender {
   // The device lock is held.
   const Place* FindPlace() {
     const Trace& trace = *ThreadTrace();
-    if (note_.trie != trace.trie || !HasRoomFor(trace, note_.calls.size(), note_.new_bytes)) return nullptr;
-    const auto place = std::ranges::find(note_.places, trace.at->node, &Place::after);
-    if (place == note_.places.end()) return nullptr;
-    if (place->num_marks != note_.trie->num_marks()) {
+    if (recording_.trie != trace.trie || !HasRoomFor(trace, recording_.calls.size(), recording_.new_bytes))
+      return nullptr;
+    const auto place = std::ranges::find(recording_.places, trace.at->node, &Place::after);
+    if (place == recording_.places.end()) return nullptr;
+    if (place->num_marks != recording_.trie->num_marks()) {
       const auto ends_trace = [](const TrieNode* call) { return call->expected->ends_trace(); };
       if (std::any_of(place->path.begin(), place->path.end() - 1, ends_trace)) {
-        note_.places.erase(place);
+        recording_.places.erase(place);
         return nullptr;
       }
-      place->num_marks = note_.trie->num_marks();
+      place->num_marks = recording_.trie->num_marks();
     }
     NewSlots others(0);
     int32_t num_others = 0;
@@ -155,30 +156,30 @@ class Appender {
   void Put(const Place& place) {
     const std::shared_ptr<Trace>& trace = ThreadTrace();
     const uint32_t first_call = static_cast<uint32_t>(trace->path.size()),
-                   num_calls = static_cast<uint32_t>(note_.calls.size());
+                   num_calls = static_cast<uint32_t>(recording_.calls.size());
     trace->path.insert(trace->path.end(), place.path.begin(), place.path.end());
     trace->at = place.path.back()->expected;
     trace->numbers.insert(trace->numbers.end(), std::make_move_iterator(numbers_.begin()),
                           std::make_move_iterator(numbers_.end()));
-    trace->new_bytes += note_.new_bytes;
+    trace->new_bytes += recording_.new_bytes;
     trace->slots.resize(place.first_slot + place.num_slots);
     for (size_t s = 0; s < storages_.size(); ++s) {
-      const Storage& noted = note_.storages[s];
+      const Storage& recorded = recording_.storages[s];
       const int32_t slot = place.slots[s];
       if (static_cast<size_t>(slot) >= place.first_slot) {
         Trace::Slot& at = trace->slots[static_cast<size_t>(slot)];
-        at.size_bytes = noted.size_bytes;
-        at.external = !noted.is_result;
-        at.unwritten = noted.unwritten;
-        at.first_call = first_call + noted.first_call;
+        at.size_bytes = recorded.size_bytes;
+        at.external = !recorded.is_result;
+        at.unwritten = recorded.unwritten;
+        at.first_call = first_call + recorded.first_call;
         if (!storages_[s]) {
-          at.written = noted.written;
-          at.calls_at_death = first_call + std::min(noted.calls_at_death, num_calls);
+          at.written = recorded.written;
+          at.calls_at_death = first_call + std::min(recorded.calls_at_death, num_calls);
           continue;
         }
         Attach(trace, slot, Of(s));
       }
-      if (noted.written) MarkWritten(trace, slot, Of(s));
+      if (recorded.written) MarkWritten(trace, slot, Of(s));
     }
   }
 
@@ -189,18 +190,18 @@ class Appender {
     for (size_t s = 0; s < given.size(); ++s) {
       if (!given[s]) dying.push_back(s);
     }
-    std::ranges::stable_sort(dying, {}, [&](size_t s) { return note_.storages[s].calls_at_death; });
+    std::ranges::stable_sort(dying, {}, [&](size_t s) { return recording_.storages[s].calls_at_death; });
     auto next_death = dying.begin();
     Place place;
-    const int32_t* uses = note_.uses.data();
-    for (size_t k = 0; k < note_.calls.size(); ++k) {
-      const size_t num_uses = NumUses(*note_.calls[k]);
+    const int32_t* uses = recording_.uses.data();
+    for (size_t k = 0; k < recording_.calls.size(); ++k) {
+      const size_t num_uses = NumUses(*recording_.calls[k]);
       RecordOne(k, {uses, num_uses}, &place);
       uses += num_uses;
-      for (; next_death != dying.end() && note_.storages[*next_death].calls_at_death == k + 1; ++next_death)
+      for (; next_death != dying.end() && recording_.storages[*next_death].calls_at_death == k + 1; ++next_death)
         storages_[*next_death] = {};
     }
-    if (place.path.size() == note_.calls.size()) Remember(std::move(place));
+    if (place.path.size() == recording_.calls.size()) Remember(std::move(place));
     storages_ = given;
   }
 
@@ -212,11 +213,11 @@ class Appender {
 
   // `uses`: the storages of call `k`. `place` goes on with it, or begins anew where the trace was cut before.
   void RecordOne(size_t k, c10::ArrayRef<int32_t> uses, Place* place) {
-    const TrieNode& call = *note_.calls[k];
+    const TrieNode& call = *recording_.calls[k];
     for (const int32_t s : uses.slice(0, call.operands.size())) {
-      const ReplayNote::Storage& noted = note_.storages[static_cast<size_t>(s)];
+      const ReplayRecording::Storage& recorded = recording_.storages[static_cast<size_t>(s)];
       if (!storages_[static_cast<size_t>(s)])
-        storages_[static_cast<size_t>(s)] = MakeStorage(noted.size_bytes, noted.unwritten);
+        storages_[static_cast<size_t>(s)] = MakeStorage(recorded.size_bytes, recorded.unwritten);
     }
     const char* full = nullptr;  // the reason to cut after the call
     while (true) {
@@ -275,28 +276,28 @@ class Appender {
     Locked lock(DeviceLock());
     const std::shared_ptr<Trace>& trace = ThreadTrace();
     if (trace->at != place.path.back()->expected) return;  // cut since
-    if (note_.trie != trace->trie) {
-      former = std::exchange(note_.trie, trace->trie);
-      note_.calls = place.path;
-      note_.places.clear();
+    if (recording_.trie != trace->trie) {
+      former = std::exchange(recording_.trie, trace->trie);
+      recording_.calls = place.path;
+      recording_.places.clear();
     }
-    place.num_marks = note_.trie->num_marks();
-    std::erase_if(note_.places, [&](const Place& known) { return known.after == place.after; });
-    if (note_.places.size() == kMostPlaces) note_.places.erase(note_.places.begin());
-    note_.places.push_back(std::move(place));
+    place.num_marks = recording_.trie->num_marks();
+    std::erase_if(recording_.places, [&](const Place& known) { return known.after == place.after; });
+    if (recording_.places.size() == kMostPlaces) recording_.places.erase(recording_.places.begin());
+    recording_.places.push_back(std::move(place));
   }
 
-  ReplayNote& note_;
+  ReplayRecording& recording_;
   std::vector<c10::IValue> numbers_;
   size_t next_number_ = 0;               // of those that are recorded one by one
-  std::vector<c10::Storage>& storages_;  // of each of the note's that has one
+  std::vector<c10::Storage>& storages_;  // of each of the recording's that has one
   std::vector<bool> is_made_;            // results of calls recorded so far, one by one
 };
 
 }  // namespace
 
-void AppendCalls(ReplayNote* note, std::vector<c10::IValue> numbers, std::vector<c10::Storage>* storages) {
-  Appender(note, std::move(numbers), storages).Append();
+void AppendCalls(ReplayRecording* recording, std::vector<c10::IValue> numbers, std::vector<c10::Storage>* storages) {
+  Appender(recording, std::move(numbers), storages).Append();
 }
 
 }  // namespace torch_lazy::lazy

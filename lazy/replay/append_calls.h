@@ -11,8 +11,8 @@
 
 namespace torch_lazy::lazy {
 
-// All at once behind calls that they have followed before, else one by one. `storages`: of each of the note's that has
-// one; they are the same afterwards.
-void AppendCalls(ReplayNote* note, std::vector<c10::IValue> numbers, std::vector<c10::Storage>* storages);
+// All at once behind calls that they have followed before, else one by one. `storages`: of each of the recording's that
+// has one; they are the same afterwards.
+void AppendCalls(ReplayRecording* recording, std::vector<c10::IValue> numbers, std::vector<c10::Storage>* storages);
 
 }  // namespace torch_lazy::lazy

@@ -13,7 +13,7 @@
 namespace torch_lazy::lazy {
 namespace {
 
-using Storage = ReplayNote::Storage;
+using Storage = ReplayRecording::Storage;
 
 at::Tensor TensorOn(c10::Storage storage, const Geometry& geometry) {
   at::Tensor tensor = MakeTensor(std::move(storage), geometry.dtype, geometry.sizes, geometry.strides, geometry.offset);
@@ -22,15 +22,15 @@ at::Tensor TensorOn(c10::Storage storage, const Geometry& geometry) {
   return tensor;
 }
 
-class Run {
+class Player {
  public:
-  Run(ReplayNote* note, at::TensorList inputs, std::vector<c10::IValue> numbers)
-      : note_(*note), inputs_(inputs), numbers_(std::move(numbers)), storages_(note_.storages.size()) {}
+  Player(ReplayRecording* recording, at::TensorList inputs, std::vector<c10::IValue> numbers)
+      : recording_(*recording), inputs_(inputs), numbers_(std::move(numbers)), storages_(recording_.storages.size()) {}
 
   // False if something is gone.
   bool FindCaptured() {
-    captured_.reserve(note_.captured.size());
-    for (const ReplayNote::Captured& from : note_.captured) {
+    captured_.reserve(recording_.captured.size());
+    for (const ReplayRecording::Captured& from : recording_.captured) {
       c10::intrusive_ptr<c10::StorageImpl> storage = from.storage.lock();
       if (storage == nullptr || HasOtherStorage(from.tensor, storage.get())) return false;
       captured_.emplace_back(std::move(storage));
@@ -39,27 +39,27 @@ class Run {
   }
 
   // What the function leaves behind is new with each call if it saves it, else that of the recording if anyone still
-  // has it. False if one has another size than when it was noted.
+  // has it. False if one has another size than when it was recorded.
   bool FindStorages() {
     for (size_t s = 0; s < storages_.size(); ++s) {
-      const Storage& noted = note_.storages[s];
-      switch (noted.kind) {
+      const Storage& recorded = recording_.storages[s];
+      switch (recorded.kind) {
         case Storage::Kind::kInput:
-          storages_[s] = inputs_[noted.index].storage();
+          storages_[s] = inputs_[recorded.index].storage();
           break;
         case Storage::Kind::kCaptured:
-          storages_[s] = std::move(captured_[noted.index]);
+          storages_[s] = std::move(captured_[recorded.index]);
           break;
         case Storage::Kind::kDrawn:
           break;  // see DrawNumbers
         case Storage::Kind::kNew:
-          if (noted.output >= 0 || (noted.left >= 0 && note_.saves)) {
-            storages_[s] = MakeStorage(noted.size_bytes, noted.unwritten);
-          } else if (noted.left >= 0) {
-            storages_[s] = c10::Storage(note_.left[static_cast<size_t>(noted.left)].lock());
+          if (recorded.output >= 0 || (recorded.left >= 0 && recording_.saves)) {
+            storages_[s] = MakeStorage(recorded.size_bytes, recorded.unwritten);
+          } else if (recorded.left >= 0) {
+            storages_[s] = c10::Storage(recording_.left[static_cast<size_t>(recorded.left)].lock());
           }
       }
-      if (storages_[s] && storages_[s].nbytes() != noted.size_bytes) return false;
+      if (storages_[s] && storages_[s].nbytes() != recorded.size_bytes) return false;
     }
     return true;
   }
@@ -67,11 +67,11 @@ class Run {
   // In the program's order, whether the calls use them or not.
   std::vector<PhiloxDraw> DrawNumbers() {
     std::vector<PhiloxDraw> draws;  // for recorded calls
-    std::vector<c10::Storage> drawn(note_.draws.size());
+    std::vector<c10::Storage> drawn(recording_.draws.size());
     for (size_t d = 0; d < drawn.size(); ++d) {
-      const Draw& draw = note_.draws[d];
+      const RecordedDraw& draw = recording_.draws[d];
       if (draw.op == nullptr) {
-        const PhiloxDraw now = draws.emplace_back(TakeNotedDraw(draw.per_thread));
+        const PhiloxDraw now = draws.emplace_back(TakeRecordedDraw(draw.per_thread));
         for (const size_t number : draw.numbers) {
           numbers_[number] = now.seed;
           numbers_[number + 1] = now.offset;
@@ -84,33 +84,33 @@ class Run {
       RunNow(*draw.op, &stack, "immediate");
     }
     for (size_t s = 0; s < storages_.size(); ++s) {
-      if (note_.storages[s].kind == Storage::Kind::kDrawn) storages_[s] = drawn[note_.storages[s].index];
+      if (recording_.storages[s].kind == Storage::Kind::kDrawn) storages_[s] = drawn[recording_.storages[s].index];
     }
     return draws;
   }
 
   void Record() {
-    AppendCalls(&note_, std::move(numbers_), &storages_);
-    base::Count(base::Counter::kCallsTotal, static_cast<int64_t>(note_.calls.size()));
+    AppendCalls(&recording_, std::move(numbers_), &storages_);
+    base::Count(base::Counter::kCallsTotal, static_cast<int64_t>(recording_.calls.size()));
     base::Count(base::Counter::kReplays);
   }
 
   // As autograd counts them.
   void CountWrites() {
-    for (const Storage& noted : note_.storages) {
-      if (noted.num_writes == 0) continue;
-      if (noted.kind == Storage::Kind::kInput) {
-        c10::TensorImpl* const written = inputs_[noted.index].unsafeGetTensorImpl();
-        for (uint32_t n = 0; n < noted.num_writes && !written->is_inference(); ++n) written->bump_version();
+    for (const Storage& recorded : recording_.storages) {
+      if (recorded.num_writes == 0) continue;
+      if (recorded.kind == Storage::Kind::kInput) {
+        c10::TensorImpl* const written = inputs_[recorded.index].unsafeGetTensorImpl();
+        for (uint32_t n = 0; n < recorded.num_writes && !written->is_inference(); ++n) written->bump_version();
       } else {
-        for (uint32_t n = 0; n < noted.num_writes; ++n) note_.captured[noted.index].version.bump();
+        for (uint32_t n = 0; n < recorded.num_writes; ++n) recording_.captured[recorded.index].version.bump();
       }
     }
   }
 
   std::vector<at::Tensor> Results() const {
     std::vector<at::Tensor> results;
-    for (const ReplayNote::Output& output : note_.outputs) {
+    for (const ReplayRecording::Output& output : recording_.outputs) {
       if (output.is_input)
         results.push_back(inputs_[static_cast<size_t>(output.input)]);
       else if (output.storage >= 0)
@@ -118,34 +118,35 @@ class Run {
       else
         results.push_back(TensorOn(inputs_[static_cast<size_t>(output.input)].storage(), output.geometry));
     }
-    if (!note_.saves) return results;
-    std::vector<at::Tensor> saved(note_.left.size());
+    if (!recording_.saves) return results;
+    std::vector<at::Tensor> saved(recording_.left.size());
     for (size_t s = 0; s < storages_.size(); ++s) {
-      if (note_.storages[s].left >= 0) saved[static_cast<size_t>(note_.storages[s].left)] = BytesOf(storages_[s]);
+      if (recording_.storages[s].left >= 0)
+        saved[static_cast<size_t>(recording_.storages[s].left)] = BytesOf(storages_[s]);
     }
     results.insert(results.end(), saved.begin(), saved.end());
     return results;
   }
 
  private:
-  ReplayNote& note_;
+  ReplayRecording& recording_;
   at::TensorList inputs_;
   std::vector<c10::IValue> numbers_;
   std::vector<c10::Storage> captured_;  // moved into the next
-  std::vector<c10::Storage> storages_;  // of each of the note's that has one
+  std::vector<c10::Storage> storages_;  // of each of the recording's that has one
 };
 
 }  // namespace
 
-std::optional<std::vector<at::Tensor>> RunNote(ReplayNote* note, at::TensorList inputs,
-                                               std::vector<c10::IValue> numbers, std::vector<PhiloxDraw>* draws) {
-  const OnDevice on(note->calls.empty() ? -1 : DeviceOfSettings(SettingsOf(note->calls.front()->words()[0])));
-  Run run(note, inputs, std::move(numbers));
-  if (!run.FindCaptured() || !run.FindStorages()) return std::nullopt;
-  *draws = run.DrawNumbers();
-  run.Record();
-  run.CountWrites();
-  return run.Results();
+std::optional<std::vector<at::Tensor>> PlayRecording(ReplayRecording* recording, at::TensorList inputs,
+                                                     std::vector<c10::IValue> numbers, std::vector<PhiloxDraw>* draws) {
+  const OnDevice on(recording->calls.empty() ? -1 : DeviceOfSettings(SettingsOf(recording->calls.front()->words()[0])));
+  Player player(recording, inputs, std::move(numbers));
+  if (!player.FindCaptured() || !player.FindStorages()) return std::nullopt;
+  *draws = player.DrawNumbers();
+  player.Record();
+  player.CountWrites();
+  return player.Results();
 }
 
 }  // namespace torch_lazy::lazy

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One replay of a noted call.
+// One replay of a function's recorded call.
 #pragma once
 
 #include <optional>
@@ -9,10 +9,10 @@
 
 namespace torch_lazy::lazy {
 
-// Records what the noted call would have recorded, with these tensors for its inputs and `numbers` for its numbers.
+// Records what that call would have recorded, with these tensors for its inputs and `numbers` for its numbers.
 // Returns what the call would return, then what it would leave behind. nullopt, and nothing has happened: a captured
 // storage is gone or resized, or its tensor has another one. `draws`: what its recorded calls were given to draw.
-std::optional<std::vector<at::Tensor>> RunNote(ReplayNote* note, at::TensorList inputs,
-                                               std::vector<c10::IValue> numbers, std::vector<PhiloxDraw>* draws);
+std::optional<std::vector<at::Tensor>> PlayRecording(ReplayRecording* recording, at::TensorList inputs,
+                                                     std::vector<c10::IValue> numbers, std::vector<PhiloxDraw>* draws);
 
 }  // namespace torch_lazy::lazy

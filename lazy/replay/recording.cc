@@ -14,22 +14,22 @@
 namespace torch_lazy::lazy {
 namespace {
 
-using Storage = ReplayNote::Storage;
-using Output = ReplayNote::Output;
+using Storage = ReplayRecording::Storage;
+using Output = ReplayRecording::Output;
 
 // Reads the thread's trace. The device lock is held.
 class Taker {
  public:
-  Taker(Noting* noting, at::TensorList inputs, at::TensorList outputs, ReplayNote* note)
-      : noting_(*noting), trace_(*ThreadTrace()), inputs_(inputs), outputs_(outputs), note_(*note) {}
+  Taker(ReplayRecorder* recorder, at::TensorList inputs, at::TensorList outputs, ReplayRecording* recording)
+      : recorder_(*recorder), trace_(*ThreadTrace()), inputs_(inputs), outputs_(outputs), recording_(*recording) {}
 
   // False if the trace does not hold all calls.
   bool IsWhole() {
-    const Trace& began = *noting_.trace;
-    if (&trace_ == &began && trace_.num_calls() > noting_.first_call) return true;
+    const Trace& began = *recorder_.trace;
+    if (&trace_ == &began && trace_.num_calls() > recorder_.first_call) return true;
     const CutSite* cut = began.cut;
-    const bool has_calls = began.num_calls() > noting_.first_call;
-    noting_.is_cut = has_calls && cut != nullptr && cut->reason != kUnknownShape;
+    const bool has_calls = began.num_calls() > recorder_.first_call;
+    recorder_.is_cut = has_calls && cut != nullptr && cut->reason != kUnknownShape;
     Break(!has_calls       ? "it makes no call that is recorded"
           : cut != nullptr ? absl::StrCat("it is cut inside: ", cut->reason, " ", cut->line.text)
                            : "it is cut inside");
@@ -37,13 +37,14 @@ class Taker {
   }
 
   void TakeCalls() {
-    note_.trie = trace_.trie;
-    note_.calls.assign(trace_.path.begin() + static_cast<ptrdiff_t>(noting_.first_call), trace_.path.end());
-    note_.numbers.assign(trace_.numbers.begin() + static_cast<ptrdiff_t>(noting_.first_number), trace_.numbers.end());
-    note_.new_bytes = trace_.new_bytes - noting_.bytes_before;
+    recording_.trie = trace_.trie;
+    recording_.calls.assign(trace_.path.begin() + static_cast<ptrdiff_t>(recorder_.first_call), trace_.path.end());
+    recording_.numbers.assign(trace_.numbers.begin() + static_cast<ptrdiff_t>(recorder_.first_number),
+                              trace_.numbers.end());
+    recording_.new_bytes = trace_.new_bytes - recorder_.bytes_before;
     number_of_.assign(trace_.slots.size(), -1);
-    for (size_t k = 0; k < note_.calls.size(); ++k) {
-      const TrieNode& call = *note_.calls[k];
+    for (size_t k = 0; k < recording_.calls.size(); ++k) {
+      const TrieNode& call = *recording_.calls[k];
       for (const NodeOperand& operand : call.operands) Use(operand.slot, k, /*is_result=*/false, operand.written);
       int32_t slot = call.first_result_slot;
       for (const ResultShape& result : call.shape->results) {
@@ -54,31 +55,32 @@ class Taker {
 
   // After TakeCalls.
   void TakeDraws(at::ArrayRef<PhiloxDraw> given) {
-    note_.draws = std::move(noting_.draws);
-    for (Draw& draw : note_.draws) {
+    recording_.draws = std::move(recorder_.draws);
+    for (RecordedDraw& draw : recording_.draws) {
       if (draw.op == nullptr) draw.numbers = NumbersOf(draw.philox);
     }
-    for (const PhiloxDraw& draw : given) note_.given_draws.push_back(NumbersOf(draw));
+    for (const PhiloxDraw& draw : given) recording_.given_draws.push_back(NumbersOf(draw));
   }
 
   // After TakeDraws.
   void TakeOrigins() {
-    for (NotedStorage& touched : noting_.storages) {
-      Storage& storage = note_.storages[static_cast<size_t>(number_of_[static_cast<size_t>(touched.slot)])];
+    for (TouchedStorage& touched : recorder_.storages) {
+      Storage& storage = recording_.storages[static_cast<size_t>(number_of_[static_cast<size_t>(touched.slot)])];
       storage.version = touched.version;
-      const auto input = std::find(noting_.inputs.begin(), noting_.inputs.end(), touched.serial);
-      const auto draw = std::find_if(note_.draws.begin(), note_.draws.end(),
-                                     [&](const Draw& d) { return d.op != nullptr && d.serial == touched.serial; });
-      if (input != noting_.inputs.end()) {
+      const auto input = std::find(recorder_.inputs.begin(), recorder_.inputs.end(), touched.serial);
+      const auto draw = std::find_if(recording_.draws.begin(), recording_.draws.end(), [&](const RecordedDraw& d) {
+        return d.op != nullptr && d.serial == touched.serial;
+      });
+      if (input != recorder_.inputs.end()) {
         storage.kind = Storage::Kind::kInput;
-        storage.index = static_cast<size_t>(input - noting_.inputs.begin());
-      } else if (draw != note_.draws.end()) {
+        storage.index = static_cast<size_t>(input - recorder_.inputs.begin());
+      } else if (draw != recording_.draws.end()) {
         storage.kind = Storage::Kind::kDrawn;
-        storage.index = static_cast<size_t>(draw - note_.draws.begin());
-      } else if (touched.serial < noting_.first_serial) {
+        storage.index = static_cast<size_t>(draw - recording_.draws.begin());
+      } else if (touched.serial < recorder_.first_serial) {
         storage.kind = Storage::Kind::kCaptured;
-        storage.index = note_.captured.size();
-        note_.captured.push_back({std::move(touched.storage), std::move(touched.tensor), {}});
+        storage.index = recording_.captured.size();
+        recording_.captured.push_back({std::move(touched.storage), std::move(touched.tensor), {}});
       } else if (trace_.slots[static_cast<size_t>(touched.slot)].older) {
         Break("it fills memory from the host");
       }
@@ -90,7 +92,7 @@ class Taker {
     std::vector<c10::Storage> left;
     for (size_t s = 0; s < slots_.size(); ++s) {
       LazyStorageImpl* owner = trace_.slots[static_cast<size_t>(slots_[s])].owner;
-      Storage& storage = note_.storages[s];
+      Storage& storage = recording_.storages[s];
       if (owner == nullptr || storage.kind == Storage::Kind::kInput || storage.kind == Storage::Kind::kCaptured)
         continue;
       const auto output = std::find_if(outputs_.begin(), outputs_.end(),
@@ -108,13 +110,13 @@ class Taker {
   // After TakeNew.
   void TakeOutputs() {
     for (const at::Tensor& tensor : outputs_) {
-      Output& output = note_.outputs.emplace_back();
+      Output& output = recording_.outputs.emplace_back();
       const LazyStorageImpl* storage = DenseStorageOf(tensor);
       if (storage == nullptr) {
         Break("it returns what is no dense tensor of the device");
         continue;
       }
-      if (tensor.requires_grad() && !note_.saves) Break("its result needs gradients");
+      if (tensor.requires_grad() && !recording_.saves) Break("its result needs gradients");
       output.geometry = GeometryOf(tensor);
       for (size_t i = 0; i < inputs_.size(); ++i) {
         if (output.input < 0 && DenseStorageOf(inputs_[i]) == storage) output.input = static_cast<int32_t>(i);
@@ -123,7 +125,7 @@ class Taker {
         output.is_input = true;
       }
       for (size_t s = 0; s < slots_.size(); ++s) {
-        if (trace_.slots[static_cast<size_t>(slots_[s])].owner == storage && note_.storages[s].output >= 0)
+        if (trace_.slots[static_cast<size_t>(slots_[s])].owner == storage && recording_.storages[s].output >= 0)
           output.storage = static_cast<int32_t>(s);
       }
       if (output.storage < 0 && output.input < 0) Break("it returns a tensor that it was not given and has not made");
@@ -134,11 +136,11 @@ class Taker {
   // Where calls are given the draw.
   std::vector<size_t> NumbersOf(PhiloxDraw draw) const {
     std::vector<size_t> numbers;
-    for (const TrieNode* call : note_.calls) {
+    for (const TrieNode* call : recording_.calls) {
       const int32_t place = call->op->seed_arg < 0 ? -1 : call->PlaceOfNumber(static_cast<size_t>(call->op->seed_arg));
       if (place < 0) continue;
-      const size_t number = static_cast<size_t>(place) - noting_.first_number;
-      const c10::IValue &seed = note_.numbers[number], &offset = note_.numbers[number + 1];
+      const size_t number = static_cast<size_t>(place) - recorder_.first_number;
+      const c10::IValue &seed = recording_.numbers[number], &offset = recording_.numbers[number + 1];
       if (seed.isInt() && offset.isInt() && seed.toInt() == draw.seed && offset.toInt() == draw.offset)
         numbers.push_back(number);
     }
@@ -151,32 +153,32 @@ class Taker {
       number = static_cast<int32_t>(slots_.size());
       slots_.push_back(slot);
       const Trace::Slot& at = trace_.slots[static_cast<size_t>(slot)];
-      Storage& storage = note_.storages.emplace_back();
+      Storage& storage = recording_.storages.emplace_back();
       storage.is_result = is_result;
       storage.size_bytes = at.size_bytes;
       storage.unwritten = at.unwritten;
       storage.first_call = static_cast<uint32_t>(call);
-      if (at.owner == nullptr) storage.calls_at_death = at.calls_at_death - static_cast<uint32_t>(noting_.first_call);
+      if (at.owner == nullptr) storage.calls_at_death = at.calls_at_death - static_cast<uint32_t>(recorder_.first_call);
     }
-    note_.storages[static_cast<size_t>(number)].written |= written;
-    note_.uses.push_back(number);
+    recording_.storages[static_cast<size_t>(number)].written |= written;
+    recording_.uses.push_back(number);
   }
 
   void Break(const std::string& why) {
-    if (noting_.broken.empty()) noting_.broken = why;
+    if (recorder_.broken.empty()) recorder_.broken = why;
   }
 
-  Noting& noting_;
+  ReplayRecorder& recorder_;
   const Trace& trace_;
   at::TensorList inputs_, outputs_;
-  ReplayNote& note_;
-  std::vector<int32_t> slots_;      // of the note's storages
+  ReplayRecording& recording_;
+  std::vector<int32_t> slots_;      // of the recording's storages
   std::vector<int32_t> number_of_;  // per slot: the storage's, -1 if the calls do not use it
 };
 
 }  // namespace
 
-bool ReplayNote::SameCalls(const ReplayNote& other) const {
+bool ReplayRecording::SameCalls(const ReplayRecording& other) const {
   const auto same_call = [](const TrieNode* a, const TrieNode* b) {
     return a == b || (a->op == b->op && a->words() == b->words());
   };
@@ -188,17 +190,17 @@ bool ReplayNote::SameCalls(const ReplayNote& other) const {
          given_draws == other.given_draws;
 }
 
-std::optional<ReplayNote> TakeNote(Noting* noting, at::TensorList inputs, at::ArrayRef<double> arguments,
-                                   at::ArrayRef<PhiloxDraw> given_draws, at::TensorList outputs, bool saves,
-                                   std::vector<at::Tensor>* left) {
-  ReplayNote note;
-  note.saves = saves;
-  note.arguments = arguments.vec();
+std::optional<ReplayRecording> FinishRecording(ReplayRecorder* recorder, at::TensorList inputs,
+                                               at::ArrayRef<double> arguments, at::ArrayRef<PhiloxDraw> given_draws,
+                                               at::TensorList outputs, bool saves, std::vector<at::Tensor>* left) {
+  ReplayRecording recording;
+  recording.saves = saves;
+  recording.arguments = arguments.vec();
   std::vector<c10::Storage> left_storages;
   {
     Locked lock(DeviceLock());
-    Taker taker(noting, inputs, outputs, &note);
-    if (taker.IsWhole() && noting->broken.empty()) {
+    Taker taker(recorder, inputs, outputs, &recording);
+    if (taker.IsWhole() && recorder->broken.empty()) {
       taker.TakeCalls();
       taker.TakeDraws(given_draws);
       taker.TakeOrigins();
@@ -207,22 +209,22 @@ std::optional<ReplayNote> TakeNote(Noting* noting, at::TensorList inputs, at::Ar
     }
   }
   for (const c10::Storage& storage : left_storages) {
-    note.left.emplace_back(storage.getWeakStorageImpl());
+    recording.left.emplace_back(storage.getWeakStorageImpl());
     if (saves) left->push_back(BytesOf(storage));
   }
-  if (!noting->broken.empty()) return std::nullopt;
-  for (Storage& storage : note.storages) {
+  if (!recorder->broken.empty()) return std::nullopt;
+  for (Storage& storage : recording.storages) {
     if (storage.kind == Storage::Kind::kInput) {
-      storage.num_writes = VersionOf(inputs[storage.index].unsafeGetTensorImpl()) - noting->versions[storage.index];
+      storage.num_writes = VersionOf(inputs[storage.index].unsafeGetTensorImpl()) - recorder->versions[storage.index];
     } else if (storage.kind == Storage::Kind::kCaptured) {
-      ReplayNote::Captured& captured = note.captured[storage.index];
+      ReplayRecording::Captured& captured = recording.captured[storage.index];
       const auto tensor = captured.tensor.lock();
       if (tensor == nullptr || tensor->is_inference()) continue;
       captured.version = tensor->version_counter();
       storage.num_writes = VersionOf(tensor.get()) - storage.version;
     }
   }
-  return note;
+  return recording;
 }
 
 // To own the tensor for a moment would take Python's lock, for each that Python knows. Its memory stays while there are

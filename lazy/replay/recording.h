@@ -15,7 +15,7 @@ namespace torch_lazy::lazy {
 
 class LazyStorageImpl;
 
-struct ReplayNote {
+struct ReplayRecording {
   // A storage that the calls use, numbered by first use.
   struct Storage {
     // Where it comes from when the calls are replayed.
@@ -65,7 +65,7 @@ struct ReplayNote {
   std::vector<int32_t> uses;     // per call: the storages of its operands, then of its results
   std::vector<Storage> storages;
   std::vector<Captured> captured;
-  std::vector<Draw> draws;
+  std::vector<RecordedDraw> draws;
   std::vector<std::vector<size_t>>
       given_draws;  // draws of the pass before: calls have each as these numbers, and the next ones
   std::vector<Output> outputs;
@@ -78,14 +78,14 @@ struct ReplayNote {
   std::weak_ptr<Trace> holder;  // the trace that the last replay has ended in; likewise
 
   // The same calls on the same captured storages, whatever the numbers.
-  bool SameCalls(const ReplayNote& other) const;
+  bool SameCalls(const ReplayRecording& other) const;
 };
 
-// Of the call that `noting` has followed, from `inputs` to `outputs`; `given_draws`, `saves` and `left` as in
-// Replay::End. If it cannot be replayed, nullopt, and `noting->broken` says why.
-std::optional<ReplayNote> TakeNote(Noting* noting, at::TensorList inputs, at::ArrayRef<double> arguments,
-                                   at::ArrayRef<PhiloxDraw> given_draws, at::TensorList outputs, bool saves,
-                                   std::vector<at::Tensor>* left);
+// Of the call that `recorder` has followed, from `inputs` to `outputs`; `given_draws`, `saves` and `left` as in
+// Replay::End. If it cannot be replayed, nullopt, and `recorder->broken` says why.
+std::optional<ReplayRecording> FinishRecording(ReplayRecorder* recorder, at::TensorList inputs,
+                                               at::ArrayRef<double> arguments, at::ArrayRef<PhiloxDraw> given_draws,
+                                               at::TensorList outputs, bool saves, std::vector<at::Tensor>* left);
 
 // The storage, if the tensor is a dense one of the device; else null.
 LazyStorageImpl* DenseStorageOf(const at::Tensor& tensor);

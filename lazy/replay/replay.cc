@@ -21,7 +21,7 @@
 namespace torch_lazy::lazy {
 namespace {
 
-constexpr int kMaxTries = 8;  // calls that were noted, and of which no two in a row were alike
+constexpr int kMaxTries = 8;  // calls that were recorded, and of which no two in a row were alike
 
 struct Registry {
   std::mutex lock;
@@ -129,68 +129,70 @@ const std::vector<bool>& Replay::differentiable() const { return states_.at(last
 std::vector<bool> Replay::UsedInputs(size_t num_inputs) const {
   std::vector<bool> used(num_inputs, false);
   const auto found = states_.find(last_key_);
-  if (found == states_.end() || found->second.note == nullptr) return std::vector<bool>(num_inputs, true);
-  for (const ReplayNote::Storage& storage : found->second.note->storages) {
-    if (storage.kind == ReplayNote::Storage::Kind::kInput && storage.index < num_inputs) used[storage.index] = true;
+  if (found == states_.end() || found->second.recording == nullptr) return std::vector<bool>(num_inputs, true);
+  for (const ReplayRecording::Storage& storage : found->second.recording->storages) {
+    if (storage.kind == ReplayRecording::Storage::Kind::kInput && storage.index < num_inputs)
+      used[storage.index] = true;
   }
   return used;
 }
 
 void Replay::Begin(at::TensorList inputs) {
-  TORCH_CHECK(CurrentNoting() == nullptr, "lazy: a function that is replayed calls another one that is");
+  TORCH_CHECK(CurrentReplayRecorder() == nullptr, "lazy: a function that is replayed calls another one that is");
   if (HasMoved()) {
-    for (auto& [key, state] : states_) state.ready = false, state.note = nullptr;
+    for (auto& [key, state] : states_) state.ready = false, state.recording = nullptr;
     for (Watched& watched : watched_) {
       if (const auto tensor = watched.tensor.lock()) watched.storage = tensor->storage().unsafeGetStorageImpl();
     }
   }
   last_key_ = KeyOf(inputs);
   if (StateOf(last_key_).begins_anew) CutThreadTrace("replay");
-  noting_ = std::make_unique<Noting>();
-  noting_->first_serial = LazyStorageImpl::NextSerial();
+  recorder_ = std::make_unique<ReplayRecorder>();
+  recorder_->first_serial = LazyStorageImpl::NextSerial();
   for (const at::Tensor& input : inputs) {
     const LazyStorageImpl* storage = DenseStorageOf(input);
-    if (storage == nullptr) noting_->broken = "an argument is no dense tensor of the device";
-    noting_->inputs.push_back(storage == nullptr ? 0 : storage->serial());
-    noting_->versions.push_back(storage == nullptr ? 0 : VersionOf(input.unsafeGetTensorImpl()));
+    if (storage == nullptr) recorder_->broken = "an argument is no dense tensor of the device";
+    recorder_->inputs.push_back(storage == nullptr ? 0 : storage->serial());
+    recorder_->versions.push_back(storage == nullptr ? 0 : VersionOf(input.unsafeGetTensorImpl()));
   }
-  CurrentNoting() = noting_.get();
+  CurrentReplayRecorder() = recorder_.get();
   if (const std::shared_ptr<Trace> trace = NewestTrace(); trace != nullptr && trace->ends_step)
     CutAndGoOn(trace, "step");
   Locked lock(DeviceLock());
-  noting_->trace = ThreadTrace();
-  noting_->first_call = noting_->trace->num_calls();
-  noting_->first_number = noting_->trace->numbers.size();
-  noting_->bytes_before = noting_->trace->new_bytes;
-  noting_->trace->noting = noting_.get();
+  recorder_->trace = ThreadTrace();
+  recorder_->first_call = recorder_->trace->num_calls();
+  recorder_->first_number = recorder_->trace->numbers.size();
+  recorder_->bytes_before = recorder_->trace->new_bytes;
+  recorder_->trace->recorder = recorder_.get();
 }
 
 void Replay::Abandon() {
-  if (noting_ == nullptr) return;
-  if (CurrentNoting() == noting_.get()) CurrentNoting() = nullptr;
+  if (recorder_ == nullptr) return;
+  if (CurrentReplayRecorder() == recorder_.get()) CurrentReplayRecorder() = nullptr;
   Locked lock(DeviceLock());
-  noting_->trace->noting = nullptr;
-  noting_ = nullptr;
+  recorder_->trace->recorder = nullptr;
+  recorder_ = nullptr;
 }
 
 std::vector<at::Tensor> Replay::End(at::TensorList inputs, at::ArrayRef<double> numbers,
                                     at::ArrayRef<PhiloxDraw> given_draws, at::TensorList outputs, bool saves) {
-  TORCH_CHECK(noting_ != nullptr, "lazy: the end of a function that has not begun");
-  TORCH_CHECK_VALUE(inputs.size() == noting_->inputs.size(), "lazy: a function that began with ",
-                    noting_->inputs.size(), " tensors ends with ", inputs.size());
+  TORCH_CHECK(recorder_ != nullptr, "lazy: the end of a function that has not begun");
+  TORCH_CHECK_VALUE(inputs.size() == recorder_->inputs.size(), "lazy: a function that began with ",
+                    recorder_->inputs.size(), " tensors ends with ", inputs.size());
   last_draws_.clear();
-  for (const Draw& draw : noting_->draws) {
+  for (const RecordedDraw& draw : recorder_->draws) {
     if (draw.op == nullptr) last_draws_.push_back(draw.philox);
   }
   std::vector<at::Tensor> left;
-  std::optional<ReplayNote> note = TakeNote(noting_.get(), inputs, numbers, given_draws, outputs, saves, &left);
+  std::optional<ReplayRecording> recording =
+      FinishRecording(recorder_.get(), inputs, numbers, given_draws, outputs, saves, &left);
   State& state = StateOf(last_key_);
-  const std::string broken = noting_->broken;
-  state.begins_anew = state.begins_anew || noting_->is_cut;
+  const std::string broken = recorder_->broken;
+  state.begins_anew = state.begins_anew || recorder_->is_cut;
   Abandon();
   if (!state.refusal.empty()) return left;
-  if (note && state.note && state.note->SameCalls(*note)) {
-    Match(*state.note, *note, &state);
+  if (recording && state.recording && state.recording->SameCalls(*recording)) {
+    Match(*state.recording, *recording, &state);
   } else {
     state.ready = false;
     state.argument_of.clear();
@@ -198,13 +200,13 @@ std::vector<at::Tensor> Replay::End(at::TensorList inputs, at::ArrayRef<double> 
     if (++state.num_tries >= kMaxTries)
       state.refusal = !broken.empty() ? broken : "it does not make the same calls twice";
   }
-  state.differentiable.clear();  // until the backward pass has been noted as well
-  state.note = note ? std::make_shared<ReplayNote>(*std::move(note)) : nullptr;
+  state.differentiable.clear();  // until the backward pass has been recorded as well
+  state.recording = recording ? std::make_shared<ReplayRecording>(*std::move(recording)) : nullptr;
   return left;
 }
 
 // The numbers that differ between two calls must be arguments, and stay them.
-void Replay::Match(const ReplayNote& before, const ReplayNote& now, State* state) {
+void Replay::Match(const ReplayRecording& before, const ReplayRecording& now, State* state) {
   state->argument_of.resize(now.numbers.size(), -1);
   state->changes.resize(now.arguments.size(), false);
   for (size_t a = 0; a < std::min(before.arguments.size(), now.arguments.size()); ++a) {
@@ -214,7 +216,7 @@ void Replay::Match(const ReplayNote& before, const ReplayNote& now, State* state
     const auto has = [&](const std::vector<size_t>& seeds) {
       return std::ranges::any_of(seeds, [&](size_t seed) { return n == seed || n == seed + 1; });
     };
-    return std::ranges::any_of(now.draws, has, &Draw::numbers) || std::ranges::any_of(now.given_draws, has);
+    return std::ranges::any_of(now.draws, has, &RecordedDraw::numbers) || std::ranges::any_of(now.given_draws, has);
   };
   for (size_t n = 0; n < now.numbers.size(); ++n) {
     if (is_drawn(n)) continue;  // anew by each replay, or by the pass before
@@ -244,10 +246,10 @@ void Replay::Match(const ReplayNote& before, const ReplayNote& now, State* state
 
 bool Replay::MayRun(const State& state, at::ArrayRef<double> arguments, size_t num_given_draws) const {
   if (pass_ == Pass::kForward && state.differentiable.empty()) return false;
-  if (!state.ready || !state.refusal.empty() || arguments.size() != state.note->arguments.size()) return false;
-  if (num_given_draws != state.note->given_draws.size()) return false;
+  if (!state.ready || !state.refusal.empty() || arguments.size() != state.recording->arguments.size()) return false;
+  if (num_given_draws != state.recording->given_draws.size()) return false;
   for (size_t a = 0; a < arguments.size(); ++a) {
-    if (!state.changes[a] && arguments[a] != state.note->arguments[a])
+    if (!state.changes[a] && arguments[a] != state.recording->arguments[a])
       return false;  // nobody knows yet what it changes
   }
   return true;
@@ -258,22 +260,23 @@ std::optional<std::vector<at::Tensor>> Replay::Run(at::TensorList inputs, at::Ar
   if (HasMoved()) return std::nullopt;
   last_key_ = KeyOf(inputs);
   const auto found = states_.find(last_key_);
-  if (found == states_.end() || !MayRun(found->second, arguments, given_draws.size()) || CurrentNoting() != nullptr)
+  if (found == states_.end() || !MayRun(found->second, arguments, given_draws.size()) ||
+      CurrentReplayRecorder() != nullptr)
     return std::nullopt;
   const State& state = found->second;
-  const std::shared_ptr<ReplayNote> note = state.note;
-  std::vector<c10::IValue> numbers = note->numbers;
+  const std::shared_ptr<ReplayRecording> recording = state.recording;
+  std::vector<c10::IValue> numbers = recording->numbers;
   for (size_t n = 0; n < numbers.size(); ++n) {
     if (state.argument_of[n] >= 0)
       numbers[n] = NumberLike(numbers[n], arguments[static_cast<size_t>(state.argument_of[n])]);
   }
   for (size_t d = 0; d < given_draws.size(); ++d) {
-    for (const size_t number : note->given_draws[d]) {
+    for (const size_t number : recording->given_draws[d]) {
       numbers[number] = given_draws[d].seed;
       numbers[number + 1] = given_draws[d].offset;
     }
   }
-  return RunNote(note.get(), inputs, std::move(numbers), &last_draws_);
+  return PlayRecording(recording.get(), inputs, std::move(numbers), &last_draws_);
 }
 
 bool Replay::ready() const {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replay of a function's calls without recording them again.
 //
-// The first calls of the function are recorded like any other, and noted. Once two in a row have left the same calls,
-// with the same numbers or with numbers that are the function's arguments, `Run` records them once more, on other
-// storages. Behind calls that they have followed before, all of them are put there at once (ReplayNote::Place): the
-// same path of the trie, slots in a row.
+// The first calls of the function are recorded like any other, and kept as a recording (recording.h). Once two in a row
+// have left the same calls, with the same numbers or with numbers that are the function's arguments, `Run` records them
+// once more, on other storages. Behind calls that they have followed before, all of them are put there at once
+// (ReplayRecording::Place): the same path of the trie, slots in a row.
 //
 // The function's own code does not run then. Not replayed is, for the reason that `refusal` tells, what a replay would
 // not repeat: a value that is waited for, memory filled by the host, a number that changes and is no argument, a shape
@@ -31,8 +31,8 @@ class Replay {
   Replay();
   ~Replay();
 
-  // The function holds these tensors. It is noted anew where one has another storage than before (`.data =`), of which
-  // a replay of calls on its views would not know.
+  // The function holds these tensors. It is recorded anew where one has another storage than before (`.data =`), of
+  // which a replay of calls on its views would not know.
   void Watch(at::TensorList tensors);
 
   // The thread's calls from here to End, or Abandon, are the function's, called with these tensors.
@@ -48,7 +48,7 @@ class Replay {
   std::optional<std::vector<at::Tensor>> Run(at::TensorList inputs, at::ArrayRef<double> numbers,
                                              at::ArrayRef<PhiloxDraw> given_draws = {});
 
-  // What recorded calls of the last call, noted or replayed, were given to draw.
+  // What recorded calls of its last call, replayed or not, were given to draw.
   const std::vector<PhiloxDraw>& last_draws() const { return last_draws_; }
 
   // A forward pass may be replayed if the backward pass after it may. A backward pass does the same whatever modes are
@@ -59,7 +59,7 @@ class Replay {
   // The backward pass may be replayed after the forward pass of that case, of whose results these have gradients.
   void Pair(int64_t number, std::vector<bool> differentiable);
   const std::vector<bool>& differentiable() const;  // in the last case, which was replayed
-  // Per input, whether the calls that were noted last use it.
+  // Per input, whether the calls that were recorded last use it.
   std::vector<bool> UsedInputs(size_t num_inputs) const;
 
   // It would be replayed if it were called as it was the last time.
@@ -69,13 +69,13 @@ class Replay {
 
  private:
   struct State {
-    std::shared_ptr<ReplayNote> note;  // of the last call
+    std::shared_ptr<ReplayRecording> recording;  // of the last call
     std::vector<int32_t>
         argument_of;            // per number of the trace: the function's argument that it is, -1 if it never changed
     std::vector<bool> changes;  // per argument: it did
     bool ready = false;
     int num_tries = 0;
-    bool begins_anew = false;  // its trace was cut within it: it is noted in one of its own
+    bool begins_anew = false;  // its trace was cut within it: it is recorded in one of its own
     int64_t number = 0;
     std::vector<bool> differentiable;  // of a forward pass: empty if its backward pass may not be replayed
     std::string refusal;
@@ -83,16 +83,16 @@ class Replay {
 
   struct Watched {
     c10::weak_intrusive_ptr<c10::TensorImpl> tensor;
-    const c10::StorageImpl* storage;  // as noted
+    const c10::StorageImpl* storage;  // as recorded
   };
 
   bool HasMoved() const;  // has one of what is watched another storage?
   std::vector<int64_t> KeyOf(at::TensorList inputs) const;
   State& StateOf(const std::vector<int64_t>& key);
-  static void Match(const ReplayNote& before, const ReplayNote& now, State* state);
+  static void Match(const ReplayRecording& before, const ReplayRecording& now, State* state);
   bool MayRun(const State& state, at::ArrayRef<double> arguments, size_t num_given_draws) const;
 
-  std::unique_ptr<Noting> noting_;
+  std::unique_ptr<ReplayRecorder> recorder_;
   std::vector<Watched> watched_;
   absl::flat_hash_map<std::vector<int64_t>, State> states_;
   std::vector<int64_t> last_key_;

@@ -155,7 +155,7 @@ bool BoundPlan::Run(Trace* trace) const {
   const OneProductThread one(runs_ahead_);
   const LeaveUnwritten unwritten;
   PlanMemory memory(plan_, lowered_, size_bytes_, uses_.read, trace);
-  memory.numbers = NumbersOf(lowered_, *trace);
+  memory.numbers = ScalarsOf(lowered_, *trace);
   size_t step = 0;
   StepClock clock(page_.get());
   try {

@@ -23,8 +23,8 @@ struct Failure {
   std::string name;
   std::string error;
   std::string operators;
-  std::shared_ptr<Line> call;  // its line, once it has been recorded again; guarded by the device lock
-  Line cut;
+  std::shared_ptr<SourceLine> call;  // its line, once it has been recorded again; guarded by the device lock
+  SourceLine cut;
 };
 
 struct Failures {
@@ -66,20 +66,20 @@ std::string OperatorsOf(absl::Span<const TrieNode* const> calls) {
 }
 
 // The call is recorded the long way the next time, which tells its line.
-std::shared_ptr<Line> AskForLine(const TrieNode* call) {
+std::shared_ptr<SourceLine> AskForLine(const TrieNode* call) {
   Locked lock(DeviceLock());
   TrieNode* const node = call->expected->node;
-  if (node->line_asked_for == nullptr) node->line_asked_for = std::make_shared<Line>();
+  if (node->line_asked_for == nullptr) node->line_asked_for = std::make_shared<SourceLine>();
   if (node->parent->expected->likely == node->expected) node->parent->expected->likely = nullptr;
   return node->line_asked_for;
 }
 
-Line LineOfCall(const Failure& failure) {
+SourceLine LineOfCall(const Failure& failure) {
   Locked lock(DeviceLock());
-  return failure.call != nullptr ? *failure.call : Line();
+  return failure.call != nullptr ? *failure.call : SourceLine();
 }
 
-bool IsKnown(const Line& line) { return !line.text.empty() || !line.frames.empty(); }
+bool IsKnown(const SourceLine& line) { return !line.text.empty() || !line.frames.empty(); }
 
 std::string TextOf(const Failure& failure) {
   const std::vector<std::string> lines = TextsOf({LineOfCall(failure), failure.cut});
@@ -110,7 +110,7 @@ bool NoteFailures(absl::Span<const FailedKernel> kernels, const LoweredTrace& lo
     const std::vector<const TrieNode*> its_calls = CallsOf(kernel, lowered, calls);
     failures.all.push_back({kernel.name, kernel.error, OperatorsOf(its_calls),
                             its_calls.empty() ? nullptr : AskForLine(its_calls[0]),
-                            trace.cut != nullptr ? trace.cut->line : Line()});
+                            trace.cut != nullptr ? trace.cut->line : SourceLine()});
     if (base::Compilation() == base::CompileMode::kSync) {  // the program may end without recording it again
       Warn(failures.all.back());
     } else if (failures.all.size() == 1) {

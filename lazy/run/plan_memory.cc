@@ -54,7 +54,7 @@ PlanMemory::PlanMemory(const codegen::Plan& plan, const LoweredTrace& lowered, c
     const int32_t at = lowered_.param_slots[plan_.buffers[b].index];
     if (at < 0) continue;
     const Trace::Slot& slot = trace_.slots[static_cast<size_t>(at)];
-    // What is not filled is made when it is first needed: within a capture, in the graphs' own memory.
+    // What is not filled is made when it is first needed: within a capture, in the CUDA graphs' own memory.
     if (!slot.content && slot.unwritten != at::ScalarType::Undefined)
       contents_[b] = UnwrittenContent(size_bytes_[b], slot.unwritten);
   }

@@ -24,9 +24,9 @@ constexpr size_t kMaxMisses = 256;  // the newest
 struct Miss {
   size_t num_calls, num_outputs;
   const char* reason;
-  Line cut;
+  SourceLine cut;
   std::string difference;
-  Line diverged;
+  SourceLine diverged;
 };
 
 struct History {
@@ -56,7 +56,7 @@ const CutSite* NoteCut(const TrieNode* end, const char* reason) {
     }
     if (history.sites.size() >= kMaxSites) return nullptr;
   }
-  Line line = CurrentLine();
+  SourceLine line = CurrentSourceLine();
   std::lock_guard<std::mutex> lock(history.lock);
   CutSite*& site = history.known_sites[{end, reason}];
   if (site == nullptr) {
@@ -89,7 +89,7 @@ void NoteMiss(const Trace& trace, size_t num_outputs) {
 std::string TextOfHistory() {
   History& history = TheHistory();
   std::lock_guard<std::mutex> lock(history.lock);
-  std::vector<Line> lines;
+  std::vector<SourceLine> lines;
   for (const CutSite& site : history.sites) lines.push_back(site.line);
   for (const Miss& miss : history.misses) {
     lines.push_back(miss.cut);

@@ -14,7 +14,7 @@ class Trace;
 // Why and where a trace was cut.
 struct CutSite {
   const char* reason = "";
-  Line line;
+  SourceLine line;
   int64_t count = 0;
 };
 

@@ -6,37 +6,37 @@
 
 namespace torch_lazy::lazy {
 
-Noting*& CurrentNoting() {
-  thread_local Noting* noting = nullptr;
-  return noting;
+ReplayRecorder*& CurrentReplayRecorder() {
+  thread_local ReplayRecorder* recorder = nullptr;
+  return recorder;
 }
 
-void BreakNoting(const std::string& why) {
-  Noting* noting = CurrentNoting();
-  if (noting != nullptr && !noting->draws_now && noting->broken.empty()) noting->broken = why;
+void BreakReplay(const std::string& why) {
+  ReplayRecorder* recorder = CurrentReplayRecorder();
+  if (recorder != nullptr && !recorder->draws_now && recorder->broken.empty()) recorder->broken = why;
 }
 
-PhiloxDraw TakeNotedDraw(uint64_t per_thread) {
+PhiloxDraw TakeRecordedDraw(uint64_t per_thread) {
   const PhiloxDraw draw = TakeDraw(per_thread);
-  Noting* noting = CurrentNoting();
-  if (noting == nullptr) return draw;
-  Draw& noted = noting->draws.emplace_back();
+  ReplayRecorder* recorder = CurrentReplayRecorder();
+  if (recorder == nullptr) return draw;
+  RecordedDraw& noted = recorder->draws.emplace_back();
   noted.philox = draw;
   noted.per_thread = per_thread;
   return draw;
 }
 
-NoteDraw::NoteDraw(const Op& op, const torch::jit::Stack& stack) {
-  Noting* noting = CurrentNoting();
-  if (noting == nullptr || !op.random || op.args[0].kind != ArgKind::kTensor || !op.args[0].written) return;
+DrawRecorder::DrawRecorder(const Op& op, const torch::jit::Stack& stack) {
+  ReplayRecorder* recorder = CurrentReplayRecorder();
+  if (recorder == nullptr || !op.random || op.args[0].kind != ArgKind::kTensor || !op.args[0].written) return;
   const auto args = stack.end() - static_cast<ptrdiff_t>(op.args.size());
   LazyStorageImpl* storage = LazyStorageImpl::Of(args[0].toTensor());
-  if (storage == nullptr || storage->serial() < noting->first_serial) return;
+  if (storage == nullptr || storage->serial() < recorder->first_serial) return;
   {
     Locked lock(DeviceLock());
     if (storage->content || !storage->touches.empty()) return;
   }
-  Draw draw;
+  RecordedDraw draw;
   draw.op = &op;
   draw.serial = storage->serial();
   draw.geometry = GeometryOf(args[0].toTensor());
@@ -45,12 +45,12 @@ NoteDraw::NoteDraw(const Op& op, const torch::jit::Stack& stack) {
     if (op.args[a].kind <= ArgKind::kOptionalTensorList) return;
     draw.args.push_back(args[static_cast<ptrdiff_t>(a)]);
   }
-  noting->draws.push_back(std::move(draw));
-  noting->draws_now = true;
+  recorder->draws.push_back(std::move(draw));
+  recorder->draws_now = true;
 }
 
-NoteDraw::~NoteDraw() {
-  if (Noting* noting = CurrentNoting()) noting->draws_now = false;
+DrawRecorder::~DrawRecorder() {
+  if (ReplayRecorder* recorder = CurrentReplayRecorder()) recorder->draws_now = false;
 }
 
 }  // namespace torch_lazy::lazy

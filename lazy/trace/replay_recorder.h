@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a thread does while the calls of a function are noted for replay (replay.h).
+// What a thread does while the calls of a function are recorded for replay (replay.h).
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ namespace torch_lazy::lazy {
 
 class Trace;
 
-// A storage that is no result of the noted calls, when they first touched it.
-struct NotedStorage {
+// A storage that is no result of the recorded calls, when they first touched it.
+struct TouchedStorage {
   int32_t slot;
   uint64_t serial;
   c10::weak_intrusive_ptr<c10::StorageImpl> storage;
@@ -31,7 +31,7 @@ struct NotedStorage {
 
 // Random numbers drawn at once into memory that the function has just made; or, of a GPU, those that a recorded call
 // will draw.
-struct Draw {
+struct RecordedDraw {
   const Op* op = nullptr;  // null: the latter
   uint64_t serial = 0;     // of the storage
   Geometry geometry;
@@ -42,12 +42,12 @@ struct Draw {
   std::vector<size_t> numbers;  // ... and is given to this and that call, as this number of them all and the next one
 
   // The same numbers of the generator, for the same use.
-  bool IsLike(const Draw& other) const {
+  bool IsLike(const RecordedDraw& other) const {
     return op == other.op && geometry == other.geometry && per_thread == other.per_thread && numbers == other.numbers;
   }
 };
 
-struct Noting {
+struct ReplayRecorder {
   std::shared_ptr<Trace> trace;  // that holds the calls, as long as nothing cuts it
   size_t first_call = 0;         // in the trace
   size_t first_number = 0;
@@ -56,8 +56,8 @@ struct Noting {
   uint64_t first_serial = 0;          // of storages made since
   std::vector<uint64_t> inputs;       // serial per input
   std::vector<uint32_t> versions;     // of the inputs, before
-  std::vector<NotedStorage> storages;
-  std::vector<Draw> draws;
+  std::vector<TouchedStorage> storages;
+  std::vector<RecordedDraw> draws;
   bool draws_now = false;
   std::string broken;   // why the calls cannot be replayed; empty: they can
   bool is_cut = false;  // since the trace was cut within them, and may be there again
@@ -68,22 +68,22 @@ inline uint32_t VersionOf(c10::TensorImpl* tensor) {
   return tensor->is_inference() ? 0 : tensor->version_counter().current_version();
 }
 
-// Of the calling thread; null if it notes nothing.
-Noting*& CurrentNoting();
+// Of the calling thread; null if it records none for replay.
+ReplayRecorder*& CurrentReplayRecorder();
 
 // The calling thread does something that a replay would not repeat.
-void BreakNoting(const std::string& why);
+void BreakReplay(const std::string& why);
 
-// Takes the next random numbers (philox.h) for a call that the thread records, and notes that.
-PhiloxDraw TakeNotedDraw(uint64_t per_thread);
+// Takes the next random numbers (philox.h) for a call that the thread records, and tells its recorder.
+PhiloxDraw TakeRecordedDraw(uint64_t per_thread);
 
-// Notes a call that draws random numbers, if a replay can repeat it: then what it reads is no break while this lives.
-class NoteDraw {
+// Records a call that draws random numbers, if a replay can repeat it: then what it reads is no break while this lives.
+class DrawRecorder {
  public:
-  NoteDraw(const Op& op, const torch::jit::Stack& stack);
-  ~NoteDraw();
-  NoteDraw(const NoteDraw&) = delete;
-  NoteDraw& operator=(const NoteDraw&) = delete;
+  DrawRecorder(const Op& op, const torch::jit::Stack& stack);
+  ~DrawRecorder();
+  DrawRecorder(const DrawRecorder&) = delete;
+  DrawRecorder& operator=(const DrawRecorder&) = delete;
 };
 
 }  // namespace torch_lazy::lazy

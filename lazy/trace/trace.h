@@ -23,13 +23,13 @@
 namespace torch_lazy::lazy {
 
 struct CutSite;
-struct Noting;
+struct ReplayRecorder;
 
 // The first call of a trace that was new to the trie at its place.
 struct Divergence {
   const TrieNode* now = nullptr;    // null: all were known
   const TrieNode* known = nullptr;  // what came there the last time; null: known traces ended there
-  Line line;
+  SourceLine line;
 };
 
 class Trace {
@@ -68,8 +68,8 @@ class Trace {
   bool fragment = false;      // begins inside a step, where it was cut because a shape was unknown
   int age = 0;                // cuts of its thread for other reasons, up to and with its own
   Divergence divergence;
-  const CutSite* cut = nullptr;  // set when it is cut, for explain()
-  Noting* noting = nullptr;      // notes what it touches, for replay
+  const CutSite* cut = nullptr;        // set when it is cut, for explain()
+  ReplayRecorder* recorder = nullptr;  // of what it touches, for replay
 
   size_t num_calls() const { return path.size(); }
   // True if a trace that will run after it may use its storages.

@@ -83,14 +83,14 @@ struct TrieNode {
   int32_t depth = 0;              // calls from the root
   TrieNode* parent = nullptr;
   uint64_t words_hash = 0;
-  std::shared_ptr<const Line> line;  // where a call that may fail was first made; null: unknown
+  std::shared_ptr<const SourceLine> line;  // where a call that may fail was first made; null: unknown
   std::vector<NodeOperand> operands;
   std::vector<c10::IValue> args;     // structure; tensors and run-time numbers are None, lists of tensors undefined
   std::vector<int16_t> number_args;  // the arguments that are run-time numbers, in order
 
   absl::flat_hash_map<uint64_t, c10::SmallVector<TrieNode*, 1>> children;  // by hash of words and slots
   std::vector<std::unique_ptr<TraceRunner>> entries;
-  std::shared_ptr<Line>
+  std::shared_ptr<SourceLine>
       line_asked_for;  // becomes the program's line that records the call the long way next; null: not asked for
 
   TrieNode(Trie* of, Expected* its);

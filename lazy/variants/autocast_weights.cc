@@ -68,14 +68,14 @@ std::vector<int32_t> NarrowedSlots(const ir::Graph& graph, const LoweredTrace& l
   return slots;
 }
 
-Carry CarryOf(const ir::Graph& graph, const LoweredTrace& lowered) {
-  Carry carry;
+AutocastGraphs AutocastGraphsOf(const ir::Graph& graph, const LoweredTrace& lowered) {
+  AutocastGraphs graphs;
   std::vector<Narrow> narrows;
   ir::Builder first("first"), step(graph.name);
   std::vector<ir::Output> made, outputs;
-  std::vector<ir::Value> now(graph.nodes.size(), ir::kNoValue), carried;
+  std::vector<ir::Value> now(graph.nodes.size(), ir::kNoValue), kept;
   std::map<ir::Value, ir::Value> wide;  // parameters of the graph, in `first`
-  carry.step.param_slots = lowered.param_slots;
+  graphs.step.param_slots = lowered.param_slots;
   for (size_t v = 0; v < graph.nodes.size(); ++v) {
     ir::Node node = graph.nodes[v];
     node.origin = lowered.calls[v];
@@ -90,31 +90,31 @@ Carry CarryOf(const ir::Graph& graph, const LoweredTrace& lowered) {
     const auto k = static_cast<size_t>(std::find(narrows.begin(), narrows.end(), *narrow) - narrows.begin());
     if (k == narrows.size()) {
       narrows.push_back(*narrow);
-      carried.push_back(step.Param(narrow->type));
-      carry.step.param_slots.push_back(~static_cast<int32_t>(k));
+      kept.push_back(step.Param(narrow->type));
+      graphs.step.param_slots.push_back(~static_cast<int32_t>(k));
       const auto [param, is_new] = wide.try_emplace(narrow->param, ir::kNoValue);
       if (is_new) {
         param->second = first.Param(graph.type(narrow->param));
-        carry.first.param_slots.push_back(lowered.param_slots[graph.node(narrow->param).attrs.index]);
+        graphs.first.param_slots.push_back(lowered.param_slots[graph.node(narrow->param).attrs.index]);
       }
       made.push_back({first.Cast(param->second, narrow->type.dtype)});
-      carry.first.output_slots.push_back(~static_cast<int32_t>(k));
+      graphs.first.output_slots.push_back(~static_cast<int32_t>(k));
     }
-    now[v] = ViewOf(graph, node.inputs[0], carried[k], &step);
+    now[v] = ViewOf(graph, node.inputs[0], kept[k], &step);
   }
-  carry.step.output_slots = lowered.output_slots;
+  graphs.step.output_slots = lowered.output_slots;
   for (const ir::Output& output : graph.outputs) outputs.push_back({now[output.value], output.into});
   for (size_t k = 0; k < narrows.size(); ++k) {
     const auto into = static_cast<int32_t>(lowered.param_slots.size() + k);
     outputs.push_back({step.Cast(now[narrows[k].next], narrows[k].type.dtype), into});
-    carry.step.output_slots.push_back(~static_cast<int32_t>(k));
+    graphs.step.output_slots.push_back(~static_cast<int32_t>(k));
   }
-  carry.first.graph = first.Finish(std::move(made));
-  carry.step.graph = step.Finish(std::move(outputs));
-  carry.first.symbols = carry.step.symbols = lowered.symbols;
-  carry.step.numbers = lowered.numbers;
-  carry.first.carried = carry.step.carried = std::make_shared<std::vector<c10::Storage>>(narrows.size());
-  return carry;
+  graphs.first.graph = first.Finish(std::move(made));
+  graphs.step.graph = step.Finish(std::move(outputs));
+  graphs.first.symbols = graphs.step.symbols = lowered.symbols;
+  graphs.step.numbers = lowered.numbers;
+  graphs.first.kept_contents = graphs.step.kept_contents = std::make_shared<std::vector<c10::Storage>>(narrows.size());
+  return graphs;
 }
 
 }  // namespace torch_lazy::lazy

@@ -13,12 +13,12 @@ namespace torch_lazy::lazy {
 // Slots of the parameters that the graph, which the trace was lowered to, narrows and writes; each once.
 std::vector<int32_t> NarrowedSlots(const ir::Graph& graph, const LoweredTrace& lowered);
 
-struct Carry {
-  LoweredTrace first;  // from these to the carried contents
-  LoweredTrace step;   // from the carried contents and all parameters to the outputs and the next carried contents
+struct AutocastGraphs {
+  LoweredTrace first;  // from the wide parameters to the narrow ones, which are kept
+  LoweredTrace step;   // from the narrow and all wide parameters to the outputs and the next narrow ones
 };
 
-// The same graph, as two that share their carried contents.
-Carry CarryOf(const ir::Graph& graph, const LoweredTrace& lowered);
+// The same graph, as two that share the contents they keep.
+AutocastGraphs AutocastGraphsOf(const ir::Graph& graph, const LoweredTrace& lowered);
 
 }  // namespace torch_lazy::lazy

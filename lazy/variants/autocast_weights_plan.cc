@@ -23,22 +23,23 @@ std::mutex& AllMutex() {
   return *mutex;
 }
 
-std::set<CarriedPlan*>& All() {
-  static auto* const all = new std::set<CarriedPlan*>;
+std::set<AutocastWeightsPlan*>& All() {
+  static auto* const all = new std::set<AutocastWeightsPlan*>;
   return *all;
 }
 
 }  // namespace
 
-std::shared_ptr<CarriedPlan> CarriedPlan::For(const CallSequence& calls, const LoweredTrace& lowered,
-                                              const PlannedGraph& planned) {
+std::shared_ptr<AutocastWeightsPlan> AutocastWeightsPlan::For(const CallSequence& calls, const LoweredTrace& lowered,
+                                                              const PlannedGraph& planned) {
   if (base::IsDisabled("carry") || backends::Get().target() != codegen::Target::kCuda) return nullptr;
   std::vector<int32_t> slots = NarrowedSlots(planned.graph(), lowered);
-  return slots.empty() ? nullptr
-                       : std::shared_ptr<CarriedPlan>(new CarriedPlan(calls, lowered, planned, std::move(slots)));
+  return slots.empty()
+             ? nullptr
+             : std::shared_ptr<AutocastWeightsPlan>(new AutocastWeightsPlan(calls, lowered, planned, std::move(slots)));
 }
 
-bool CarriedPlan::Follows(const Trace& trace) const {
+bool AutocastWeightsPlan::Follows(const Trace& trace) const {
   if (stamps_.empty()) return false;
   for (size_t k = 0; k < slots_.size(); ++k) {
     const Trace::Slot& slot = trace.slots[slots_[k]];
@@ -47,36 +48,36 @@ bool CarriedPlan::Follows(const Trace& trace) const {
   return true;
 }
 
-bool CarriedPlan::IsCompiled(const Trace& trace) {
-  if (carry_ == nullptr) {
-    auto carry = std::make_unique<Carry>(CarryOf(planned_.graph(), lowered_));
+bool AutocastWeightsPlan::IsCompiled(const Trace& trace) {
+  if (graphs_ == nullptr) {
+    auto graphs = std::make_unique<AutocastGraphs>(AutocastGraphsOf(planned_.graph(), lowered_));
     bool known = false;
-    planned_first_ = PlanOf(&carry->first, calls_.IsDeterministic(), &known);
-    planned_step_ = PlanOf(&carry->step, calls_.IsDeterministic(), &known);
-    carry_ = std::move(carry);
+    planned_first_ = PlanOf(&graphs->first, calls_.IsDeterministic(), &known);
+    planned_step_ = PlanOf(&graphs->step, calls_.IsDeterministic(), &known);
+    graphs_ = std::move(graphs);
   }
-  const bool first = planned_first_->Want(carry_->first.symbols, 1);
-  if (planned_step_->Want(carry_->step.symbols, 1) && first) return true;
-  const bool first_failed = NoteFailures(planned_first_->Failures(), carry_->first, calls_.calls(), trace);
-  refused_ = NoteFailures(planned_step_->Failures(), carry_->step, calls_.calls(), trace) || first_failed;
+  const bool first = planned_first_->Want(graphs_->first.symbols, 1);
+  if (planned_step_->Want(graphs_->step.symbols, 1) && first) return true;
+  const bool first_failed = NoteFailures(planned_first_->Failures(), graphs_->first, calls_.calls(), trace);
+  refused_ = NoteFailures(planned_step_->Failures(), graphs_->step, calls_.calls(), trace) || first_failed;
   return false;
 }
 
 // The narrow values are the outputs of a run on the parameters alone.
-std::string CarriedPlan::Begin(const ReadyPlan& plain, const Trace& trace) {
-  auto step = std::make_unique<ReadyPlan>(calls_, carry_->step, *planned_step_);
+std::string AutocastWeightsPlan::Begin(const ReadyPlan& plain, const Trace& trace) {
+  auto step = std::make_unique<ReadyPlan>(calls_, graphs_->step, *planned_step_);
   if (step->PeakBytes() > plain.PeakBytes() + plain.PeakBytes() / 20) return "their memory would be the peak";
   EndOthersOf(trace);
-  plain.DropGraph();
+  plain.DropCudaGraph();
   Trace scratch;
   scratch.slots.resize(trace.slots.size());
   for (const int32_t slot : slots_) scratch.slots[slot].content = trace.slots[slot].content;
-  if (!ReadyPlan(calls_, carry_->first, *planned_first_).Run(&scratch)) return "they could not be made";
+  if (!ReadyPlan(calls_, graphs_->first, *planned_first_).Run(&scratch)) return "they could not be made";
   step_ = std::move(step);
   return "";
 }
 
-bool CarriedPlan::TryBegin(const ReadyPlan& plain, const Trace& trace) {
+bool AutocastWeightsPlan::TryBegin(const ReadyPlan& plain, const Trace& trace) {
   std::string why;
   try {
     why = Begin(plain, trace);
@@ -86,15 +87,15 @@ bool CarriedPlan::TryBegin(const ReadyPlan& plain, const Trace& trace) {
   refused_ = !why.empty();
   if (refused_) {
     DropContents();
-    LAZY_LOG(1, "narrow parameters are not carried: ", why);
+    LAZY_LOG(1, "narrow weights are not kept: ", why);
   } else {
-    LAZY_LOG(1, "narrow parameters are carried from run to run: ", carry_->step.carried->size());
+    LAZY_LOG(1, "narrow weights are kept from run to run: ", graphs_->step.kept_contents->size());
   }
   return !refused_;
 }
 
-// Those that carry what this one is about to write hold what nobody will read.
-void CarriedPlan::EndOthersOf(const Trace& trace) {
+// Those whose narrow weights this one is about to write hold what nobody will read.
+void AutocastWeightsPlan::EndOthersOf(const Trace& trace) {
   std::vector<uint64_t> storages;
   {
     Locked lock(DeviceLock());
@@ -104,14 +105,14 @@ void CarriedPlan::EndOthersOf(const Trace& trace) {
   }
   const std::lock_guard<std::mutex> all(AllMutex());
   storages_ = std::move(storages);
-  for (CarriedPlan* const other : All()) {
+  for (AutocastWeightsPlan* const other : All()) {
     if (other == this || std::ranges::find_first_of(other->storages_, storages_) == other->storages_.end()) continue;
     if (const std::unique_lock<std::mutex> lock(other->mutex_, std::try_to_lock); lock.owns_lock()) other->End();
   }
   All().insert(this);
 }
 
-void CarriedPlan::End() {
+void AutocastWeightsPlan::End() {
   constexpr int kMostPatience = 1 << 16;
   following_runs_ = 0;
   if (step_ == nullptr) return;
@@ -120,16 +121,16 @@ void CarriedPlan::End() {
   patience_ = std::min(2 * patience_, kMostPatience);
 }
 
-void CarriedPlan::DropContents() {
-  for (c10::Storage& content : *carry_->step.carried) content = c10::Storage();
+void AutocastWeightsPlan::DropContents() {
+  for (c10::Storage& content : *graphs_->step.kept_contents) content = c10::Storage();
 }
 
-CarriedPlan::~CarriedPlan() {
+AutocastWeightsPlan::~AutocastWeightsPlan() {
   const std::lock_guard<std::mutex> all(AllMutex());
   All().erase(this);
 }
 
-void CarriedPlan::Stamp(Trace* trace) {
+void AutocastWeightsPlan::Stamp(Trace* trace) {
   Locked lock(DeviceLock());
   for (const int32_t slot : slots_) {
     stamps_.push_back(LazyStorageImpl::NextStamp());
@@ -137,7 +138,7 @@ void CarriedPlan::Stamp(Trace* trace) {
   }
 }
 
-bool CarriedPlan::Run(const ReadyPlan& plain, Trace* trace) {
+bool AutocastWeightsPlan::Run(const ReadyPlan& plain, Trace* trace) {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock() || refused_) return plain.Run(trace);
   if (Follows(*trace)) {
@@ -146,10 +147,10 @@ bool CarriedPlan::Run(const ReadyPlan& plain, Trace* trace) {
     End();
   }
   stamps_.clear();  // should it fail
-  const bool is_carried =
+  const bool is_narrow =
       step_ != nullptr || (following_runs_ >= patience_ && IsCompiled(*trace) && TryBegin(plain, *trace));
-  if (!(is_carried ? *step_ : plain).Run(trace)) return false;
-  if (is_carried) base::Count(base::Counter::kValuesCarried, static_cast<int64_t>(carry_->step.carried->size()));
+  if (!(is_narrow ? *step_ : plain).Run(trace)) return false;
+  if (is_narrow) base::Count(base::Counter::kValuesCarried, static_cast<int64_t>(graphs_->step.kept_contents->size()));
   Stamp(trace);
   return true;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plan of an entry whose runs follow one another on the same parameters.
 //
-// Note [Carried values]
+// Note [Autocast weights]
 // A step under autocast narrows its weights for its products, and writes the weights at its end. Once an entry has run
 // a few times on just what its own run before has left in them, it is compiled anew, beside the program as ever, so
 // that the kernel which writes a weight writes the narrow value as well (lazy/variants/autocast_weights), for the next
@@ -9,7 +9,7 @@
 // somebody has got has none. Then the narrow values go, the plan that knows of none runs, and it takes twice as many
 // runs to come back. They are there until the step has ended, and between steps: where the step's peak would be higher
 // by more than a twentieth there are none, and of entries that write the same weights (a step for each size, say) the
-// last one to begin has them. Traces that are run in parts carry nothing.
+// last one to begin has them. Traces that are run in parts have none.
 #pragma once
 
 #include <memory>
@@ -22,20 +22,20 @@
 
 namespace torch_lazy::lazy {
 
-class CarriedPlan {
+class AutocastWeightsPlan {
  public:
-  // Null if the entry, of this plan, has nothing to carry. All must outlive what is returned.
-  static std::shared_ptr<CarriedPlan> For(const CallSequence& calls, const LoweredTrace& lowered,
-                                          const PlannedGraph& planned);
+  // Null if the entry, of this plan, narrows no weight that it writes. All must outlive what is returned.
+  static std::shared_ptr<AutocastWeightsPlan> For(const CallSequence& calls, const LoweredTrace& lowered,
+                                                  const PlannedGraph& planned);
 
-  ~CarriedPlan();
+  ~AutocastWeightsPlan();
 
-  // As ReadyPlan::Run, and by `plain` where nothing is carried.
+  // As ReadyPlan::Run, and by `plain` where there are no narrow weights.
   bool Run(const ReadyPlan& plain, Trace* trace);
 
  private:
-  CarriedPlan(const CallSequence& calls, const LoweredTrace& lowered, const PlannedGraph& planned,
-              std::vector<int32_t> slots)
+  AutocastWeightsPlan(const CallSequence& calls, const LoweredTrace& lowered, const PlannedGraph& planned,
+                      std::vector<int32_t> slots)
       : calls_(calls), lowered_(lowered), planned_(planned), slots_(std::move(slots)) {}
   bool Follows(const Trace& trace) const;
   bool IsCompiled(const Trace& trace);
@@ -53,9 +53,9 @@ class CarriedPlan {
   std::mutex mutex_;                  // over what follows, for a whole run
   std::vector<uint64_t> stamps_;      // that the last run has left there; empty: unknown
   int following_runs_ = 0;
-  int patience_ = 2;              // such runs before it is worth it
-  bool refused_ = false;          // for its memory, or what failed
-  std::unique_ptr<Carry> carry_;  // null: not tried
+  int patience_ = 2;                        // such runs before it is worth it
+  bool refused_ = false;                    // for its memory, or what failed
+  std::unique_ptr<AutocastGraphs> graphs_;  // null: not tried
   std::shared_ptr<PlannedGraph> planned_first_, planned_step_;
   std::vector<uint64_t>
       storages_;  // of the wide parameters at the begin, by number; guarded by the list of all such plans

@@ -22,10 +22,10 @@ bool IsSame(const c10::IValue& a, const c10::IValue& b);
 // The random numbers that a run's calls draw.
 std::vector<PhiloxDraw> DrawsOf(const BoundPlan& plan, const Trace& trace);
 
-// Where a graph's draws begin; nothing if they have several seeds.
+// Where a CUDA graph's draws begin; nothing if they have several seeds.
 std::optional<PhiloxDraw> FirstOf(const std::vector<PhiloxDraw>& draws);
 
-// True if a graph that was captured with the one will draw the other.
+// True if a CUDA graph that was captured with the one will draw the other.
 bool LieAlike(const std::vector<PhiloxDraw>& a, const std::vector<PhiloxDraw>& b);
 
 }  // namespace torch_lazy::lazy

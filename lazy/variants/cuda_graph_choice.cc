@@ -11,7 +11,7 @@ double Faster(double known, double seconds) { return known == 0 ? seconds : std:
 
 }  // namespace
 
-bool GraphChoice::Ask(int64_t now) {
+bool CudaGraphChoice::Ask(int64_t now) {
   ++runs_;
   const int64_t last_but_one = std::exchange(last_but_one_, std::exchange(last_, now));
   if (runs_ < kFirst * patience_) return false;
@@ -21,21 +21,21 @@ bool GraphChoice::Ask(int64_t now) {
   return runs_ >= kSeldom * patience_ && pays;
 }
 
-void GraphChoice::Launched(double seconds) { launched_ = Faster(launched_, seconds); }
+void CudaGraphChoice::Launched(double seconds) { launched_ = Faster(launched_, seconds); }
 
-void GraphChoice::Captured(double seconds) {
+void CudaGraphChoice::Captured(double seconds) {
   captured_ = seconds;
   saved_ = 0;
   account_.Spend(seconds);
 }
 
-void GraphChoice::Replayed(double seconds) {
+void CudaGraphChoice::Replayed(double seconds) {
   replayed_ = Faster(replayed_, seconds);
   saved_ += std::max(0.0, launched_ - replayed_);
   account_.Save(launched_ - replayed_);
 }
 
-void GraphChoice::Dropped() {
+void CudaGraphChoice::Dropped() {
   patience_ = saved_ >= captured_ ? 1 : std::min(2 * patience_, kMostPatience);
   runs_ = 0;
 }

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a plan is worth a graph.
+// When a plan is worth a CUDA graph.
 //
-// Note [Worth a graph]
+// Note [Worth a CUDA graph]
 // A capture takes the host as long as some runs by launches, and a replay saves the most of one. So a plan is captured
 // - at its third run, if its last runs were close together, as in a loop: at most 64 runs of plans from the first of
-// three to the third.
-//   That is on credit: the account (ledger.h) must have something left. Token by token over a growing cache, each
-//   length is a plan of its own, whose runs are far apart;
+//   three to the third. That is on credit: the account (ledger.h) must have something left. Token by token over a
+//   growing cache, each length is a plan of its own, whose runs are far apart;
 // - else once it has run 32 times, and so often that twice the capture would have been saved: what came so often will
-// come as often again. A graph that is dropped before its replays have paid for it makes its plan wait twice as long
-// the next time.
+//   come as often again. A CUDA graph that is dropped before its replays have paid for it makes its plan wait twice as
+//   long the next time.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +17,14 @@
 
 namespace torch_lazy::lazy {
 
-class GraphChoice {
+class CudaGraphChoice {
  public:
-  explicit GraphChoice(Account* account) : account_(*account) {}
+  explicit CudaGraphChoice(Account* account) : account_(*account) {}
 
-  // A run by launches is due, at the time `now`, counted in runs of plans that could have graphs. True: it had better
-  // be captured.
+  // A run by launches is due, at the time `now`, counted in runs of plans that could have CUDA graphs. True: it had
+  // better be captured.
   bool Ask(int64_t now);
-  // Whether a graph that has become useless, since addresses have changed, may be captured anew in the same run.
+  // Whether a CUDA graph that has become useless, since addresses have changed, may be captured anew in the same run.
   bool MayRepeat() const { return account_.MayTry(); }
 
   // What took so many seconds.
@@ -41,7 +40,7 @@ class GraphChoice {
   static constexpr int64_t kMostPatience = 1 << 16;
 
   Account& account_;
-  int64_t runs_ = 0;                     // since there was no graph
+  int64_t runs_ = 0;                     // since there was no CUDA graph
   int64_t last_ = 0, last_but_one_ = 0;  // when these were
   int64_t patience_ = 1;
   double launched_ = 0, replayed_ = 0;  // seconds of the fastest; 0: not known

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kStays = 2;  // runs, of a parameter at one address
 constexpr int kOftenMoved = 3;
-constexpr size_t kBytesOfStep = 4 << 10;  // that CUDA keeps for a node of a graph, roughly
+constexpr size_t kBytesOfStep = 4 << 10;  // that CUDA keeps for a node of a CUDA graph, roughly
 
 // Null: it has no memory yet.
 const void* AddressOf(const c10::Storage& content) {
@@ -27,7 +27,7 @@ void CopyShared(const c10::Storage& to, const c10::Storage& from) {
 
 }  // namespace
 
-GraphMemory::GraphMemory(const BoundPlan& plan) : plan_(plan) {
+CudaGraphMemory::CudaGraphMemory(const BoundPlan& plan) : plan_(plan) {
   std::vector<bool> is_written(plan.plan().buffers.size());
   for (const codegen::Step& step : plan.plan().steps) {
     for (const int32_t buffer : step.results) {
@@ -51,14 +51,14 @@ GraphMemory::GraphMemory(const BoundPlan& plan) : plan_(plan) {
   }
 }
 
-// Nothing was ever stored there, and deterministic algorithms fill it: anew in each run, which a graph would not.
-bool GraphMemory::IsFilled(const Param& param, const Trace& trace) {
+// Nothing was ever stored there, and deterministic algorithms fill it: anew in each run, which a CUDA graph would not.
+bool CudaGraphMemory::IsFilled(const Param& param, const Trace& trace) {
   if (param.slot < 0 || !param.is_read) return false;
   const Trace::Slot& slot = trace.slots[static_cast<size_t>(param.slot)];
   return !slot.content && slot.unwritten != at::ScalarType::Undefined;
 }
 
-const char* GraphMemory::NoteAddresses(Trace* trace, bool was_captured) {
+const char* CudaGraphMemory::NoteAddresses(Trace* trace, bool was_captured) {
   const bool is_first = !std::exchange(has_addresses_, true);
   for (Param& param : params_) {
     const void* const address = AddressOf(ContentAt(plan_.lowered(), param.slot, trace));
@@ -74,11 +74,11 @@ const char* GraphMemory::NoteAddresses(Trace* trace, bool was_captured) {
   return nullptr;
 }
 
-void GraphMemory::ChooseMoving() {
+void CudaGraphMemory::ChooseMoving() {
   for (Param& param : params_) param.moves = param.stayed < kStays;
 }
 
-bool GraphMemory::Fits(Trace* trace) const {
+bool CudaGraphMemory::Fits(Trace* trace) const {
   return std::ranges::all_of(params_, [&](const Param& param) {
     const void* const address = AddressOf(ContentAt(plan_.lowered(), param.slot, trace));
     return (address == param.address && !IsFilled(param, *trace)) || (param.moves && address != nullptr);
@@ -86,13 +86,13 @@ bool GraphMemory::Fits(Trace* trace) const {
 }
 
 // A copy takes the host as long as a launch: of 64 gradients, say, that an optimizer's three launches read.
-bool GraphMemory::CopiesLittle() const {
+bool CudaGraphMemory::CopiesLittle() const {
   size_t copies = 0;
   for (const Param& param : params_) copies += param.moves ? 1 + param.is_written : 0;
   return copies < plan_.plan().steps.size();
 }
 
-size_t GraphMemory::SizeBytes() const {
+size_t CudaGraphMemory::SizeBytes() const {
   size_t size_bytes = plan_.LaunchBytes() + kBytesOfStep * plan_.plan().steps.size();
   for (const Param& param : params_) size_bytes += param.moves ? plan_.size_bytes()[param.buffer] : 0;
   for (const Result& result : results_) {
@@ -102,7 +102,7 @@ size_t GraphMemory::SizeBytes() const {
   return size_bytes;
 }
 
-void GraphMemory::Fix(PlanMemory* memory) {
+void CudaGraphMemory::Fix(PlanMemory* memory) {
   std::vector<bool> is_fixed(plan_.plan().buffers.size());
   for (Param& param : params_) {
     if (param.address == nullptr) continue;
@@ -112,23 +112,23 @@ void GraphMemory::Fix(PlanMemory* memory) {
   }
   for (Result& result : results_) {
     if (is_fixed[result.buffer]) continue;
-    result.home = std::make_unique<GraphHome>(NewContent(plan_.size_bytes()[result.buffer]));
+    result.home = std::make_unique<CudaGraphResult>(NewContent(plan_.size_bytes()[result.buffer]));
     memory->Fix(result.buffer, result.home->memory());
   }
 }
 
-std::vector<c10::Storage> GraphMemory::Contents(Trace* trace) const {
+std::vector<c10::Storage> CudaGraphMemory::Contents(Trace* trace) const {
   std::vector<c10::Storage> contents;
   for (const Param& param : params_) contents.push_back(ContentAt(plan_.lowered(), param.slot, trace));
   return contents;
 }
 
-void GraphMemory::PutBack(std::vector<c10::Storage> contents, Trace* trace) const {
+void CudaGraphMemory::PutBack(std::vector<c10::Storage> contents, Trace* trace) const {
   for (size_t k = 0; k < params_.size(); ++k)
     ContentAt(plan_.lowered(), params_[k].slot, trace) = std::move(contents[k]);
 }
 
-void GraphMemory::CopyIn(Trace* trace) {
+void CudaGraphMemory::CopyIn(Trace* trace) {
   for (const Param& param : params_) {
     if (param.moves) CopyShared(param.home, ContentAt(plan_.lowered(), param.slot, trace));
   }
@@ -137,7 +137,7 @@ void GraphMemory::CopyIn(Trace* trace) {
   }
 }
 
-void GraphMemory::TakeOut(Trace* trace) {
+void CudaGraphMemory::TakeOut(Trace* trace) {
   for (const Param& param : params_) {
     if (param.moves && param.is_written) CopyShared(ContentAt(plan_.lowered(), param.slot, trace), param.home);
   }
@@ -147,11 +147,11 @@ void GraphMemory::TakeOut(Trace* trace) {
   }
 }
 
-void GraphMemory::DropResults() {
+void CudaGraphMemory::DropResults() {
   for (Result& result : results_) result.home.reset();
 }
 
-void GraphMemory::DropHomes() {
+void CudaGraphMemory::DropHomes() {
   for (Param& param : params_) param.home = c10::Storage();
 }
 

@@ -2,7 +2,7 @@
 // What a CUDA graph reads and writes: a plan's parameters, and what its replays leave in storages.
 //
 // A parameter that stays at one address is read and written there; one whose address goes on changing is copied to a
-// home that the graph keeps, and back if it is written. A result lies in a home of its own (graph_result.h).
+// home that the CUDA graph keeps, and back if it is written. A result lies in a home of its own (graph_result.h).
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace torch_lazy::lazy {
 
-class GraphMemory {
+class CudaGraphMemory {
  public:
   struct Param {
     int32_t buffer, slot;
@@ -27,24 +27,24 @@ class GraphMemory {
     int stayed = 0;                 // runs since it was elsewhere
     int moved = 0;                  // how often since the first capture
     bool moves = false;             // its address goes on changing
-    c10::Storage home = {};         // where the graph reads one that moves
+    c10::Storage home = {};         // where the CUDA graph reads one that moves
   };
 
-  explicit GraphMemory(const BoundPlan& plan);
+  explicit CudaGraphMemory(const BoundPlan& plan);
 
   const std::vector<Param>& params() const { return params_; }
-  // True if an output takes another parameter's memory, which no graph can do.
+  // True if an output takes another parameter's memory, which no CUDA graph can do.
   bool TakesAnothers() const { return takes_anothers_; }
-  // Notes which parameters move. Returns why there can be no graph, or null.
+  // Notes which parameters move. Returns why there can be no CUDA graph, or null.
   const char* NoteAddresses(Trace* trace, bool was_captured);
   // Before the first capture: what has not stayed moves.
   void ChooseMoving();
   // True if the addresses are those of the capture.
   bool Fits(Trace* trace) const;
   bool CopiesLittle() const;
-  // What a graph holds: homes at most, arguments of launches, and what CUDA keeps.
+  // What a CUDA graph holds: homes at most, arguments of launches, and what CUDA keeps.
   size_t SizeBytes() const;
-  // All that outlives a replay stays where it is from now on; the rest is shared with other graphs.
+  // All that outlives a replay stays where it is from now on; the rest is shared with other CUDA graphs.
   void Fix(PlanMemory* memory);
 
   // The contents of the parameters' slots; and the way back, after calls have taken the slots for their operands.
@@ -61,7 +61,7 @@ class GraphMemory {
  private:
   struct Result {
     int32_t slot, buffer;
-    std::unique_ptr<GraphHome> home;  // null: a parameter written in place
+    std::unique_ptr<CudaGraphResult> home;  // null: a parameter written in place
   };
   static bool IsFilled(const Param& param, const Trace& trace);
 

@@ -24,7 +24,7 @@ constexpr int kMostMoves = 6;
 // save.
 constexpr double kEmulatedLaunches = 0.35e-3, kEmulatedReplay = 0.1e-3, kEmulatedCapture = 4e-3;
 
-// A plan that could have a graph runs: the time of cuda_graph_choice.h and kept_cuda_graphs.h.
+// A plan that could have a CUDA graph runs: the time of cuda_graph_choice.h and kept_cuda_graphs.h.
 int64_t NextRun() {
   static std::atomic<int64_t> runs{0};
   return runs.fetch_add(1, std::memory_order_relaxed);
@@ -32,27 +32,27 @@ int64_t NextRun() {
 
 }  // namespace
 
-GraphedPlan::GraphedPlan(const BoundPlan& plan, const CudaGraphs& graphs)
-    : plan_(plan), graphs_(graphs), memory_(plan), choice_(&AccountOf(Venture::kGraphs)) {
+CudaGraphPlan::CudaGraphPlan(const BoundPlan& plan, const CudaGraphs& graphs)
+    : plan_(plan), graphs_(graphs), memory_(plan), choice_(&AccountOf(Venture::kCudaGraphs)) {
   refused_ = memory_.TakesAnothers();
 }
 
-std::unique_ptr<GraphedPlan> GraphedPlan::For(const BoundPlan& plan) {
+std::unique_ptr<CudaGraphPlan> CudaGraphPlan::For(const BoundPlan& plan) {
   const CudaGraphs* graphs = FindCudaGraphs();
   if (graphs == nullptr || plan.plan().steps.size() < kFewestSteps || plan.has_page()) return nullptr;
-  return std::unique_ptr<GraphedPlan>(new GraphedPlan(plan, *graphs));
+  return std::unique_ptr<CudaGraphPlan>(new CudaGraphPlan(plan, *graphs));
 }
 
-GraphedPlan::~GraphedPlan() {
-  if (was_captured_) KeptGraphs::Get().Remove(this);  // which waits for who may be dropping it
+CudaGraphPlan::~CudaGraphPlan() {
+  if (was_captured_) KeptCudaGraphs::Get().Remove(this);  // which waits for who may be dropping it
   Drop();
 }
 
-void GraphedPlan::LeaveRoom() {
-  if (std::exchange(is_kept_, false)) KeptGraphs::Get().Remove(this);
+void CudaGraphPlan::LeaveRoom() {
+  if (std::exchange(is_kept_, false)) KeptCudaGraphs::Get().Remove(this);
 }
 
-void GraphedPlan::LetGo() {
+void CudaGraphPlan::LetGo() {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock() || graph_ == nullptr) return;
   repeats_ = true;
@@ -60,7 +60,7 @@ void GraphedPlan::LetGo() {
   LeaveRoom();
 }
 
-bool GraphedPlan::TryDrop() {
+bool CudaGraphPlan::TryDrop() {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return false;
   is_kept_ = false;
@@ -70,15 +70,15 @@ bool GraphedPlan::TryDrop() {
   return true;
 }
 
-void GraphedPlan::Drop() {
-  if (graph_ != nullptr && &graphs_ != &kEmulatedGraphs) graphs_.destroy(graph_);
+void CudaGraphPlan::Drop() {
+  if (graph_ != nullptr && &graphs_ != &kEmulatedCudaGraphs) graphs_.destroy(graph_);
   graph_ = nullptr;
   record_.reset();
   emulated_.clear();
   memory_.DropResults();
 }
 
-void GraphedPlan::Refuse(const char* why) {
+void CudaGraphPlan::Refuse(const char* why) {
   LAZY_LOG(1, "no graph: ", why);
   refused_ = true;
   Drop();
@@ -86,12 +86,12 @@ void GraphedPlan::Refuse(const char* why) {
   memory_.DropHomes();
 }
 
-// True if the graph will do for this trace.
-bool GraphedPlan::Fits(Trace* trace) const {
+// True if the CUDA graph will do for this trace.
+bool CudaGraphPlan::Fits(Trace* trace) const {
   return thread_ == std::this_thread::get_id() && LieAlike(draws_, DrawsOf(plan_, *trace)) && memory_.Fits(trace);
 }
 
-bool GraphedPlan::Run(Trace* trace) {
+bool CudaGraphPlan::Run(Trace* trace) {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock() || refused_) return false;
   const int64_t now = NextRun();
@@ -111,9 +111,9 @@ bool GraphedPlan::Run(Trace* trace) {
   const double start = SecondsNow();
   const bool is_new = graph_ == nullptr;
   if (is_new && !TryCapture(trace, now)) return false;
-  const bool is_emulated = &graphs_ == &kEmulatedGraphs;
+  const bool is_emulated = &graphs_ == &kEmulatedCudaGraphs;
   if (is_new) choice_.Captured(is_emulated ? kEmulatedCapture : SecondsNow() - start);
-  if (!is_new) KeptGraphs::Get().Use(this, now);
+  if (!is_new) KeptCudaGraphs::Get().Use(this, now);
   const int64_t stream = CurrentStreamId();
   if (stream != std::exchange(stream_, stream)) WaitForEagerDevice();  // homes are used in one stream's order
   if (!TryPrepareReplay(trace)) return false;
@@ -122,13 +122,13 @@ bool GraphedPlan::Run(Trace* trace) {
   return true;
 }
 
-void GraphedPlan::AddLaunched(double seconds) {
+void CudaGraphPlan::AddLaunched(double seconds) {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-  if (lock.owns_lock()) choice_.Launched(&graphs_ == &kEmulatedGraphs ? kEmulatedLaunches : seconds);
+  if (lock.owns_lock()) choice_.Launched(&graphs_ == &kEmulatedCudaGraphs ? kEmulatedLaunches : seconds);
 }
 
-// There is no graph, or none that fits.
-bool GraphedPlan::TryCapture(Trace* trace, int64_t now) {
+// There is no CUDA graph, or none that fits.
+bool CudaGraphPlan::TryCapture(Trace* trace, int64_t now) {
   LeaveRoom();
   if (const char* why = memory_.NoteAddresses(trace, was_captured_)) Refuse(why);
   if (refused_) return false;
@@ -141,14 +141,14 @@ bool GraphedPlan::TryCapture(Trace* trace, int64_t now) {
     Refuse("it would copy more parameters than it has steps");
     return false;
   }
-  is_kept_ = KeptGraphs::Get().TryAdd(this, memory_.SizeBytes(), now);
+  is_kept_ = KeptCudaGraphs::Get().TryAdd(this, memory_.SizeBytes(), now);
   if (!is_kept_) return false;
   was_captured_ = true;
   if (!Capture(trace)) LeaveRoom();
   return graph_ != nullptr;
 }
 
-bool GraphedPlan::Capture(Trace* trace) {
+bool CudaGraphPlan::Capture(Trace* trace) {
   thread_ = std::this_thread::get_id();
   numbers_of_calls_ = NumbersOfCalls(plan_, *trace);
   for (const c10::IValue& number : numbers_of_calls_) {
@@ -163,9 +163,9 @@ bool GraphedPlan::Capture(Trace* trace) {
   const double start = SecondsNow();
   try {
     PlanMemory memory(plan_.plan(), plan_.lowered(), plan_.size_bytes(), plan_.uses().read, trace);
-    memory.numbers = NumbersOf(plan_.lowered(), *trace);
+    memory.numbers = ScalarsOf(plan_.lowered(), *trace);
     memory_.Fix(&memory);
-    if (&graphs_ == &kEmulatedGraphs) {
+    if (&graphs_ == &kEmulatedCudaGraphs) {
       EmulateCapture(&memory);
     } else {
       captured = CaptureSteps(trace, &memory);
@@ -174,11 +174,11 @@ bool GraphedPlan::Capture(Trace* trace) {
     Refuse(error.what());
     captured = false;
   }
-  if (!captured) choice_.Captured(&graphs_ == &kEmulatedGraphs ? kEmulatedCapture : SecondsNow() - start);
+  if (!captured) choice_.Captured(&graphs_ == &kEmulatedCudaGraphs ? kEmulatedCapture : SecondsNow() - start);
   return captured;
 }
 
-bool GraphedPlan::CaptureSteps(Trace* trace, PlanMemory* memory) {
+bool CudaGraphPlan::CaptureSteps(Trace* trace, PlanMemory* memory) {
   backends::Backend& backend = backends::Get();
   const std::lock_guard<std::mutex> nobody_draws(DrawMutex());
   absl::StatusOr<std::unique_ptr<backends::LaunchRecord>> record = backend.BeginRecord(plan_.LaunchBytes());
@@ -212,12 +212,13 @@ bool GraphedPlan::CaptureSteps(Trace* trace, PlanMemory* memory) {
   return graph_ != nullptr;
 }
 
-void GraphedPlan::EmulateCapture(PlanMemory* memory) {
+void CudaGraphPlan::EmulateCapture(PlanMemory* memory) {
   emulated_.clear();
   for (size_t b = 0; b < plan_.plan().buffers.size(); ++b)
     emulated_.push_back(memory->Content(static_cast<int32_t>(b)));
-  // A graph knows a parameter's address and nothing of the content, which may move out of another graph's home.
-  for (const GraphMemory::Param& param : memory_.params()) {
+  // A CUDA graph knows a parameter's address and nothing of the content, which may move out of another CUDA graph's
+  // home.
+  for (const CudaGraphMemory::Param& param : memory_.params()) {
     c10::Storage& content = emulated_[param.buffer];
     if (param.moves || param.address == nullptr) continue;
     content = c10::Storage(c10::Storage::use_byte_size_t(), content.nbytes(),
@@ -227,18 +228,18 @@ void GraphedPlan::EmulateCapture(PlanMemory* memory) {
   graph_ = this;
 }
 
-void GraphedPlan::EmulateReplay(Trace* trace) {
+void CudaGraphPlan::EmulateReplay(Trace* trace) {
   std::vector<c10::Storage> contents = memory_.Contents(trace);  // calls take the slots for their operands
   PlanMemory memory(plan_.plan(), plan_.lowered(), plan_.size_bytes(), plan_.uses().read, trace);
   for (size_t b = 0; b < emulated_.size(); ++b) memory.Fix(static_cast<int32_t>(b), emulated_[b]);
-  memory.numbers = NumbersOf(plan_.lowered(), *trace);
+  memory.numbers = ScalarsOf(plan_.lowered(), *trace);
   for (size_t step = 0; step < plan_.plan().steps.size(); ++step) plan_.RunStep(step, trace, &memory);
   memory.Keep();
   memory_.PutBack(std::move(contents), trace);
 }
 
-// Nothing of the trace's has been written when this fails: it runs without the graph.
-bool GraphedPlan::TryPrepareReplay(Trace* trace) {
+// Nothing of the trace's has been written when this fails: it runs without the CUDA graph.
+bool CudaGraphPlan::TryPrepareReplay(Trace* trace) {
   try {
     PrepareReplay(trace);
     return true;
@@ -251,14 +252,14 @@ bool GraphedPlan::TryPrepareReplay(Trace* trace) {
   }
 }
 
-void GraphedPlan::PrepareReplay(Trace* trace) {
-  const bool is_emulated = &graphs_ == &kEmulatedGraphs;
-  if (!is_emulated) RaiseIfError(record_->Update(plan_.ScalarsOfLaunches(NumbersOf(plan_.lowered(), *trace))));
+void CudaGraphPlan::PrepareReplay(Trace* trace) {
+  const bool is_emulated = &graphs_ == &kEmulatedCudaGraphs;
+  if (!is_emulated) RaiseIfError(record_->Update(plan_.ScalarsOfLaunches(ScalarsOf(plan_.lowered(), *trace))));
   memory_.CopyIn(trace);
 }
 
-void GraphedPlan::Replay(Trace* trace) {
-  if (&graphs_ == &kEmulatedGraphs) {
+void CudaGraphPlan::Replay(Trace* trace) {
+  if (&graphs_ == &kEmulatedCudaGraphs) {
     EmulateReplay(trace);
   } else {
     std::optional<DrawScope> draws;

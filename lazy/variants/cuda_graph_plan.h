@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // A bound plan as one CUDA graph.
 //
-// Note [Graphs]
-// A plan runs by single launches until it is worth a graph (cuda_graph_choice.h) and there is room for one
-// (kept_cuda_graphs.h), in a loop twice. Then a run is captured, and it and all later ones are one call. A graph reads
-// and writes fixed addresses:
+// Note [CUDA graphs]
+// A plan runs by single launches until it is worth a CUDA graph (cuda_graph_choice.h) and there is room for one
+// (kept_cuda_graphs.h), in a loop twice. Then a run is captured, and it and all later ones are one call. A CUDA graph
+// reads and writes fixed addresses:
 // - a parameter that was at one address in the last three runs (weights, an optimizer's state) is read and written
-// there, and is asked
-//   for its address at each replay. Where one has moved, the plan is captured anew. One that moved right before the
-//   first capture, or often, is copied to a home that the graph keeps, and back if it is written; with as many copies
-//   as steps there is no graph;
+//   there, and is asked for its address at each replay. Where one has moved, the plan is captured anew. One that moved
+//   right before the first capture, or often, is copied to a home that the CUDA graph keeps, and back if it is written;
+//   with as many copies as steps there is no CUDA graph;
 // - a result lies in a home (graph_result.h), and so does what fills a storage without memory. A replay moves what is
-// still there
-//   elsewhere, which only the thread may do that uses it: for another thread the plan is captured anew;
-// - numbers, and the tables of launches of many kernels, lie in memory that the graph's kernels read;
-// - random numbers are those of a seed and an offset (philox.h), which a replay sets for the whole graph.
+//   still there elsewhere, which only the thread may do that uses it: for another thread the plan is captured anew;
+// - numbers, and the tables of launches of many kernels, lie in memory that the CUDA graph's kernels read;
+// - random numbers are those of a seed and an offset (philox.h), which a replay sets for the whole CUDA graph.
 // What cannot be captured (a call that waits, numbers among the arguments of ATen's calls that change) goes on by
 // single launches.
 #pragma once
@@ -35,23 +33,24 @@
 
 namespace torch_lazy::lazy {
 
-class GraphedPlan : public KeepsGraph {
+class CudaGraphPlan : public CudaGraphOwner {
  public:
-  // Null where there are no graphs, or the plan is too short for one.
-  static std::unique_ptr<GraphedPlan> For(const BoundPlan& plan);
-  ~GraphedPlan() override;
+  // Null where there are no CUDA graphs, or the plan is too short for one.
+  static std::unique_ptr<CudaGraphPlan> For(const BoundPlan& plan);
+  ~CudaGraphPlan() override;
 
   // True if the trace has run, as by the plan. False: let the plan run it.
   bool Run(Trace* trace);
   // It did, and that took so many seconds, the question included.
   void AddLaunched(double seconds);
 
-  // Something else runs in the plan's place: lets go of the graph, unless it is running. The next run may capture anew.
+  // Something else runs in the plan's place: lets go of the CUDA graph, unless it is running. The next run may capture
+  // anew.
   void LetGo();
   bool TryDrop() override;
 
  private:
-  GraphedPlan(const BoundPlan& plan, const CudaGraphs& graphs);
+  CudaGraphPlan(const BoundPlan& plan, const CudaGraphs& graphs);
   bool Fits(Trace* trace) const;
   bool TryCapture(Trace* trace, int64_t now);
   void LeaveRoom();
@@ -68,11 +67,11 @@ class GraphedPlan : public KeepsGraph {
   const BoundPlan& plan_;
   const CudaGraphs& graphs_;
   std::mutex mutex_;  // over what follows, for a whole run
-  GraphMemory memory_;
-  GraphChoice choice_;
+  CudaGraphMemory memory_;
+  CudaGraphChoice choice_;
   bool was_captured_ = false;
-  bool is_kept_ = false;  // KeptGraphs knows of it
-  bool repeats_ = false;  // there was a graph in the run before, or would have been
+  bool is_kept_ = false;  // KeptCudaGraphs knows of it
+  bool repeats_ = false;  // there was a CUDA graph in the run before, or would have been
   int moves_ = 0;         // how often addresses changed after a capture
   bool refused_ = false;
   int64_t stream_ = 0;      // of the last replay
@@ -81,7 +80,7 @@ class GraphedPlan : public KeepsGraph {
   std::unique_ptr<backends::LaunchRecord> record_;
   std::vector<c10::IValue> numbers_of_calls_;         // as captured
   std::vector<PhiloxDraw> draws_;                     // likewise
-  std::vector<c10::Storage> emulated_;                // what the buffers are, where graphs are emulated
+  std::vector<c10::Storage> emulated_;                // what the buffers are, where CUDA graphs are emulated
   double products_save_ = 0, convolutions_save_ = 0;  // seconds, by what was chosen for them: Account::SavedHere
 };
 

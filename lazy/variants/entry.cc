@@ -61,17 +61,17 @@ bool TryTo(const char* what, const Work& work) {
 // that may not come again.
 bool Entry::TryLowering(const Trace& trace) {
   const bool wait = CompilationFor(calls_.IsDeterministic()) == base::CompileMode::kSync;
-  if (alike_ == nullptr) alike_ = AlikeOf(calls_.calls(), live());
-  const std::shared_ptr<PlannedGraph> others = alike_->planned();
+  if (size_family_ == nullptr) size_family_ = SizeFamilyOf(calls_.calls(), live());
+  const std::shared_ptr<PlannedGraph> others = size_family_->planned();
   if (!wait && others != nullptr && others->IsPending()) return true;
-  if (alike_->cuts.fetch_add(1, std::memory_order_relaxed) == 0 && !wait) return false;
+  if (size_family_->cuts.fetch_add(1, std::memory_order_relaxed) == 0 && !wait) return false;
   lowering_tried_ = true;
   bool known = false;
   TryTo("lowered", [&] {
     lowered_ = Lower(calls_, trace);
     if (lowered_ != nullptr) planned_ = PlanOf(lowered_.get(), calls_.IsDeterministic(), &known);
   });
-  alike_->set_planned(planned_);
+  size_family_->set_planned(planned_);
   return known;
 }
 
@@ -109,7 +109,7 @@ bool Entry::LeaveFailuresToAten(const Trace& trace) {
   lowered_ = std::move(lowered);
   bool known = false;
   planned_ = PlanOf(lowered_.get(), calls_.IsDeterministic(), &known);
-  alike_->set_planned(planned_);
+  size_family_->set_planned(planned_);
   return true;
 }
 
@@ -135,20 +135,20 @@ Entry::Ready Entry::Prepare(const Trace& trace, bool once) {
   }
   if (bound_ != nullptr && frozen_ != nullptr && base::Number(base::Option::kCompare) == 0) {
     if (std::shared_ptr<const ReadyPlan> plan = frozen_->PlanFor(trace)) {
-      bound_->DropGraph();
+      bound_->DropCudaGraph();
       return {plan, nullptr};
     }
   }
-  return {bound_, carried_};
+  return {bound_, autocast_};
 }
 
 void Entry::Bind(const Trace& trace, const PlannedGraph& planned) {
   const bool is_bound = TryTo("bound", [&] {
     bound_ = std::make_shared<ReadyPlan>(calls_, *lowered_, planned);
-    carried_ = nullptr;  // it was the former plan's
+    autocast_ = nullptr;  // it was the former plan's
     shares_launches_ = bound_->shares_launches();
     if (frozen_ == nullptr) frozen_ = FrozenPlan::For(calls_, trace);
-    carried_ = CarriedPlan::For(calls_, *lowered_, planned);
+    autocast_ = AutocastWeightsPlan::For(calls_, *lowered_, planned);
   });
   if (!is_bound && bound_ == nullptr) planned_ = nullptr;  // it would fail again
 }
@@ -157,7 +157,7 @@ void Entry::Run(Trace* trace, bool once) {
   base::Count(base::Counter::kTracesRun);
   WarnOfFailures();
   if (Entry* const replaced = replaced_.exchange(nullptr)) replaced->LetGo();
-  const auto [plan, carried] = Prepare(*trace, once);
+  const auto [plan, autocast] = Prepare(*trace, once);
   if (plan == nullptr || base::Compilation() == base::CompileMode::kOff) {
     base::Count(base::Counter::kTracesInterpreted);
     CountCalls(/*compiled=*/false);
@@ -166,9 +166,9 @@ void Entry::Run(Trace* trace, bool once) {
   }
   CountCalls(/*compiled=*/true);
   const bool compare = base::Number(base::Option::kCompare) != 0;
-  const bool has_run = compare              ? RunAndCompare(calls_, *lowered_, *plan, trace)
-                       : carried != nullptr ? carried->Run(*plan, trace)
-                                            : plan->Run(trace);
+  const bool has_run = compare               ? RunAndCompare(calls_, *lowered_, *plan, trace)
+                       : autocast != nullptr ? autocast->Run(*plan, trace)
+                                             : plan->Run(trace);
   if (has_run) return;
   LAZY_LOG(1, "a call failed: the trace is run again, call by call");
   Interpret(calls_, trace);
@@ -177,7 +177,7 @@ void Entry::Run(Trace* trace, bool once) {
 void Entry::LetGo() {
   std::lock_guard<std::mutex> lock(lock_);
   bound_ = nullptr;
-  carried_ = nullptr;
+  autocast_ = nullptr;
 }
 
 bool Entry::RunsAhead() {
@@ -214,11 +214,11 @@ Entry* EntryFor(const Trace& trace, std::vector<bool> live) {
       std::ranges::find_if(entries, [&](const std::unique_ptr<TraceRunner>& entry) { return entry->Serves(live); });
   if (serves != entries.end()) {
     Entry* const entry = of(*serves);
-    Need& need = entry->need();
-    if (!need.IsMuchLess(trace, live, entry->live())) return entry;
-    LAZY_LOG(1, "the same calls with ", std::ranges::count(need.slots(), true), " results of ",
+    UnusedOutputs& unused = entry->unused_outputs();
+    if (!unused.AreMany(trace, live, entry->live())) return entry;
+    LAZY_LOG(1, "the same calls with ", std::ranges::count(unused.needed(), true), " results of ",
              std::ranges::count(entry->live(), true));
-    return of(*entries.insert(serves, std::make_unique<Entry>(end, need.slots(), entry)));
+    return of(*entries.insert(serves, std::make_unique<Entry>(end, unused.needed(), entry)));
   }
   for (const std::unique_ptr<TraceRunner>& entry : entries) {
     for (size_t s = 0; s < live.size(); ++s) live[s] = live[s] || of(entry)->live()[s];

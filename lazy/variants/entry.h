@@ -14,9 +14,9 @@
 
 namespace torch_lazy::lazy {
 
-class CarriedPlan;
+class AutocastWeightsPlan;
 class FrozenPlan;
-class Alike;
+class SizeFamily;
 class PlannedGraph;
 class ReadyPlan;
 struct LoweredTrace;
@@ -40,14 +40,14 @@ class Entry final : public TraceRunner {
 
   bool Serves(const std::vector<bool>& live) const override;
   const std::vector<bool>& live() const { return calls_.live(); }
-  Need& need() { return need_; }  // of its cuts; guarded by the device lock
+  UnusedOutputs& unused_outputs() { return unused_outputs_; }  // of its cuts; guarded by the device lock
 
  private:
-  // Its plan, the memory of the plan's graph, and what is carried, until it runs again.
+  // Its plan, the memory of the plan's CUDA graph, and the narrow weights, until it runs again.
   void LetGo();
   struct Ready {
-    std::shared_ptr<const ReadyPlan> plan;  // null while there is none
-    std::shared_ptr<CarriedPlan> carried;   // runs it, or what takes its place; null: nobody does
+    std::shared_ptr<const ReadyPlan> plan;          // null while there is none
+    std::shared_ptr<AutocastWeightsPlan> autocast;  // runs it, or what takes its place; null: nobody does
   };
   Ready Prepare(const Trace& trace, bool once);
   void Bind(const Trace& trace, const PlannedGraph& planned);
@@ -58,24 +58,24 @@ class Entry final : public TraceRunner {
   void CountCalls(bool compiled) const;
 
   CallSequence calls_;  // what it leaves to ATen is guarded by the lock
-  Need need_;
+  UnusedOutputs unused_outputs_;
   std::atomic<Entry*> replaced_;                 // until this one runs
   std::vector<std::atomic<int64_t>*> recorded_;  // per call: how often its operator was run by ATen in its place
 
   std::atomic<bool> shares_launches_{false};
 
-  std::mutex lock_;               // over what follows
-  int cuts_ = 0;                  // that may come again
-  int told_ = 0;                  // of these, the plan knows of so many
-  std::shared_ptr<Alike> alike_;  // null until asked for
+  std::mutex lock_;                          // over what follows
+  int cuts_ = 0;                             // that may come again
+  int told_ = 0;                             // of these, the plan knows of so many
+  std::shared_ptr<SizeFamily> size_family_;  // null until asked for
   bool lowering_tried_ = false;
   std::unique_ptr<LoweredTrace> lowered_;  // null if it cannot be lowered
   std::shared_ptr<PlannedGraph> planned_;
   std::shared_ptr<PlannedGraph> better_;  // will take its place; null if none will
   std::shared_ptr<const ReadyPlan> bound_;
-  std::unique_ptr<FrozenPlan> frozen_;    // null if there is nothing to freeze
-  std::shared_ptr<CarriedPlan> carried_;  // of bound_; null if there is nothing to carry
-  int attempts_left_ = 8;                 // plans to try, where kernels of each fail
+  std::unique_ptr<FrozenPlan> frozen_;             // null if there is nothing to freeze
+  std::shared_ptr<AutocastWeightsPlan> autocast_;  // of bound_; null if there are no weights to narrow
+  int attempts_left_ = 8;                          // plans to try, where kernels of each fail
 };
 
 // The entry of the trace's last call that serves these live slots, made if there is none, or none that returns about as

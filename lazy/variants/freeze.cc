@@ -115,7 +115,7 @@ std::unique_ptr<FrozenTrace> Freeze(const CallSequence& calls, const Trace& trac
   }
   frozen->constants = Extract(graph, std::move(weights), /*with_effects=*/false, *lowered);
   ir::Graph& constants = frozen->constants.graph;
-  constants = ir::EliminateCommonSubexpressions(WithEqualNumbersOnce(constants, NumbersOf(frozen->constants, trace)));
+  constants = ir::EliminateCommonSubexpressions(WithEqualNumbersOnce(constants, ScalarsOf(frozen->constants, trace)));
 
   // What is made several times is packed once.
   std::vector<PackedConvolution> convolutions;

@@ -116,7 +116,7 @@ bool FrozenPlan::IsCompiled(const Trace& trace) {
     frozen_ = Freeze(calls_, trace, slots_);
     if (frozen_ == nullptr) return false;
     bool known = false;
-    numbers_ = NumbersOf(frozen_->constants, trace);
+    numbers_ = ScalarsOf(frozen_->constants, trace);
     planned_constants_ = PlanOf(&frozen_->constants, calls_.IsDeterministic(), &known);
     planned_rest_ = PlanOf(&frozen_->rest, calls_.IsDeterministic(), &known);
   }
@@ -199,7 +199,7 @@ std::shared_ptr<const FrozenPlan::Constants> FrozenPlan::TryFindConstants(const 
 std::shared_ptr<const ReadyPlan> FrozenPlan::PlanFor(const Trace& trace) {
   if (!HaveStayed(trace) || !IsCompiled(trace)) return nullptr;
   std::shared_ptr<const Constants> constants = constants_.lock();
-  const bool same_numbers = numbers_ == NumbersOf(frozen_->constants, trace);
+  const bool same_numbers = numbers_ == ScalarsOf(frozen_->constants, trace);
   if (!same_numbers) tried_ = false;
   if (!same_numbers || (has_constants_ && constants == nullptr)) {
     Thaw();

@@ -8,10 +8,10 @@
 namespace torch_lazy::lazy {
 namespace {
 
-constexpr size_t kFewGraphs = 8;        // that there is room for, whatever they hold
+constexpr size_t kFewCudaGraphs = 8;    // that there is room for, whatever they hold
 constexpr int64_t kShortestWait = 256;  // what waits less may wait longer another time
 constexpr int64_t kTimesAsLong = 4;
-constexpr size_t kOfHost = 128 << 20;  // bytes, where graphs are emulated
+constexpr size_t kOfHost = 128 << 20;  // bytes, where CUDA graphs are emulated
 
 size_t MostBytes() {
   constexpr size_t kShare = 32;
@@ -20,12 +20,12 @@ size_t MostBytes() {
 
 }  // namespace
 
-KeptGraphs& KeptGraphs::Get() {
-  static KeptGraphs* const kept = new KeptGraphs(MostBytes());
+KeptCudaGraphs& KeptCudaGraphs::Get() {
+  static KeptCudaGraphs* const kept = new KeptCudaGraphs(MostBytes());
   return *kept;
 }
 
-bool KeptGraphs::TryDropOldest(int64_t now) {
+bool KeptCudaGraphs::TryDropOldest(int64_t now) {
   const Kept& oldest = list_.back();  // alive: it removes itself, and waits for the lock
   if (now - oldest.used <= kTimesAsLong * std::max(oldest.longest_wait, kShortestWait) || !oldest.plan->TryDrop())
     return false;
@@ -35,9 +35,9 @@ bool KeptGraphs::TryDropOldest(int64_t now) {
   return true;
 }
 
-bool KeptGraphs::TryAdd(KeepsGraph* plan, size_t size_bytes, int64_t now) {
+bool KeptCudaGraphs::TryAdd(CudaGraphOwner* plan, size_t size_bytes, int64_t now) {
   const std::lock_guard<std::mutex> lock(lock_);
-  while (list_.size() >= kFewGraphs && size_bytes_ + size_bytes > most_bytes_) {
+  while (list_.size() >= kFewCudaGraphs && size_bytes_ + size_bytes > most_bytes_) {
     if (!TryDropOldest(now)) return false;
   }
   places_[plan] = list_.insert(list_.begin(), {plan, size_bytes, now, 0});
@@ -45,7 +45,7 @@ bool KeptGraphs::TryAdd(KeepsGraph* plan, size_t size_bytes, int64_t now) {
   return true;
 }
 
-void KeptGraphs::Use(KeepsGraph* plan, int64_t now) {
+void KeptCudaGraphs::Use(CudaGraphOwner* plan, int64_t now) {
   const std::lock_guard<std::mutex> lock(lock_);
   const auto place = places_.find(plan);
   if (place == places_.end()) return;
@@ -55,7 +55,7 @@ void KeptGraphs::Use(KeepsGraph* plan, int64_t now) {
   list_.splice(list_.begin(), list_, place->second);
 }
 
-void KeptGraphs::Remove(KeepsGraph* plan) {
+void KeptCudaGraphs::Remove(CudaGraphOwner* plan) {
   const std::lock_guard<std::mutex> lock(lock_);
   const auto place = places_.find(plan);
   if (place == places_.end()) return;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graphs that there are, and how much memory they hold: a program of many sizes has a plan for each, and wants a
-// graph for each.
+// The CUDA graphs that there are, and how much memory they hold: a program of many sizes has a plan for each, and wants
+// a CUDA graph for each.
 //
-// They may hold a 32nd of the GPU's memory, eight of them what they like. A new graph takes no room that another still
-// uses: a loop over more sizes than there is room for would drop each graph right before it is wanted again. So the one
-// that has been unused for longest goes only when that is four times as long as it ever waited between two runs; else
-// the new one is not captured. Time is counted in runs of plans that could have graphs.
+// They may hold a 32nd of the GPU's memory, eight of them what they like. A new CUDA graph takes no room that another
+// still uses: a loop over more sizes than there is room for would drop each CUDA graph right before it is wanted again.
+// So the one that has been unused for longest goes only when that is four times as long as it ever waited between two
+// runs; else the new one is not captured. Time is counted in runs of plans that could have CUDA graphs.
 #pragma once
 
 #include <cstddef>
@@ -17,30 +17,30 @@
 
 namespace torch_lazy::lazy {
 
-// A plan that may have a graph.
-class KeepsGraph {
+// A plan that may have a CUDA graph.
+class CudaGraphOwner {
  public:
-  virtual ~KeepsGraph() = default;
-  // Lets go of the graph for others' sake. False if it is running.
+  virtual ~CudaGraphOwner() = default;
+  // Lets go of the CUDA graph for others' sake. False if it is running.
   virtual bool TryDrop() = 0;
 };
 
-class KeptGraphs {
+class KeptCudaGraphs {
  public:
-  explicit KeptGraphs(size_t most_bytes) : most_bytes_(most_bytes) {}
+  explicit KeptCudaGraphs(size_t most_bytes) : most_bytes_(most_bytes) {}
   // Of this process; to be asked for where the eager device is known.
-  static KeptGraphs& Get();
+  static KeptCudaGraphs& Get();
 
-  // The plan has a graph of so many bytes from now on, and will use it. False: there is no room.
-  bool TryAdd(KeepsGraph* plan, size_t size_bytes, int64_t now);
-  // The plan, which has a graph, uses it.
-  void Use(KeepsGraph* plan, int64_t now);
+  // The plan has a CUDA graph of so many bytes from now on, and will use it. False: there is no room.
+  bool TryAdd(CudaGraphOwner* plan, size_t size_bytes, int64_t now);
+  // The plan, which has a CUDA graph, uses it.
+  void Use(CudaGraphOwner* plan, int64_t now);
   // It has none any more, if it ever had.
-  void Remove(KeepsGraph* plan);
+  void Remove(CudaGraphOwner* plan);
 
  private:
   struct Kept {
-    KeepsGraph* plan;
+    CudaGraphOwner* plan;
     size_t size_bytes;
     int64_t used;          // when it was used last
     int64_t longest_wait;  // between two uses
@@ -51,7 +51,7 @@ class KeptGraphs {
   std::mutex lock_;
   std::list<Kept> list_;  // what was used last in front
   size_t size_bytes_ = 0;
-  absl::flat_hash_map<KeepsGraph*, std::list<Kept>::iterator> places_;
+  absl::flat_hash_map<CudaGraphOwner*, std::list<Kept>::iterator> places_;
 };
 
 }  // namespace torch_lazy::lazy

@@ -6,11 +6,11 @@
 namespace torch_lazy::lazy {
 
 bool ReadyPlan::Run(Trace* trace) const {
-  if (graphed_ == nullptr) return bound_.Run(trace);
+  if (cuda_graph_ == nullptr) return bound_.Run(trace);
   const double start = SecondsNow();
-  if (graphed_->Run(trace)) return true;
+  if (cuda_graph_->Run(trace)) return true;
   if (!bound_.Run(trace)) return false;
-  graphed_->AddLaunched(SecondsNow() - start);
+  cuda_graph_->AddLaunched(SecondsNow() - start);
   return true;
 }
 

@@ -13,14 +13,14 @@ class ReadyPlan {
  public:
   // All must outlive the plan.
   ReadyPlan(const CallSequence& calls, const LoweredTrace& lowered, const PlannedGraph& planned)
-      : bound_(calls, lowered, planned), graphed_(GraphedPlan::For(bound_)) {}
+      : bound_(calls, lowered, planned), cuda_graph_(CudaGraphPlan::For(bound_)) {}
 
   // As BoundPlan::Run.
   bool Run(Trace* trace) const;
 
-  // Of its graph, if it has one that is not running; a later run captures it anew.
-  void DropGraph() const {
-    if (graphed_ != nullptr) graphed_->LetGo();
+  // Of its CUDA graph, if it has one that is not running; a later run captures it anew.
+  void DropCudaGraph() const {
+    if (cuda_graph_ != nullptr) cuda_graph_->LetGo();
   }
   size_t PeakBytes() const { return bound_.PeakBytes(); }
   bool runs_ahead() const { return bound_.runs_ahead(); }
@@ -28,7 +28,7 @@ class ReadyPlan {
 
  private:
   const BoundPlan bound_;
-  const std::unique_ptr<GraphedPlan> graphed_;  // null where there are no graphs
+  const std::unique_ptr<CudaGraphPlan> cuda_graph_;  // null where there are no CUDA graphs
 };
 
 }  // namespace torch_lazy::lazy

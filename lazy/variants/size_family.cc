@@ -22,15 +22,15 @@ size_t HashOf(absl::Span<const TrieNode* const> calls, const std::vector<bool>& 
 
 }  // namespace
 
-std::shared_ptr<Alike> AlikeOf(absl::Span<const TrieNode* const> calls, const std::vector<bool>& live) {
-  static auto* const all = new absl::flat_hash_map<size_t, std::shared_ptr<Alike>>;
+std::shared_ptr<SizeFamily> SizeFamilyOf(absl::Span<const TrieNode* const> calls, const std::vector<bool>& live) {
+  static auto* const all = new absl::flat_hash_map<size_t, std::shared_ptr<SizeFamily>>;
   static auto* const lock = new std::mutex;
   const size_t hash = HashOf(calls, live);
   std::lock_guard<std::mutex> locked(*lock);
   if (static_cast<int64_t>(all->size()) >= base::Number(base::Option::kMaxKnownOps)) all->clear();
-  std::shared_ptr<Alike>& alike = (*all)[hash];
-  if (alike == nullptr) alike = std::make_shared<Alike>();
-  return alike;
+  std::shared_ptr<SizeFamily>& family = (*all)[hash];
+  if (family == nullptr) family = std::make_shared<SizeFamily>();
+  return family;
 }
 
 }  // namespace torch_lazy::lazy

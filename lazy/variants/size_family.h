@@ -16,7 +16,7 @@
 
 namespace torch_lazy::lazy {
 
-class Alike {
+class SizeFamily {
  public:
   std::atomic<int> cuts{0};
 
@@ -35,6 +35,6 @@ class Alike {
   std::weak_ptr<PlannedGraph> planned_;
 };
 
-std::shared_ptr<Alike> AlikeOf(absl::Span<const TrieNode* const> calls, const std::vector<bool>& live);
+std::shared_ptr<SizeFamily> SizeFamilyOf(absl::Span<const TrieNode* const> calls, const std::vector<bool>& live);
 
 }  // namespace torch_lazy::lazy

@@ -11,7 +11,7 @@ constexpr int kMostCuts = 64;  // a program's beginning, in which it is worth lo
 
 }  // namespace
 
-bool Need::IsMuchLess(const Trace& trace, const std::vector<bool>& live, const std::vector<bool>& returned) {
+bool UnusedOutputs::AreMany(const Trace& trace, const std::vector<bool>& live, const std::vector<bool>& returned) {
   if (cuts_ == kMostCuts) return false;
   ++cuts_;
   size_t bytes = 0, unneeded = 0;
@@ -24,8 +24,8 @@ bool Need::IsMuchLess(const Trace& trace, const std::vector<bool>& live, const s
     in_a_row_ = 0;
     return false;
   }
-  if (in_a_row_++ == 0) slots_.assign(live.size(), false);
-  for (size_t s = 0; s < live.size(); ++s) slots_[s] = slots_[s] || live[s];
+  if (in_a_row_++ == 0) needed_.assign(live.size(), false);
+  for (size_t s = 0; s < live.size(); ++s) needed_[s] = needed_[s] || live[s];
   return in_a_row_ == kInARow;
 }
 

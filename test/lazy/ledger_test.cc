@@ -11,7 +11,7 @@ namespace torch_lazy::lazy {
 namespace {
 
 TEST(Account, TriesUntilItsCreditIsSpent) {
-  Account account(Venture::kGraphs, 10);
+  Account account(Venture::kCudaGraphs, 10);
   account.Spend(9);
   EXPECT_TRUE(account.MayTry());
   account.Spend(2);
@@ -19,7 +19,7 @@ TEST(Account, TriesUntilItsCreditIsSpent) {
 }
 
 TEST(Account, SpendsWhatItHasSaved) {
-  Account account(Venture::kGraphs, 0);
+  Account account(Venture::kCudaGraphs, 0);
   EXPECT_FALSE(account.MayTry());
   account.Save(3);
   EXPECT_TRUE(account.MayTry());
@@ -28,7 +28,7 @@ TEST(Account, SpendsWhatItHasSaved) {
 }
 
 TEST(Account, WhatIsNoTimeCountsForNothing) {
-  Account account(Venture::kGraphs, 1);
+  Account account(Venture::kCudaGraphs, 1);
   for (const double seconds : {-5.0, 0.0, std::nan(""), static_cast<double>(INFINITY)}) {
     account.Spend(seconds);
     account.Save(seconds);
@@ -39,7 +39,7 @@ TEST(Account, WhatIsNoTimeCountsForNothing) {
 }
 
 TEST(Account, KnowsWhatAThreadHasSaved) {
-  Account account(Venture::kGraphs, 0);
+  Account account(Venture::kCudaGraphs, 0);
   const double before = account.SavedHere();
   account.Save(2);
   std::thread([&] { account.Save(5); }).join();
@@ -47,10 +47,10 @@ TEST(Account, KnowsWhatAThreadHasSaved) {
 }
 
 TEST(Account, OthersDoNotPay) {
-  EXPECT_TRUE(AccountOf(Venture::kGraphs).MayTry());
+  EXPECT_TRUE(AccountOf(Venture::kCudaGraphs).MayTry());
   AccountOf(Venture::kProducts).Spend(1e6);
   EXPECT_FALSE(AccountOf(Venture::kProducts).MayTry());
-  EXPECT_TRUE(AccountOf(Venture::kGraphs).MayTry());
+  EXPECT_TRUE(AccountOf(Venture::kCudaGraphs).MayTry());
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A multilayer perceptron under autocast: on a GPU, 16-bit values of the weights are carried from step to step."""
+"""A multilayer perceptron under autocast: on a GPU, 16-bit values of the weights are kept from step to step."""
 
 import torch
 from programs import Data, LossLog, initialize, schedule

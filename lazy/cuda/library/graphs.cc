@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libtorch_lazy_cuda.so: graphs by at::cuda::CUDAGraph, which keeps what ATen allocates meanwhile out of others' reach.
+// libtorch_lazy_cuda.so: CUDA graphs by at::cuda::CUDAGraph, which keeps what ATen allocates meanwhile out of others'
+// reach.
 #include <ATen/cuda/CUDAGeneratorImpl.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <ATen/ops/empty.h>
@@ -15,9 +16,9 @@
 namespace torch_lazy::lazy {
 namespace {
 
-// What one graph of a device allocates while it is captured is dead when the next one runs, so one pool will do. What
-// outlives a replay, results and the homes of parameters, must be allocated before: a graph captured earlier has used
-// the same memory.
+// What one CUDA graph of a device allocates while it is captured is dead when the next one runs, so one pool will do.
+// What outlives a replay, results and the homes of parameters, must be allocated before: a CUDA graph captured earlier
+// has used the same memory.
 struct OfDevice {
   const at::cuda::MempoolId_t pool = at::cuda::graph_pool_handle();
   // Libraries keep memory for each stream that they work on, so all captures take the same.
@@ -64,8 +65,8 @@ struct Graph : at::cuda::CUDAGraph {
   }
 };
 
-// A graph that stays. PyTorch refuses to capture into a pool, of the GPU's memory or of the host's, that has lost its
-// last graph.
+// A CUDA graph that stays. PyTorch refuses to capture into a pool, of the GPU's memory or of the host's, that has lost
+// its last CUDA graph.
 void KeepPool(const OfDevice& device) {
   auto graph = std::make_unique<Graph>();
   const c10::cuda::CUDAStreamGuard on(device.stream);

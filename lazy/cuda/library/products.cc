@@ -223,7 +223,7 @@ struct DestroyGraph {
 };
 using Graph = std::unique_ptr<void, DestroyGraph>;
 
-// What runs does, as plans' graphs do it; null if it cannot be captured.
+// What runs does, as plans' CUDA graphs do it; null if it cannot be captured.
 Graph Captured(const std::function<void()>& runs) {
   const CudaGraphs& graphs = *torch_lazy_cuda_graphs();
   void* const graph = graphs.begin();
@@ -242,7 +242,7 @@ Graph Captured(const std::function<void()>& runs) {
   return ran ? std::move(captured) : nullptr;
 }
 
-// Of a graph's replay: some algorithms begin with another node, which costs more there than in a stream.
+// Of a CUDA graph's replay: some algorithms begin with another node, which costs more there than in a stream.
 double Seconds(const std::function<void()>& run, bool in_graph) {
   constexpr int kRuns = 5;
   constexpr int64_t kCycles = 400'000;  // 0.2 ms: until then the host has sent all

@@ -28,8 +28,8 @@ class Choice : public testing::Test {
   }
 
   int64_t now_ = 0;
-  Account account_{Venture::kGraphs, 2 * kCaptured};
-  GraphChoice choice_{&account_};
+  Account account_{Venture::kCudaGraphs, 2 * kCaptured};
+  CudaGraphChoice choice_{&account_};
 };
 
 TEST_F(Choice, InALoopTheThirdRun) { EXPECT_EQ(RunsUntilCaptured(1), 3); }
