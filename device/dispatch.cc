@@ -3,7 +3,6 @@
 #include "device/eager_overrides/kernels.h"
 #include "device/recorder.h"
 #include "device/rows/rows.h"
-#include "device/shapes/rules.h"
 #include "device/unboxed.h"
 
 namespace torch_lazy::device {
@@ -11,7 +10,6 @@ namespace {
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, aten) {
   RegisterRows();
-  RegisterShapeRules();
   RegisterFactories(aten);
   RegisterViews(aten);
   RegisterCommonViews(aten);
@@ -27,10 +25,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, aten) {
   RegisterRecurrentNets(aten);
   RegisterShallowCopies(aten);
   RecordTheRest(aten);  // last: it leaves out what has a kernel by now
-  RegisterLinearRunners();
-  RegisterAcceleratorDtypes();
-  RegisterConvolutionRunners();
-  RegisterRecurrentRunners();
 }
 
 TORCH_LIBRARY_IMPL(torch_lazy, PrivateUse1, ours) { RecordOurs(ours); }

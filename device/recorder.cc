@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/recorder.h"
 
-#include <algorithm>
-#include <array>
 #include <atomic>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <ATen/core/dispatch/Dispatcher.h>
 
-#include "device/eager_overrides/our_arguments.h"
 #include "device/fork.h"
+#include "device/rows/rows.h"
 #include "device/unboxed.h"
 #include "lazy/ops/op.h"
 #include "lazy/record/record.h"
@@ -25,8 +22,7 @@ using c10::DispatchKey;
 // than this, and most operators are never called.
 class Recorder final : public c10::OperatorKernel {
  public:
-  using Check = void (*)(const torch::jit::Stack& arguments);
-  explicit Recorder(Check check = nullptr) : check_(check) {}
+  explicit Recorder(lazy::ArgumentCheck check = nullptr) : check_(check) {}
 
   void operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet, torch::jit::Stack* stack) {
     CheckFork();
@@ -40,63 +36,9 @@ class Recorder final : public c10::OperatorKernel {
   }
 
  private:
-  const Check check_;
+  const lazy::ArgumentCheck check_;
   std::atomic<const lazy::Op*> op_{nullptr};
 };
-
-// Recorded whole although PyTorch could take them apart (or, for the cells and convolutions, has no CPU kernel): one
-// record instead of several, and what runs on the CPU is what eager runs there.
-// conj_physical_ has one kernel for all devices, which asks for the device's own loop.
-// `abs`, the logical functions and some others would write into an empty tensor and resize it, which is never recorded.
-constexpr std::array<std::string_view, 29> kWhole = {
-    "aten::_native_batch_norm_legit_no_training",
-    "aten::_thnn_fused_gru_cell",
-    "aten::_thnn_fused_gru_cell_backward",
-    "aten::_thnn_fused_lstm_cell",
-    "aten::_thnn_fused_lstm_cell_backward_impl",
-    "aten::abs",
-    "aten::complex",
-    "aten::conj_physical_",
-    "aten::constant_pad_nd",
-    "aten::convolution",
-    "aten::convolution_backward",
-    "aten::convolution_backward_overrideable",
-    "aten::convolution_overrideable",
-    "aten::embedding",
-    "aten::huber_loss_backward",
-    "aten::kthvalue",
-    "aten::linear",
-    "aten::linear_backward",
-    "aten::logical_and",
-    "aten::logical_not",
-    "aten::logical_or",
-    "aten::logical_xor",
-    "aten::logsumexp",
-    "aten::native_group_norm",
-    "aten::native_layer_norm",
-    "aten::polar",
-    "aten::slice_backward",
-    "aten::smooth_l1_loss_backward",
-    "aten::soft_margin_loss",
-};
-
-// Forms with a number, which PyTorch would wrap in a tensor and hand to the form with a tensor: two calls for one, and
-// what C++ optimizers call most.
-constexpr std::array<std::string_view, 8> kWithNumber = {"aten::add", "aten::add_", "aten::div", "aten::div_",
-                                                         "aten::mul", "aten::mul_", "aten::sub", "aten::sub_"};
-
-bool IsWhole(const c10::OperatorName& name) {
-  if (name.overload_name == "Scalar" &&
-      std::find(kWithNumber.begin(), kWithNumber.end(), name.name) != kWithNumber.end()) {
-    return true;
-  }
-  if (name == c10::OperatorName("aten::mode", "values")) return true;  // its composite form asks for devices by name
-  if (name.overload_name == "dim" && (name.name == "aten::median" || name.name == "aten::nanmedian")) return true;
-  if (name.name == "aten::ldexp" || name.name == "aten::ldexp_") return true;  // asks for the device's own loop
-  if (name.name.starts_with("aten::_foreach_"))
-    return !name.overload_name.ends_with("_out") && name.overload_name != "out";
-  return name.overload_name.empty() && std::find(kWhole.begin(), kWhole.end(), name.name) != kWhole.end();
-}
 
 // A view shares its storage with its argument, which a call on aliases would lose.
 bool IsView(const c10::FunctionSchema& schema) {
@@ -116,7 +58,7 @@ bool ChangesGeometryAlone(const c10::OperatorHandle& handle) {
 
 bool IsRecorded(const c10::OperatorHandle& handle) {
   if (handle.hasKernelForDispatchKey(DispatchKey::PrivateUse1) || ChangesGeometryAlone(handle)) return false;
-  if (IsWhole(handle.operator_name())) return true;
+  if (lazy::FactsOf(handle).is_whole()) return true;
   if (IsView(handle.schema())) return false;
   if (handle.hasKernelForDispatchKey(DispatchKey::CPU)) return true;  // beside a composite form too: eager's runs it
   if (handle.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd)) return false;
@@ -173,20 +115,17 @@ std::string OperatorClasses() {
   std::string lines;
   for (const c10::OperatorHandle& handle : RecordedOperators()) {
     const lazy::Op& op = lazy::OpOf(handle);
-    const bool compiled = op.row != nullptr && op.row->lower != nullptr;
-    lines += op.name + (op.immediate ? " immediate\n" : compiled ? " compiled\n" : " recorded\n");
+    lines += op.name + (op.immediate ? " immediate\n" : op.is_lowered() ? " compiled\n" : " recorded\n");
   }
   return lines;
 }
 
 void RecordOurs(torch::Library& ours) {
-  constexpr std::pair<const char*, Recorder::Check> kOurs[] = {
-      {"attention", CheckAttention}, {"attention_backward", CheckAttentionBackward},
-      {"cudnn_rnn", CheckCudnnRnn},  {"cudnn_rnn_backward", CheckCudnnRnnBackward},
-      {"dropout", CheckDropout},
-  };
-  for (const auto& [name, check] : kOurs) {
-    ours.impl(name, torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Recorder>(check)));
+  for (const Rows family : AllRows()) {
+    for (const lazy::Row& row : family) {
+      if (row.check == nullptr) continue;
+      ours.impl(row.name, torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Recorder>(row.check)));
+    }
   }
 }
 

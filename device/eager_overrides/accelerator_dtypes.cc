@@ -10,6 +10,7 @@
 
 #include "device/eager_overrides/kernels.h"
 #include "device/eager_overrides/runner.h"
+#include "device/eager_overrides/runners.h"
 #include "lazy/ops/op.h"
 
 namespace torch_lazy::device {
@@ -60,11 +61,9 @@ at::Tensor AvgPool3dBackward(at::Tensor grad, at::Tensor self, Extents kernel, E
 
 }  // namespace
 
-void RegisterAcceleratorDtypes() {
-  lazy::RegisterRunner("aten::histc", &Runner<Histc>);
-  lazy::RegisterRunner("aten::trace", &Runner<Trace>);
-  lazy::RegisterRunner("aten::avg_pool3d", &Runner<AvgPool3d>);
-  lazy::RegisterRunner("aten::avg_pool3d_backward", &Runner<AvgPool3dBackward>);
-}
+void RunHistc(torch::jit::Stack* stack) { Runner<Histc>(stack); }
+void RunTrace(torch::jit::Stack* stack) { Runner<Trace>(stack); }
+void RunAvgPool3d(torch::jit::Stack* stack) { Runner<AvgPool3d>(stack); }
+void RunAvgPool3dBackward(torch::jit::Stack* stack) { Runner<AvgPool3dBackward>(stack); }
 
 }  // namespace torch_lazy::device

@@ -15,6 +15,7 @@
 #include "device/eager_overrides/kernels.h"
 #include "device/eager_overrides/recurrent_nets.h"
 #include "device/eager_overrides/runner.h"
+#include "device/eager_overrides/runners.h"
 #include "lazy/eager/on_host.h"
 #include "lazy/ops/op.h"
 
@@ -71,6 +72,8 @@ Layer RunLayer(Tensor input, Tensor w_ih, Tensor w_hh, Tensor b_ih, Tensor b_hh,
 
 }  // namespace
 
+void RunOneDnnLayer(torch::jit::Stack* stack) { Runner<RunLayer>(stack); }
+
 std::optional<RecurrentResult> ByOneDnn(const RecurrentNet& net) {
   if (!TakesOneDnn(net)) return std::nullopt;
   const size_t num_directions = net.bidirectional ? 2 : 1, per_layer = net.has_biases ? 4 : 2;
@@ -99,9 +102,6 @@ std::optional<RecurrentResult> ByOneDnn(const RecurrentNet& net) {
   return RecurrentResult(net.batch_first ? input.transpose(0, 1) : input, Stacked(hy), Stacked(cy));
 }
 
-void RegisterOneDnnRnn(torch::Library& aten) {
-  aten.impl("mkldnn_rnn_layer", TORCH_FN(RnnLayer));
-  lazy::RegisterRunner("aten::mkldnn_rnn_layer", &Runner<RunLayer>);
-}
+void RegisterOneDnnRnn(torch::Library& aten) { aten.impl("mkldnn_rnn_layer", TORCH_FN(RnnLayer)); }
 
 }  // namespace torch_lazy::device

@@ -11,6 +11,7 @@
 
 #include "device/eager_overrides/kernels.h"
 #include "device/eager_overrides/runner.h"
+#include "device/eager_overrides/runners.h"
 #include "lazy/ops/op.h"
 
 namespace torch_lazy::device {
@@ -34,9 +35,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> ConvolutionBackward(at::Tensor gr
 
 }  // namespace
 
-void RegisterConvolutionRunners() {
-  lazy::RegisterRunner("aten::convolution_overrideable", &Runner<Convolution>);
-  lazy::RegisterRunner("aten::convolution_backward_overrideable", &Runner<ConvolutionBackward>);
-}
+void RunConvolution(torch::jit::Stack* stack) { Runner<Convolution>(stack); }
+void RunConvolutionBackward(torch::jit::Stack* stack) { Runner<ConvolutionBackward>(stack); }
 
 }  // namespace torch_lazy::device

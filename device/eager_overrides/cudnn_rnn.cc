@@ -16,6 +16,7 @@
 #include "device/eager_overrides/cudnn_weights.h"
 #include "device/eager_overrides/kernels.h"
 #include "device/eager_overrides/runner.h"
+#include "device/eager_overrides/runners.h"
 #include "lazy/calls/device_of_call.h"
 #include "lazy/ops/op.h"
 
@@ -206,11 +207,12 @@ AtenForward InHalf(const Tensor& input, at::TensorList weights, int64_t per_laye
 
 }  // namespace
 
+void RunCudnnRnn(torch::jit::Stack* stack) { Runner<Run>(stack); }
+void RunCudnnRnnBackward(torch::jit::Stack* stack) { Runner<RunBackward>(stack); }
+
 void RegisterCudnnRnn(torch::Library& aten) {
   aten.impl("_cudnn_rnn", TORCH_FN(CudnnRnn));
   aten.impl("_cudnn_rnn_backward", TORCH_FN(CudnnRnnBackward));
-  lazy::RegisterRunner("torch_lazy::cudnn_rnn", &Runner<Run>);
-  lazy::RegisterRunner("torch_lazy::cudnn_rnn_backward", &Runner<RunBackward>);
 }
 
 void RegisterCudnnRnnAutocast(torch::Library& aten) { aten.impl("_cudnn_rnn", TORCH_FN(InHalf)); }

@@ -17,6 +17,7 @@
 #include "device/eager_overrides/cuda_dropout.h"
 #include "device/eager_overrides/kernels.h"
 #include "device/eager_overrides/runner.h"
+#include "device/eager_overrides/runners.h"
 #include "ir/philox.h"
 #include "lazy/calls/device_of_call.h"
 #include "lazy/cuda/philox.h"
@@ -47,8 +48,8 @@ at::Tensor Kept(const at::Tensor& input, const ir::PhiloxLaunch& launch, int64_t
 }
 
 // CUDA's kernel; on the host, what it does.
-Result RunDropout(at::Tensor input, double p, double scale, at::Scalar threshold, at::Scalar seed, at::Scalar offset,
-                  at::Scalar threads, int64_t width, std::vector<int64_t> order) {
+Result RunKnownDropout(at::Tensor input, double p, double scale, at::Scalar threshold, at::Scalar seed,
+                       at::Scalar offset, at::Scalar threads, int64_t width, std::vector<int64_t> order) {
   const lazy::PhiloxDraw draw = {seed.toLong(), offset.toLong()};
   if (!input.is_cpu()) {
     const lazy::DrawScope scope(draw);
@@ -121,11 +122,10 @@ at::Tensor Dropout(const at::Tensor& input, double p, bool train) {
 
 }  // namespace
 
+void RunDropout(torch::jit::Stack* stack) { Runner<RunKnownDropout>(stack); }
+
 void RegisterDropout(torch::Library& aten) { aten.impl("dropout", &Dropout); }
 
-void RegisterNativeDropout(torch::Library& aten) {
-  aten.impl("native_dropout", &NativeDropout);
-  lazy::RegisterRunner("torch_lazy::dropout", &Runner<RunDropout>);
-}
+void RegisterNativeDropout(torch::Library& aten) { aten.impl("native_dropout", &NativeDropout); }
 
 }  // namespace torch_lazy::device

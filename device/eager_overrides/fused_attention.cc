@@ -21,6 +21,7 @@
 #include "device/eager_overrides/boxed.h"
 #include "device/eager_overrides/kernels.h"
 #include "device/eager_overrides/runner.h"
+#include "device/eager_overrides/runners.h"
 #include "lazy/cuda/philox.h"
 #include "lazy/eager/on_host.h"
 #include "lazy/ops/op.h"
@@ -228,13 +229,14 @@ Gradients EfficientBackward(const at::Tensor& grad, const at::Tensor& query, con
 
 }  // namespace
 
+void RunAttention(torch::jit::Stack* stack) { Runner<Attention>(stack); }
+void RunAttentionBackward(torch::jit::Stack* stack) { Runner<AttentionBackward>(stack); }
+
 void RegisterFusedAttention(torch::Library& aten) {
   aten.impl("_scaled_dot_product_fused_attention_overrideable", TORCH_FN(Fused));
   aten.impl("_scaled_dot_product_fused_attention_overrideable_backward", TORCH_FN(FusedBackward));
   aten.impl("_scaled_dot_product_efficient_attention", TORCH_FN(Efficient));
   aten.impl("_scaled_dot_product_efficient_attention_backward", TORCH_FN(EfficientBackward));
-  lazy::RegisterRunner("torch_lazy::attention", &Runner<Attention>);
-  lazy::RegisterRunner("torch_lazy::attention_backward", &Runner<AttentionBackward>);
 }
 
 }  // namespace torch_lazy::device

@@ -33,12 +33,4 @@ void RegisterShallowCopies(torch::Library& aten);
 void RegisterLinearAutograd(torch::Library& aten);
 void RegisterRecurrentAutograd(torch::Library& aten);
 
-// Runners (lazy/ops/op.h) of operators that have no kernel of their own on the CPU.
-void RegisterLinearRunners();
-void RegisterConvolutionRunners();
-void RegisterRecurrentRunners();
-
-// Likewise, of operators whose CPU kernels take fewer dtypes than an accelerator's.
-void RegisterAcceleratorDtypes();
-
 }  // namespace torch_lazy::device

@@ -8,6 +8,7 @@
 
 #include "device/eager_overrides/kernels.h"
 #include "device/eager_overrides/runner.h"
+#include "device/eager_overrides/runners.h"
 #include "device/eager_overrides/whole_or_parts.h"
 #include "lazy/ops/op.h"
 
@@ -52,11 +53,11 @@ bool LinearBackwardNeedsParts(Arguments arguments) {
 
 }  // namespace
 
+void RunLinearBackward(torch::jit::Stack* stack) { Runner<LinearBackward>(stack); }
+
 void RegisterLinearAutograd(torch::Library& aten) {
   RegisterWholeOrParts(aten, "aten::linear", &Runner<Linear>, LinearNeedsParts);
   RegisterWholeOrParts(aten, "aten::linear_backward", &Runner<LinearBackward>, LinearBackwardNeedsParts);
 }
-
-void RegisterLinearRunners() { lazy::RegisterRunner("aten::linear_backward", &Runner<LinearBackward>); }
 
 }  // namespace torch_lazy::device

@@ -14,6 +14,7 @@
 
 #include "device/eager_overrides/kernels.h"
 #include "device/eager_overrides/runner.h"
+#include "device/eager_overrides/runners.h"
 #include "device/eager_overrides/whole_or_parts.h"
 #include "lazy/ops/op.h"
 
@@ -89,16 +90,14 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> GruCellBa
 
 }  // namespace
 
+void RunLstmCell(torch::jit::Stack* stack) { Runner<LstmCell>(stack); }
+void RunLstmCellBackward(torch::jit::Stack* stack) { Runner<LstmCellBackward>(stack); }
+void RunGruCell(torch::jit::Stack* stack) { Runner<GruCell>(stack); }
+void RunGruCellBackward(torch::jit::Stack* stack) { Runner<GruCellBackward>(stack); }
+
 void RegisterRecurrentAutograd(torch::Library& aten) {
   RegisterWholeOrParts(aten, "aten::_thnn_fused_lstm_cell", &Runner<LstmCell>);
   RegisterWholeOrParts(aten, "aten::_thnn_fused_gru_cell", &Runner<GruCell>);
-}
-
-void RegisterRecurrentRunners() {
-  lazy::RegisterRunner("aten::_thnn_fused_lstm_cell", &Runner<LstmCell>);
-  lazy::RegisterRunner("aten::_thnn_fused_lstm_cell_backward_impl", &Runner<LstmCellBackward>);
-  lazy::RegisterRunner("aten::_thnn_fused_gru_cell", &Runner<GruCell>);
-  lazy::RegisterRunner("aten::_thnn_fused_gru_cell_backward", &Runner<GruCellBackward>);
 }
 
 }  // namespace torch_lazy::device

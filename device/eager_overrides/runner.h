@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A runner (lazy/ops/op.h) out of an ordinary function.
+// A runner (lazy/ops/row.h) out of an ordinary function.
 //
-//   lazy::RegisterRunner("aten::linear_backward", &Runner<LinearBackward>);
+//   void RunLinearBackward(torch::jit::Stack* stack) { Runner<LinearBackward>(stack); }
 #pragma once
 
 #include <tuple>

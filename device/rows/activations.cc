@@ -4,6 +4,7 @@
 
 #include "device/rows/formula.h"
 #include "device/rows/rows.h"
+#include "device/shapes/layers.h"
 
 namespace torch_lazy::device {
 namespace {
@@ -45,7 +46,7 @@ constexpr lazy::Row kRows[] = {
     {"aten::relu", Formula<kNumbers, [](Tensor x) { return Where(x < 0.0, x.Number(0), x); }>},
     {"aten::threshold", Formula<kNumbers, [](Tensor x, Number t, Number v) { return Where(x <= t, v, x); }>},
     {"aten::threshold_backward",
-     Formula<kNumbers, [](Tensor g, Tensor x, Number t) { return Where(x <= t, g.Number(0), g); }>},
+     Formula<kNumbers, [](Tensor g, Tensor x, Number t) { return Where(x <= t, g.Number(0), g); }>, kSecondFirst},
     {"aten::hardtanh_backward",
      Formula<kFloats, [](Tensor g, Tensor x, Number low,
                          Number high) { return Where(Binary(Op::kAnd, x > low, x < high), g, g.Number(0)); }>},
@@ -97,13 +98,14 @@ constexpr lazy::Row kRows[] = {
     {"aten::hardshrink_backward",
      Formula<kFloats, [](Tensor g, Tensor x, Number l) { return ShrinkBackward(g, x, l); }>},
     {"aten::softshrink", Formula<kFloats, [](Tensor x, Number lambda) { return Softshrink(x, lambda); }>,
-     lazy::kRefusesNumbers},
+     kRefusesNumbers},
     {"aten::softshrink_backward",
      Formula<kFloats, [](Tensor g, Tensor x, Number l) { return ShrinkBackward(g, x, l); }>},
-    {"aten::log_sigmoid_forward", LogSigmoid},
+    {"aten::log_sigmoid_forward", LogSigmoid, kPlain, shapes::LogSigmoid},
     {"aten::log_sigmoid_backward", Of2<formula::LogSigmoidBackward>},
     {"aten::native_dropout_backward",
      Formula<kFloats, [](Tensor g, Mask kept, Number scale) { return g * (Cast(kept, g.dtype()) * scale); }>},
+    {.name = "aten::glu*", .flags = kTakesAllValues},
 };
 
 }  // namespace

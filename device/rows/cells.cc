@@ -3,8 +3,11 @@
 // order.
 #include <vector>
 
+#include "device/eager_overrides/our_arguments.h"
+#include "device/eager_overrides/runners.h"
 #include "device/rows/formula.h"
 #include "device/rows/rows.h"
+#include "device/shapes/cells.h"
 #include "ir/decompose/activation.h"
 
 namespace torch_lazy::device {
@@ -124,10 +127,24 @@ bool GruCellBackward(lazy::Lowering& call) {
 }
 
 constexpr lazy::Row kRows[] = {
-    {"aten::_thnn_fused_gru_cell", GruCell},
-    {"aten::_thnn_fused_gru_cell_backward", GruCellBackward},
-    {"aten::_thnn_fused_lstm_cell", LstmCell},
-    {"aten::_thnn_fused_lstm_cell_backward_impl", LstmCellBackward},
+    {"aten::_thnn_fused_gru_cell", GruCell, kWhole | kTakesAllValues, shapes::GruCell, /*shape_in_place=*/nullptr,
+     RunGruCell},
+    {"aten::_thnn_fused_gru_cell_backward", GruCellBackward, kWhole | kTakesAllValues, shapes::GruCellBackward,
+     /*shape_in_place=*/nullptr, RunGruCellBackward},
+    {"aten::_thnn_fused_lstm_cell", LstmCell, kWhole | kTakesAllValues, shapes::LstmCell, /*shape_in_place=*/nullptr,
+     RunLstmCell},
+    {"aten::_thnn_fused_lstm_cell_backward_impl", LstmCellBackward, kWhole | kTakesAllValues, shapes::LstmCellBackward,
+     /*shape_in_place=*/nullptr, RunLstmCellBackward},
+    {.name = "aten::mkldnn_rnn_layer",
+     .flags = kTakesAllValues,
+     .shape = shapes::OneDnnLayer,
+     .runner = RunOneDnnLayer},
+    {.name = "aten::mkldnn_rnn_layer_backward", .flags = kTakesAllValues, .shape = shapes::OneDnnLayerBackward},
+    {.name = "torch_lazy::cudnn_rnn", .shape = shapes::CudnnRnn, .runner = RunCudnnRnn, .check = CheckCudnnRnn},
+    {.name = "torch_lazy::cudnn_rnn_backward",
+     .shape = shapes::CudnnRnnBackward,
+     .runner = RunCudnnRnnBackward,
+     .check = CheckCudnnRnnBackward},
 };
 
 }  // namespace

@@ -71,21 +71,21 @@ bool Logical(lazy::Lowering& call) {
 }
 
 constexpr lazy::Row kRows[] = {
-    {"aten::eq.Tensor", CompareTensors<Op::kEq>, lazy::kBoolean},
-    {"aten::ne.Tensor", CompareTensors<Op::kNe>, lazy::kBoolean},
-    {"aten::lt.Tensor", CompareTensors<Op::kLt>, lazy::kBoolean},
-    {"aten::le.Tensor", CompareTensors<Op::kLe>, lazy::kBoolean},
-    {"aten::gt.Tensor", CompareTensors<Op::kGt>, lazy::kBoolean},
-    {"aten::ge.Tensor", CompareTensors<Op::kGe>, lazy::kBoolean},
-    {"aten::eq.Scalar", CompareNumber<Op::kEq>, lazy::kBoolean},
-    {"aten::ne.Scalar", CompareNumber<Op::kNe>, lazy::kBoolean},
-    {"aten::lt.Scalar", CompareNumber<Op::kLt>, lazy::kBoolean},
-    {"aten::le.Scalar", CompareNumber<Op::kLe>, lazy::kBoolean},
-    {"aten::gt.Scalar", CompareNumber<Op::kGt>, lazy::kBoolean},
-    {"aten::ge.Scalar", CompareNumber<Op::kGe>, lazy::kBoolean},
-    {"aten::logical_and", Logical<Op::kAnd>, lazy::kBoolean},
-    {"aten::logical_or", Logical<Op::kOr>, lazy::kBoolean},
-    {"aten::logical_xor", Logical<Op::kXor>, lazy::kBoolean},
+    {"aten::eq.Tensor", CompareTensors<Op::kEq>, kBoolean},
+    {"aten::ne.Tensor", CompareTensors<Op::kNe>, kBoolean},
+    {"aten::lt.Tensor", CompareTensors<Op::kLt>, kBoolean},
+    {"aten::le.Tensor", CompareTensors<Op::kLe>, kBoolean},
+    {"aten::gt.Tensor", CompareTensors<Op::kGt>, kBoolean},
+    {"aten::ge.Tensor", CompareTensors<Op::kGe>, kBoolean},
+    {"aten::eq.Scalar", CompareNumber<Op::kEq>, kBoolean},
+    {"aten::ne.Scalar", CompareNumber<Op::kNe>, kBoolean},
+    {"aten::lt.Scalar", CompareNumber<Op::kLt>, kBoolean},
+    {"aten::le.Scalar", CompareNumber<Op::kLe>, kBoolean},
+    {"aten::gt.Scalar", CompareNumber<Op::kGt>, kBoolean},
+    {"aten::ge.Scalar", CompareNumber<Op::kGe>, kBoolean},
+    {"aten::logical_and", Logical<Op::kAnd>, kBoolean | kWhole},
+    {"aten::logical_or", Logical<Op::kOr>, kBoolean | kWhole},
+    {"aten::logical_xor", Logical<Op::kXor>, kBoolean | kWhole},
 };
 
 }  // namespace

@@ -4,6 +4,8 @@
 // copy_ and the fills are rows of their own: what stood in the written tensor does not matter.
 #include "device/rows/formula.h"
 #include "device/rows/rows.h"
+#include "device/shapes/in_place.h"
+#include "device/shapes/indexing.h"
 
 namespace torch_lazy::device {
 namespace {
@@ -47,13 +49,16 @@ bool Triangle(lazy::Lowering& call) {
 }
 
 constexpr lazy::Row kRows[] = {
-    {"aten::copy_", Copy},
-    {"aten::clone", Clone},
-    {"aten::fill_.Scalar", FillNumber},
-    {"aten::fill_.Tensor", Copy},
-    {"aten::zero_", Zero},
-    {"aten::tril", Triangle<ir::Op::kLe>},
-    {"aten::triu", Triangle<ir::Op::kGe>},
+    {"aten::copy_", Copy, kTakesAllValues | kCopies, shapes::Copy},
+    {"aten::clone", Clone, kTakesAllValues},
+    {"aten::fill_.Scalar", FillNumber, kTakesAllValues, shapes::Fill},
+    {"aten::fill_.Tensor", Copy, kTakesAllValues | kTakesNumberOfAnyDevice, shapes::Fill},
+    {"aten::zero_", Zero, kTakesAllValues, shapes::Fill},
+    {"aten::tril", Triangle<ir::Op::kLe>, kTakesAllValues, shapes::Triangle},
+    {"aten::triu", Triangle<ir::Op::kGe>, kTakesAllValues, shapes::Triangle},
+    {.name = "aten::_copy_from*", .flags = kTakesAllValues},
+    {.name = "aten::_to_copy", .flags = kTakesAllValues},
+    {.name = "aten::copy_sparse_to_sparse_", .flags = kTakesAllValues},
 };
 
 }  // namespace

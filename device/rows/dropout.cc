@@ -2,8 +2,11 @@
 // Dropout on a GPU, whose random numbers are drawn in the kernels that use them.
 #include "ir/decompose/dropout.h"
 
+#include "device/eager_overrides/our_arguments.h"
+#include "device/eager_overrides/runners.h"
 #include "device/rows/formula.h"
 #include "device/rows/rows.h"
+#include "device/shapes/layers.h"
 
 namespace torch_lazy::device {
 namespace {
@@ -30,7 +33,12 @@ bool Dropout(lazy::Lowering& call) {
   return true;
 }
 
-constexpr lazy::Row kRows[] = {{"torch_lazy::dropout", Dropout}};
+constexpr lazy::Row kRows[] = {{.name = "torch_lazy::dropout",
+                                .lower = Dropout,
+                                .flags = kTakesSeed,
+                                .shape = shapes::Dropout,
+                                .runner = RunDropout,
+                                .check = CheckDropout}};
 
 }  // namespace
 

@@ -4,6 +4,8 @@
 
 #include "device/rows/joins.h"
 #include "device/rows/rows.h"
+#include "device/shapes/images.h"
+#include "device/shapes/indexing.h"
 
 namespace torch_lazy::device {
 
@@ -92,11 +94,13 @@ bool SelectBackward(lazy::Lowering& call) {
 }
 
 constexpr lazy::Row kRows[] = {
-    {"aten::cat", Concatenate},
-    {"aten::constant_pad_nd", Pad},
-    {"aten::select_backward", SelectBackward},
-    {"aten::slice_backward", SliceBackward},
-    {"aten::stack", Stack},
+    {"aten::cat", Concatenate, kTakesAllValues, shapes::Concatenate},
+    {"aten::constant_pad_nd", Pad, kWhole | kTakesAllValues, shapes::Pad},
+    {"aten::select_backward", SelectBackward, kTakesAllValues, shapes::PartBackward},
+    {"aten::slice_backward", SliceBackward, kWhole | kTakesAllValues, shapes::PartBackward},
+    {"aten::stack", Stack, kTakesAllValues},
+    {.name = "aten::diagonal_*", .flags = kTakesAllValues},
+    {.name = "aten::split*", .flags = kTakesAllValues},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "device/rows/formula.h"
 #include "device/rows/rows.h"
+#include "device/shapes/layers.h"
 
 namespace torch_lazy::device {
 namespace {
@@ -73,27 +74,32 @@ bool ClassLoss(lazy::Lowering& call) {
 constexpr lazy::Row kRows[] = {
     {"aten::mse_loss",
      Formula<kFloats, [](Tensor x, Tensor target,
-                         int64_t reduction) { return formula::MseLoss(x.builder(), x, target, As(reduction)); }>},
-    {"aten::mse_loss_backward", Formula<kFloats,
-                                        [](Tensor g, Tensor x, Tensor target, int64_t reduction) {
-                                          return formula::MseLossBackward(x.builder(), g, x, target, As(reduction));
-                                        }>},
+                         int64_t reduction) { return formula::MseLoss(x.builder(), x, target, As(reduction)); }>,
+     kPlain, shapes::Loss},
+    {"aten::mse_loss_backward",
+     Formula<kFloats,
+             [](Tensor g, Tensor x, Tensor target, int64_t reduction) {
+               return formula::MseLossBackward(x.builder(), g, x, target, As(reduction));
+             }>,
+     kPlain, shapes::LossBackward},
     {"aten::smooth_l1_loss",
      Formula<kFloats, [](Tensor x, Tensor target, int64_t reduction,
                          Number beta) { return formula::SmoothL1Loss(x.builder(), x, target, As(reduction), beta); }>,
-     lazy::kRefusesNumbers},
-    {"aten::smooth_l1_loss_backward", Formula<kFloats,
-                                              [](Tensor g, Tensor x, Tensor target, int64_t reduction, Number beta) {
-                                                return formula::SmoothL1LossBackward(x.builder(), g, x, target,
-                                                                                     As(reduction), beta);
-                                              }>},
+     kRefusesNumbers, shapes::Loss},
+    {"aten::smooth_l1_loss_backward",
+     Formula<kFloats,
+             [](Tensor g, Tensor x, Tensor target, int64_t reduction, Number beta) {
+               return formula::SmoothL1LossBackward(x.builder(), g, x, target, As(reduction), beta);
+             }>,
+     kWhole, shapes::LossBackward},
     {"aten::huber_loss",
      Formula<kFloats, [](Tensor x, Tensor target, int64_t reduction,
                          Number delta) { return formula::HuberLoss(x.builder(), x, target, As(reduction), delta); }>,
-     lazy::kRefusesNumbers},
+     kRefusesNumbers, shapes::Loss},
     {"aten::huber_loss_backward",
      Formula<kFloats, [](Tensor g, Tensor x, Tensor target, int64_t reduction,
-                         Number delta) { return HuberBackward(g, x, target, As(reduction), delta); }>},
+                         Number delta) { return HuberBackward(g, x, target, As(reduction), delta); }>,
+     kWhole, shapes::LossBackward},
     {"aten::binary_cross_entropy", Formula<kFloats,
                                            [](Tensor x, Tensor target, Weight weight, int64_t reduction) {
                                              return formula::BinaryCrossEntropy(x.builder(), x, target, ValueOf(weight),
@@ -104,10 +110,11 @@ constexpr lazy::Row kRows[] = {
              [](Tensor g, Tensor x, Tensor target, Weight weight, int64_t reduction) {
                return formula::BinaryCrossEntropyBackward(x.builder(), g, x, target, ValueOf(weight), As(reduction));
              }>},
-    {"aten::nll_loss_forward", ClassLoss},
+    {"aten::nll_loss_forward", ClassLoss, kPlain, shapes::NllLoss},
     {"aten::nll_loss2d_forward", ClassLoss},
-    {"aten::nll_loss_backward", ClassLossBackward},
-    {"aten::nll_loss2d_backward", ClassLossBackward},
+    {"aten::nll_loss_backward", ClassLossBackward, kTakesAllValues, shapes::NllLossBackward},
+    {"aten::nll_loss2d_backward", ClassLossBackward, kTakesAllValues},
+    {.name = "aten::soft_margin_loss", .flags = kWhole},
 };
 
 }  // namespace

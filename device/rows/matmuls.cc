@@ -4,7 +4,9 @@
 // 16-bit floats are multiplied by one library call where ATen's is cuBLAS, which sums up in f32, adds a bias and rounds
 // once. What else it adds or scales before it rounds stays ATen's call: rounded in between, it would not be eager's. On
 // the CPU all of them do, where ATen chooses among libraries by more than the operands.
+#include "device/eager_overrides/runners.h"
 #include "device/rows/rows.h"
+#include "device/shapes/products.h"
 #include "lazy/lower/lowering.h"
 
 namespace torch_lazy::device {
@@ -91,12 +93,19 @@ bool LinearBackward(lazy::Lowering& call) {
 }
 
 constexpr lazy::Row kRows[] = {
-    {"aten::addmm", AddProduct, lazy::kStructuralScalars},
-    {"aten::baddbmm", AddProduct, lazy::kStructuralScalars},
-    {"aten::bmm", Multiply},
-    {"aten::linear", Linear},
-    {"aten::linear_backward", LinearBackward},
-    {"aten::mm", Multiply},
+    {"aten::addmm", AddProduct, kStructuralScalars | kTakesAllValues | kHasMeta | kMetaTakesMore | kRefusesTruth,
+     shapes::ProductAndSum},
+    {"aten::baddbmm", AddProduct, kStructuralScalars | kTakesAllValues | kHasMeta, shapes::ProductAndSum},
+    {"aten::bmm", Multiply, kTakesAllValues | kHasMeta, shapes::Product},
+    {"aten::linear", Linear, kWhole | kTakesAllValues, shapes::Linear},
+    {"aten::linear_backward", LinearBackward, kWhole | kTakesAllValues, shapes::LinearBackward,
+     /*shape_in_place=*/nullptr, RunLinearBackward},
+    {"aten::mm", Multiply, kTakesAllValues | kHasMeta, shapes::Product},
+    {.name = "aten::addbmm", .flags = kTakesAllValues | kRefusesTruth},
+    {.name = "aten::addmv", .flags = kTakesAllValues | kRefusesTruth},
+    {.name = "aten::addr", .flags = kTakesAllValues | kRefusesTruth},
+    {.name = "aten::dot", .flags = kTakesAllValues, .shape = shapes::Dot},
+    {.name = "aten::mv", .flags = kTakesAllValues, .shape = shapes::MatrixVector},
 };
 
 }  // namespace

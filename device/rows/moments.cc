@@ -6,6 +6,7 @@
 #include "device/rows/reduced_dims.h"
 #include "device/rows/rows.h"
 #include "device/rows/vector_norm.h"
+#include "device/shapes/reductions.h"
 #include "ir/decompose/statistics.h"
 
 namespace torch_lazy::device {
@@ -48,13 +49,13 @@ bool NormWithDims(lazy::Lowering& call) {
 }
 
 constexpr lazy::Row kRows[] = {
-    {"aten::var.correction", Variance<false>},
-    {"aten::std.correction", Variance<true>},
-    {"aten::var_mean.correction", Variance<false>},
-    {"aten::std_mean.correction", Variance<true>},
-    {"aten::linalg_vector_norm", VectorNorm, lazy::kStructuralScalars},
-    {"aten::norm.ScalarOpt_dim", NormWithDims, lazy::kStructuralScalars},
-    {"aten::norm.ScalarOpt_dim_dtype", NormWithDims, lazy::kStructuralScalars},
+    {"aten::var.correction", Variance<false>, kPlain, shapes::Spread},
+    {"aten::std.correction", Variance<true>, kPlain, shapes::Spread},
+    {"aten::var_mean.correction", Variance<false>, kPlain, shapes::SpreadAndMean},
+    {"aten::std_mean.correction", Variance<true>, kPlain, shapes::SpreadAndMean},
+    {"aten::linalg_vector_norm", VectorNorm, kStructuralScalars, shapes::VectorNorm},
+    {"aten::norm.ScalarOpt_dim", NormWithDims, kStructuralScalars, shapes::NormOverDims},
+    {"aten::norm.ScalarOpt_dim_dtype", NormWithDims, kStructuralScalars},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "device/rows/formula.h"
 #include "device/rows/rows.h"
+#include "device/shapes/layers.h"
 
 namespace torch_lazy::device {
 namespace {
@@ -141,14 +142,15 @@ bool BatchNormBackward(lazy::Lowering& call) {
 }
 
 constexpr lazy::Row kRows[] = {
-    {"aten::native_layer_norm", LayerNorm},
-    {"aten::native_layer_norm_backward", LayerNormBackward},
-    {"aten::native_group_norm", GroupNorm},
-    {"aten::native_group_norm_backward", GroupNormBackward},
-    {"aten::_native_batch_norm_legit", BatchNorm},
-    {"aten::_native_batch_norm_legit.no_stats", BatchNormWithoutStats},
-    {"aten::_native_batch_norm_legit_no_training", BatchNormInference},
-    {"aten::native_batch_norm_backward", BatchNormBackward},
+    {"aten::native_layer_norm", LayerNorm, kWhole | kTakesAllValues, shapes::LayerNorm},
+    {"aten::native_layer_norm_backward", LayerNormBackward, kTakesAllValues, shapes::LayerNormBackward},
+    {"aten::native_group_norm", GroupNorm, kWhole | kTakesAllValues, shapes::GroupNorm},
+    {"aten::native_group_norm_backward", GroupNormBackward, kTakesAllValues, shapes::GroupNormBackward},
+    {"aten::_native_batch_norm_legit", BatchNorm, kTakesAllValues, shapes::BatchNorm},
+    {"aten::_native_batch_norm_legit.no_stats", BatchNormWithoutStats, kTakesAllValues},
+    {"aten::_native_batch_norm_legit_no_training", BatchNormInference, kWhole | kTakesAllValues | kScalesChannels},
+    {"aten::native_batch_norm_backward", BatchNormBackward, kTakesAllValues, shapes::BatchNormBackward},
+    {.name = "aten::native_batch_norm", .flags = kTakesAllValues},
 };
 
 }  // namespace

@@ -80,10 +80,12 @@ bool AdamStep(lazy::Lowering& call) {
 }
 
 constexpr lazy::Row kRows[] = {
-    {"aten::_fused_adam_", AdamStep</*kDecoupled=*/false, /*kTensorRate=*/false>},
-    {"aten::_fused_adam_.tensor_lr", AdamStep<false, true>},
-    {"aten::_fused_adamw_", AdamStep<true, false>},
-    {"aten::_fused_adamw_.tensor_lr", AdamStep<true, true>},
+    {"aten::_fused_adam_", AdamStep</*kDecoupled=*/false, /*kTensorRate=*/false>, kTakesAllValues},
+    {"aten::_fused_adam_.tensor_lr", AdamStep<false, true>, kTakesAllValues},
+    {"aten::_fused_adamw_", AdamStep<true, false>, kTakesAllValues},
+    {"aten::_fused_adamw_.tensor_lr", AdamStep<true, true>, kTakesAllValues},
+    {.name = "aten::_fused_adagrad_", .flags = kTakesAllValues},
+    {.name = "aten::_fused_sgd_", .flags = kTakesAllValues},
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "device/rows/joins.h"
 #include "device/rows/pool_windows.h"
 #include "device/rows/rows.h"
+#include "device/shapes/images.h"
 
 namespace torch_lazy::device {
 namespace {
@@ -194,7 +195,7 @@ bool MaxPool2d(lazy::Lowering& call) {
 }
 
 constexpr lazy::Row kRows[] = {
-    {"aten::max_pool2d_with_indices", MaxPool2d},
+    {"aten::max_pool2d_with_indices", MaxPool2d, kTakesAllValues, shapes::MaxPool},
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "device/rows/formula.h"
 #include "device/rows/pool_windows.h"
 #include "device/rows/rows.h"
+#include "device/shapes/images.h"
 
 namespace torch_lazy::device {
 namespace {
@@ -129,7 +130,8 @@ bool MaxPool2dBackward(lazy::Lowering& call) {
   return true;
 }
 
-constexpr lazy::Row kRows[] = {{"aten::max_pool2d_with_indices_backward", MaxPool2dBackward}};
+constexpr lazy::Row kRows[] = {
+    {"aten::max_pool2d_with_indices_backward", MaxPool2dBackward, kTakesAllValues, shapes::PoolBackward}};
 
 }  // namespace
 

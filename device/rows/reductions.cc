@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums, products, extremes and their places.
+#include "device/shapes/reductions.h"
+#include "device/eager_overrides/runners.h"
 #include "device/rows/formula.h"
 #include "device/rows/reduced_dims.h"
 #include "device/rows/rows.h"
@@ -105,26 +107,32 @@ bool AMinMax(lazy::Lowering& call) {
 }
 
 constexpr lazy::Row kRows[] = {
-    {"aten::sum", FoldAll<Op::kSum, kNumbers>},
-    {"aten::sum.dim_IntList", FoldDims<Op::kSum, kNumbers>},
-    {"aten::mean.dim", MeanDims},
-    {"aten::prod", FoldAll<Op::kProd, kNumbers>},
-    {"aten::prod.dim_int", FoldDim<Op::kProd, kNumbers>},
-    {"aten::amax", FoldDims<Op::kReduceMax, kReals>},
-    {"aten::amin", FoldDims<Op::kReduceMin, kReals>},
-    {"aten::max", FoldAll<Op::kReduceMax, kReals>},
-    {"aten::min", FoldAll<Op::kReduceMin, kReals>},
-    {"aten::max.dim", ExtremeAndPlace<Op::kReduceMax, Op::kArgMax>},
-    {"aten::min.dim", ExtremeAndPlace<Op::kReduceMin, Op::kArgMin>},
+    {"aten::sum", FoldAll<Op::kSum, kNumbers>, kPlain, shapes::Sum},
+    {"aten::sum.dim_IntList", FoldDims<Op::kSum, kNumbers>, kPlain, shapes::SumOverDims},
+    {"aten::mean.dim", MeanDims, kPlain, shapes::MeanOverDims},
+    {"aten::prod", FoldAll<Op::kProd, kNumbers>, kPlain, shapes::Sum},
+    {"aten::prod.dim_int", FoldDim<Op::kProd, kNumbers>, kPlain, shapes::ProdOverDim},
+    {"aten::amax", FoldDims<Op::kReduceMax, kReals>, kPlain, shapes::ExtremeOverDims},
+    {"aten::amin", FoldDims<Op::kReduceMin, kReals>, kPlain, shapes::ExtremeOverDims},
+    {"aten::max", FoldAll<Op::kReduceMax, kReals>, kPlain, shapes::Extreme},
+    {"aten::min", FoldAll<Op::kReduceMin, kReals>, kPlain, shapes::Extreme},
+    {"aten::max.dim", ExtremeAndPlace<Op::kReduceMax, Op::kArgMax>, kPlain, shapes::ExtremeOverDim},
+    {"aten::min.dim", ExtremeAndPlace<Op::kReduceMin, Op::kArgMin>, kPlain, shapes::ExtremeOverDim},
     {"aten::aminmax", AMinMax},
-    {"aten::argmax", Place<Op::kArgMax>},
-    {"aten::argmin", Place<Op::kArgMin>},
-    {"aten::any", QuestionAll<Op::kAny>},
-    {"aten::any.dim", QuestionDim<Op::kAny>},
+    {"aten::argmax", Place<Op::kArgMax>, kPlain, shapes::ArgExtreme},
+    {"aten::argmin", Place<Op::kArgMin>, kPlain, shapes::ArgExtreme},
+    {"aten::any", QuestionAll<Op::kAny>, kPlain, shapes::Truth},
+    {"aten::any.dim", QuestionDim<Op::kAny>, kPlain, shapes::TruthOverDim},
     {"aten::any.dims", QuestionDims<Op::kAny>},
-    {"aten::all", QuestionAll<Op::kAll>},
-    {"aten::all.dim", QuestionDim<Op::kAll>},
+    {"aten::all", QuestionAll<Op::kAll>, kPlain, shapes::Truth},
+    {"aten::all.dim", QuestionDim<Op::kAll>, kPlain, shapes::TruthOverDim},
     {"aten::all.dims", QuestionDims<Op::kAll>},
+    {.name = "aten::mean", .shape = shapes::Mean},
+    {.name = "aten::nansum", .shape = shapes::SumOverDims},
+    {.name = "aten::logsumexp", .flags = kWhole, .shape = shapes::ExtremeOverDims},
+    {.name = "aten::cumprod", .flags = kTakesAllValues, .shape = shapes::Cumulative},
+    {.name = "aten::cumsum", .flags = kTakesAllValues, .shape = shapes::Cumulative},
+    {.name = "aten::trace", .runner = RunTrace},
 };
 
 }  // namespace

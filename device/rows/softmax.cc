@@ -5,6 +5,7 @@
 #include "device/rows/formula.h"
 #include "device/rows/reduced_dims.h"
 #include "device/rows/rows.h"
+#include "device/shapes/reductions.h"
 
 namespace torch_lazy::device {
 namespace {
@@ -33,10 +34,11 @@ bool Backward(lazy::Lowering& call) {
 }
 
 constexpr lazy::Row kRows[] = {
-    {"aten::_softmax", Forward<formula::Softmax>},
-    {"aten::_log_softmax", Forward<formula::LogSoftmax>},
-    {"aten::_softmax_backward_data", Backward<formula::SoftmaxBackward>},
-    {"aten::_log_softmax_backward_data", Backward<formula::LogSoftmaxBackward>},
+    {"aten::_softmax", Forward<formula::Softmax>, kTakesAllValues, shapes::Softmax},
+    {"aten::_log_softmax", Forward<formula::LogSoftmax>, kTakesAllValues, shapes::Softmax},
+    {"aten::_softmax_backward_data", Backward<formula::SoftmaxBackward>, kTakesAllValues, shapes::SoftmaxBackward},
+    {"aten::_log_softmax_backward_data", Backward<formula::LogSoftmaxBackward>, kTakesAllValues,
+     shapes::SoftmaxBackward},
 };
 
 }  // namespace

@@ -2,6 +2,9 @@
 // Functions of three operands: selections, bounds, and the products and sums that ATen computes in one kernel.
 #include "device/rows/formula.h"
 #include "device/rows/rows.h"
+#include "device/shapes/in_place.h"
+#include "device/shapes/indexing.h"
+#include "device/shapes/layers.h"
 #include "ir/decompose/interpolate.h"
 
 namespace torch_lazy::device {
@@ -35,9 +38,12 @@ Tensor AddProduct(Tensor x, Tensor y, Tensor z, Tensor scale) {
 }
 
 constexpr lazy::Row kRows[] = {
-    {"aten::where.self", Formula<kReals, [](Mask c, Tensor x, Tensor y) { return Where(c, x, y); }>},
-    {"aten::masked_fill.Scalar", Formula<kReals, [](Tensor x, Mask m, Number v) { return Where(m, v, x); }>},
-    {"aten::masked_fill.Tensor", Formula<kReals, [](Tensor x, Mask m, Tensor v) { return Where(m, v, x); }>},
+    {"aten::where.self", Formula<kReals, [](Mask c, Tensor x, Tensor y) { return Where(c, x, y); }>, kPlain,
+     shapes::Where},
+    {"aten::masked_fill.Scalar", Formula<kReals, [](Tensor x, Mask m, Number v) { return Where(m, v, x); }>, kMayFail,
+     /*shape=*/nullptr, shapes::Copy},
+    {"aten::masked_fill.Tensor", Formula<kReals, [](Tensor x, Mask m, Tensor v) { return Where(m, v, x); }>, kMayFail,
+     /*shape=*/nullptr, shapes::Copy},
     {"aten::clamp", Formula<kNumbers, [](Tensor x, Bound low, Bound high) { return Clamp(x, low, high); }>},
     {"aten::clamp.Tensor",
      Formula<kNumbers, [](Tensor x, Bounds low, Bounds high) { return ClampBetween(x, low, high); }>},
@@ -46,12 +52,15 @@ constexpr lazy::Row kRows[] = {
     {"aten::clamp_min.Tensor", Formula<kNumbers, [](Tensor x, Tensor low) { return Max(x, low); }>},
     {"aten::clamp_max.Tensor", Formula<kNumbers, [](Tensor x, Tensor high) { return Min(x, high); }>},
     {"aten::hardtanh",
-     Formula<kNumbers, [](Tensor x, Number low, Number high) { return AtMost(AtLeast(x, low), high); }>},
-    {"aten::addcmul", Formula<kNumbers, [](Tensor x, Tensor y, Tensor z, Number v) { return AddProduct(x, y, z, v); }>},
+     Formula<kNumbers, [](Tensor x, Number low, Number high) { return AtMost(AtLeast(x, low), high); }>, kPlain,
+     shapes::Clamp},
+    {"aten::addcmul", Formula<kNumbers, [](Tensor x, Tensor y, Tensor z, Number v) { return AddProduct(x, y, z, v); }>,
+     kRefusesTruth},
     {"aten::addcdiv",
-     Formula<kFloats, [](Tensor x, Tensor y, Tensor z, Number v) { return Addcdiv(x.builder(), x, y, z, v); }>},
-    {"aten::lerp.Scalar",
-     Formula<kFloats, [](Tensor x, Tensor end, Number w) { return Lerp(x.builder(), x, end, w); }>},
+     Formula<kFloats, [](Tensor x, Tensor y, Tensor z, Number v) { return Addcdiv(x.builder(), x, y, z, v); }>,
+     kRefusesTruth},
+    {"aten::lerp.Scalar", Formula<kFloats, [](Tensor x, Tensor end, Number w) { return Lerp(x.builder(), x, end, w); }>,
+     kKeepsNumber},
     {"aten::lerp.Tensor",
      Formula<kFloats, [](Tensor x, Tensor end, Tensor w) { return Lerp(x.builder(), x, end, w); }>},
 };

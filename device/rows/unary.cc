@@ -65,7 +65,9 @@ Tensor IsInfinite(Tensor x, double infinity) { return IsFloat(x) ? Equal(x, infi
 
 constexpr lazy::Row kRows[] = {
     {"aten::neg", Primitive1<kNumbers, Op::kNeg>},
-    {"aten::abs", Primitive1<kNumbers, Op::kAbs>},
+    // `abs` and the logical functions are whole: in parts they write into an empty tensor and resize it, which is never
+    // recorded.
+    {"aten::abs", Primitive1<kNumbers, Op::kAbs>, kWhole},
     {"aten::sqrt", Primitive1<kFloats, Op::kSqrt>},
     {"aten::rsqrt", Primitive1<kFloats, Op::kRsqrt>},
     {"aten::reciprocal", Primitive1<kFloats, Op::kRecip>},
@@ -88,12 +90,15 @@ constexpr lazy::Row kRows[] = {
     {"aten::frac", Formula<kFloats, [](Tensor x) { return x - Unary(Op::kTrunc, x); }>},
     {"aten::sign", Formula<kReals, [](Tensor x) { return Sign(x); }>},
     {"aten::sgn", Formula<kReals, [](Tensor x) { return Sign(x); }>},
-    {"aten::bitwise_not", Primitive1<kIntegers, Op::kNot>},
-    {"aten::logical_not", Test<[](Tensor x) { return Equal(x, 0.0); }>, lazy::kBoolean},
-    {"aten::isnan", Test<[](Tensor x) { return NotEqual(x, x); }>, lazy::kBoolean},
-    {"aten::isposinf", Test<[](Tensor x) { return IsInfinite(x, kInfinity); }>, lazy::kBoolean},
-    {"aten::isneginf", Test<[](Tensor x) { return IsInfinite(x, -kInfinity); }>, lazy::kBoolean},
+    {"aten::bitwise_not", Primitive1<kIntegers, Op::kNot>, kIntegersAlone},
+    {"aten::logical_not", Test<[](Tensor x) { return Equal(x, 0.0); }>, kBoolean | kWhole},
+    {"aten::isnan", Test<[](Tensor x) { return NotEqual(x, x); }>, kBoolean},
+    {"aten::isposinf", Test<[](Tensor x) { return IsInfinite(x, kInfinity); }>, kBoolean},
+    {"aten::isneginf", Test<[](Tensor x) { return IsInfinite(x, -kInfinity); }>, kBoolean},
     {"aten::nan_to_num", NanToNum},
+    // One kernel for all devices, which asks for the device's own loop.
+    {.name = "aten::conj_physical_", .flags = kWhole},
+    {.name = "aten::_conj_physical", .flags = kTakesAllValues},
 };
 
 }  // namespace

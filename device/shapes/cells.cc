@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cells of LSTM and GRU, as device/eager_overrides/recurrent.cc computes them, and the whole nets of cuDNN and
-// oneDNN (device/eager_overrides/cudnn_rnn.cc, device/eager_overrides/by_onednn.cc).
+#include "device/shapes/cells.h"
+
 #include <utility>
 
-#include "device/shapes/rules.h"
-
-namespace torch_lazy::device {
+namespace torch_lazy::device::shapes {
 namespace {
-
-using lazy::ShapeCall;
 
 // Gates of (batch, count * hidden) beside a state of (batch, hidden).
 bool AreGates(const at::Tensor& gates, const at::Tensor& state, int64_t count) {
@@ -19,6 +15,27 @@ bool AreGates(const at::Tensor& gates, const at::Tensor& state, int64_t count) {
 bool ReturnRows(ShapeCall& call, const at::Tensor& state, int64_t count) {
   return call.Return({state.size(0), count * state.size(1)}, state.scalar_type());
 }
+
+// A tensor of (length, batch, width) that lies so, also where the program calls it (batch, length, width).
+bool ReturnSequence(ShapeCall& call, const at::Tensor& like, int64_t width, bool is_turned) {
+  c10::DimVector sizes(like.sizes());
+  sizes.back() = width;
+  if (!is_turned) return call.Return(sizes, like.scalar_type());
+  return call.Return(sizes, {width, sizes[0] * width, 1}, like.scalar_type());
+}
+
+struct NetArguments {  // of a call whose `mode` is the argument `at`
+  NetArguments(const ShapeCall& call, size_t at)
+      : hidden_size(call.Int(at + 1)),
+        output_size(call.Int(at + 2) != 0 ? call.Int(at + 2) : hidden_size),
+        num_directions(call.Bool(at + 7) ? 2 : 1),
+        is_turned(call.Bool(at + 4) && call.Ints(at + 8).empty()),
+        train(call.Bool(at + 6)) {}
+  int64_t hidden_size, output_size, num_directions;
+  bool is_turned, train;
+};
+
+}  // namespace
 
 // (input_gates, hidden_gates, cx, input_bias?, hidden_bias?) -> (hy, cy, workspace)
 bool LstmCell(ShapeCall& call) {
@@ -57,25 +74,6 @@ bool GruCellBackward(ShapeCall& call) {
   const c10::DimVector bias = {3 * grad.size(1)};
   return call.Return(bias, grad.scalar_type()) && call.Return(bias, grad.scalar_type());
 }
-
-// A tensor of (length, batch, width) that lies so, also where the program calls it (batch, length, width).
-bool ReturnSequence(ShapeCall& call, const at::Tensor& like, int64_t width, bool is_turned) {
-  c10::DimVector sizes(like.sizes());
-  sizes.back() = width;
-  if (!is_turned) return call.Return(sizes, like.scalar_type());
-  return call.Return(sizes, {width, sizes[0] * width, 1}, like.scalar_type());
-}
-
-struct NetArguments {  // of a call whose `mode` is the argument `at`
-  NetArguments(const ShapeCall& call, size_t at)
-      : hidden_size(call.Int(at + 1)),
-        output_size(call.Int(at + 2) != 0 ? call.Int(at + 2) : hidden_size),
-        num_directions(call.Bool(at + 7) ? 2 : 1),
-        is_turned(call.Bool(at + 4) && call.Ints(at + 8).empty()),
-        train(call.Bool(at + 6)) {}
-  int64_t hidden_size, output_size, num_directions;
-  bool is_turned, train;
-};
 
 // (input, weights, hx, cx?, dropout_state?, mode, ...) -> (output, hy, cy, reserve). How much is reserved cuDNN alone
 // knows.
@@ -134,15 +132,4 @@ bool OneDnnLayerBackward(ShapeCall& call) {
          like(6);
 }
 
-constexpr ShapeRow kRows[] = {
-    {"aten::_thnn_fused_gru_cell", GruCell},   {"aten::_thnn_fused_gru_cell_backward", GruCellBackward},
-    {"aten::_thnn_fused_lstm_cell", LstmCell}, {"aten::_thnn_fused_lstm_cell_backward_impl", LstmCellBackward},
-    {"aten::mkldnn_rnn_layer", OneDnnLayer},   {"aten::mkldnn_rnn_layer_backward", OneDnnLayerBackward},
-    {"torch_lazy::cudnn_rnn", CudnnRnn},       {"torch_lazy::cudnn_rnn_backward", CudnnRnnBackward},
-};
-
-}  // namespace
-
-ShapeRows CellShapes() { return kRows; }
-
-}  // namespace torch_lazy::device
+}  // namespace torch_lazy::device::shapes

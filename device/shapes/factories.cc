@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of numbers that follow one another.
+#include "device/shapes/factories.h"
+
 #include <ATen/native/RangeUtils.h>
 #include <c10/core/DefaultDtype.h>
 
-#include "device/shapes/rules.h"
-
-namespace torch_lazy::device {
-namespace {
-
-using lazy::ShapeCall;
+namespace torch_lazy::device::shapes {
 
 // (start, end, step, out), whose length is that of the range
 bool Arange(ShapeCall& call) {
@@ -31,15 +27,4 @@ bool EyeOf(ShapeCall& call) {
          call.Return({call.Int(0), call.Int(1)}, call.DType(2, c10::get_default_dtype_as_scalartype()));
 }
 
-constexpr ShapeRow kRows[] = {
-    {"aten::arange.start_out", Arange},
-    {"aten::eye", Eye},
-    {"aten::eye.m", EyeOf},
-    {"aten::linspace", Linspace},
-};
-
-}  // namespace
-
-ShapeRows FactoryShapes() { return kRows; }
-
-}  // namespace torch_lazy::device
+}  // namespace torch_lazy::device::shapes

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions, pooling and resampling. Their results lie as their input does: row-major, or channels last.
+#include "device/shapes/images.h"
+
 #include <algorithm>
 #include <initializer_list>
 #include <vector>
 
 #include <ATen/native/Pool.h>
 
-#include "device/shapes/rules.h"
-
-namespace torch_lazy::device {
+namespace torch_lazy::device::shapes {
 namespace {
 
-using lazy::ShapeCall;
 using Ints = std::vector<int64_t>;
 
 // One number for each of the dimensions, one for all of them, or none.
@@ -30,6 +28,24 @@ int64_t At(const Ints& list, size_t k, int64_t if_none) {
 bool ReturnLikeInput(ShapeCall& call, c10::IntArrayRef sizes, const at::Tensor& input) {
   return call.Return(sizes, input.suggest_memory_format(), input.scalar_type());
 }
+
+// Sizes after pooling over the last two dimensions.
+bool Pooled(const at::Tensor& input, const Ints& kernel, const Ints& stride, const Ints& padding, const Ints& dilation,
+            bool ceil, c10::DimVector* sizes) {
+  if ((input.dim() != 3 && input.dim() != 4) || input.numel() == 0) return false;
+  if (kernel.empty() || !AreFor(2, {&kernel, &stride, &padding, &dilation})) return false;
+  *sizes = input.sizes();
+  for (size_t k = 0; k < 2; ++k) {
+    int64_t& size = (*sizes)[sizes->size() - 2 + k];
+    const int64_t extent = At(kernel, k, 1), step = stride.empty() ? extent : At(stride, k, 1);
+    if (extent <= 0 || step <= 0 || At(dilation, k, 1) <= 0) return false;
+    size = at::native::pooling_output_shape<int64_t>(size, extent, At(padding, k, 0), step, At(dilation, k, 1), ceil);
+    if (size <= 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
 
 // (input, weight, bias?, stride, padding, dilation, transposed, output_padding, groups)
 bool Convolution(ShapeCall& call) {
@@ -72,22 +88,6 @@ bool ConvolutionBackward(ShapeCall& call) {
   else
     call.ReturnUndefined();
   return wanted[2] ? call.Return({grad.size(1)}, grad.scalar_type()) : call.ReturnUndefined();
-}
-
-// Sizes after pooling over the last two dimensions.
-bool Pooled(const at::Tensor& input, const Ints& kernel, const Ints& stride, const Ints& padding, const Ints& dilation,
-            bool ceil, c10::DimVector* sizes) {
-  if ((input.dim() != 3 && input.dim() != 4) || input.numel() == 0) return false;
-  if (kernel.empty() || !AreFor(2, {&kernel, &stride, &padding, &dilation})) return false;
-  *sizes = input.sizes();
-  for (size_t k = 0; k < 2; ++k) {
-    int64_t& size = (*sizes)[sizes->size() - 2 + k];
-    const int64_t extent = At(kernel, k, 1), step = stride.empty() ? extent : At(stride, k, 1);
-    if (extent <= 0 || step <= 0 || At(dilation, k, 1) <= 0) return false;
-    size = at::native::pooling_output_shape<int64_t>(size, extent, At(padding, k, 0), step, At(dilation, k, 1), ceil);
-    if (size <= 0) return false;
-  }
-  return true;
 }
 
 // (input, kernel, stride, padding, dilation, ceil) -> (output, indices)
@@ -153,24 +153,4 @@ bool Pad(ShapeCall& call) {
   return ReturnLikeInput(call, sizes, input);
 }
 
-constexpr ShapeRow kRows[] = {
-    {"aten::_adaptive_avg_pool2d", Resize},
-    {"aten::_adaptive_avg_pool2d_backward", PoolBackward},
-    {"aten::avg_pool2d", AveragePool},
-    {"aten::avg_pool2d_backward", PoolBackward},
-    {"aten::constant_pad_nd", Pad},
-    {"aten::convolution", Convolution},
-    {"aten::convolution_backward", ConvolutionBackward},
-    {"aten::max_pool2d_with_indices", MaxPool},
-    {"aten::max_pool2d_with_indices_backward", PoolBackward},
-    {"aten::upsample_bilinear2d", Resize},
-    {"aten::upsample_bilinear2d_backward", ResizeBackward},
-    {"aten::upsample_nearest2d", Resize},
-    {"aten::upsample_nearest2d_backward", ResizeBackward},
-};
-
-}  // namespace
-
-ShapeRows ImageShapes() { return kRows; }
-
-}  // namespace torch_lazy::device
+}  // namespace torch_lazy::device::shapes

@@ -1,20 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that write their first argument and return it.
+#include "device/shapes/in_place.h"
+
 #include <ATen/ExpandUtils.h>
 
-#include "device/shapes/rules.h"
-
-namespace torch_lazy::device {
+namespace torch_lazy::device::shapes {
 namespace {
-
-using lazy::ShapeCall;
-
-bool Fill(ShapeCall& call) { return call.ReturnWritten(0); }
-
-// (self, from, ...)
-bool Copy(ShapeCall& call) {
-  return at::is_expandable_to(call.Tensor(1).sizes(), call.Tensor(0).sizes()) && call.ReturnWritten(0);
-}
 
 // (self, dim, index, from or value, ...)
 bool Scatter(ShapeCall& call) {
@@ -29,26 +19,17 @@ bool Scatter(ShapeCall& call) {
   }
   return true;
 }
-bool ScatterInPlace(ShapeCall& call) { return Scatter(call) && call.ReturnWritten(0); }
-bool ScatterAnew(ShapeCall& call) { return Scatter(call) && call.ReturnLike(call.Tensor(0)); }
-
-constexpr ShapeRow kRows[] = {
-    {"aten::copy_", Copy},
-    {"aten::fill_.Scalar", Fill},
-    {"aten::fill_.Tensor", Fill},
-    {"aten::masked_fill_.Scalar", Copy},
-    {"aten::masked_fill_.Tensor", Copy},
-    {"aten::scatter.src", ScatterAnew},
-    {"aten::scatter.value", ScatterAnew},
-    {"aten::scatter_.src", ScatterInPlace},
-    {"aten::scatter_.value", ScatterInPlace},
-    {"aten::scatter_add", ScatterAnew},
-    {"aten::scatter_add_", ScatterInPlace},
-    {"aten::zero_", Fill},
-};
 
 }  // namespace
 
-ShapeRows InPlaceShapes() { return kRows; }
+bool Fill(ShapeCall& call) { return call.ReturnWritten(0); }
 
-}  // namespace torch_lazy::device
+// (self, from, ...)
+bool Copy(ShapeCall& call) {
+  return at::is_expandable_to(call.Tensor(1).sizes(), call.Tensor(0).sizes()) && call.ReturnWritten(0);
+}
+
+bool ScatterInPlace(ShapeCall& call) { return Scatter(call) && call.ReturnWritten(0); }
+bool ScatterAnew(ShapeCall& call) { return Scatter(call) && call.ReturnLike(call.Tensor(0)); }
+
+}  // namespace torch_lazy::device::shapes

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Choosing elements, putting tensors together, and putting elements in order.
+#include "device/shapes/indexing.h"
+
 #include <algorithm>
 #include <vector>
 
-#include "device/shapes/rules.h"
-
-namespace torch_lazy::device {
+namespace torch_lazy::device::shapes {
 namespace {
 
-using lazy::ShapeCall;
+bool AreDims(const std::vector<int64_t>& dims, int64_t rank) {
+  return std::all_of(dims.begin(), dims.end(), [&](int64_t dim) { return dim >= -rank && dim < rank; });
+}
+
+}  // namespace
 
 // (self, dim, index, ...)
 bool Gather(ShapeCall& call) {
@@ -76,10 +79,6 @@ bool Concatenate(ShapeCall& call) {
 // (self, diagonal)
 bool Triangle(ShapeCall& call) { return call.ReturnLike(call.Tensor(0)); }
 
-bool AreDims(const std::vector<int64_t>& dims, int64_t rank) {
-  return std::all_of(dims.begin(), dims.end(), [&](int64_t dim) { return dim >= -rank && dim < rank; });
-}
-
 // (self, dims), each once
 bool Flip(ShapeCall& call) {
   const int64_t rank = call.Tensor(0).dim();
@@ -130,25 +129,4 @@ bool PartBackward(ShapeCall& call) {
   return call.Dim(2, static_cast<int64_t>(sizes.size())) >= 0 && call.Return(sizes, call.Tensor(0).scalar_type());
 }
 
-constexpr ShapeRow kRows[] = {
-    {"aten::bucketize.Tensor", Bucketize},
-    {"aten::cat", Concatenate},
-    {"aten::flip", Flip},
-    {"aten::gather", Gather},
-    {"aten::index.Tensor", Index},
-    {"aten::index_select", IndexSelect},
-    {"aten::roll", Roll},
-    {"aten::select_backward", PartBackward},
-    {"aten::slice_backward", PartBackward},
-    {"aten::sort.stable", Sort},
-    {"aten::topk", TopK},
-    {"aten::tril", Triangle},
-    {"aten::triu", Triangle},
-    {"aten::where.self", Where},
-};
-
-}  // namespace
-
-ShapeRows IndexingShapes() { return kRows; }
-
-}  // namespace torch_lazy::device
+}  // namespace torch_lazy::device::shapes

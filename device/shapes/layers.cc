@@ -1,16 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// Embeddings, normalisations and losses.
+#include "device/shapes/layers.h"
+
 #include <ATen/AccumulateType.h>
 #include <ATen/ExpandUtils.h>
 #include <ATen/core/Reduction.h>
 
-#include "device/shapes/rules.h"
 #include "lazy/eager/on_host.h"
 
-namespace torch_lazy::device {
+namespace torch_lazy::device::shapes {
 namespace {
 
-using lazy::ShapeCall;
+bool ReturnGradient(ShapeCall& call, bool wanted, const at::Tensor& of) {
+  return wanted ? call.ReturnLike(of) : call.ReturnUndefined();
+}
+
+// Of the normalised dimensions, the last ones.
+bool EndsWith(c10::IntArrayRef sizes, c10::IntArrayRef end) {
+  return end.size() <= sizes.size() && sizes.slice(sizes.size() - end.size()) == end;
+}
+
+// A GPU's kernels return them as they add them up.
+at::ScalarType StatisticsOf(const at::Tensor& input, at::ScalarType on_host) {
+  return lazy::IsOnHost() ? on_host : at::toAccumulateType(input.scalar_type(), /*is_cuda=*/true);
+}
+
+bool AreOfChannels(ShapeCall& call, std::initializer_list<size_t> parameters, int64_t channels) {
+  for (const size_t parameter : parameters) {
+    if (call.Has(parameter) && call.Tensor(parameter).sizes() != c10::IntArrayRef({channels})) return false;
+  }
+  return true;
+}
+
+}  // namespace
 
 // (weight, indices, ...)
 bool Embedding(ShapeCall& call) {
@@ -26,20 +47,6 @@ bool EmbeddingBackward(ShapeCall& call) {
   const at::Tensor &grad = call.Tensor(0), &indices = call.Tensor(1);
   if (grad.dim() != indices.dim() + 1 || grad.sizes().slice(0, indices.dim()) != indices.sizes()) return false;
   return call.Return({call.Int(2), grad.size(-1)}, grad.scalar_type());
-}
-
-bool ReturnGradient(ShapeCall& call, bool wanted, const at::Tensor& of) {
-  return wanted ? call.ReturnLike(of) : call.ReturnUndefined();
-}
-
-// Of the normalised dimensions, the last ones.
-bool EndsWith(c10::IntArrayRef sizes, c10::IntArrayRef end) {
-  return end.size() <= sizes.size() && sizes.slice(sizes.size() - end.size()) == end;
-}
-
-// A GPU's kernels return them as they add them up.
-at::ScalarType StatisticsOf(const at::Tensor& input, at::ScalarType on_host) {
-  return lazy::IsOnHost() ? on_host : at::toAccumulateType(input.scalar_type(), /*is_cuda=*/true);
 }
 
 // (input, normalized_shape, weight?, bias?, eps) -> (output, mean, rstd)
@@ -99,13 +106,6 @@ bool GroupNormBackward(ShapeCall& call) {
   else
     call.ReturnUndefined();
   return wanted[2] ? call.Return({c}, dtype) : call.ReturnUndefined();
-}
-
-bool AreOfChannels(ShapeCall& call, std::initializer_list<size_t> parameters, int64_t channels) {
-  for (const size_t parameter : parameters) {
-    if (call.Has(parameter) && call.Tensor(parameter).sizes() != c10::IntArrayRef({channels})) return false;
-  }
-  return true;
 }
 
 // (input, weight?, bias?, running_mean, running_var, training, ...) -> (output, mean, rstd)
@@ -191,30 +191,4 @@ bool Dropout(ShapeCall& call) {
   return call.Return(input.sizes(), strides, input.scalar_type()) && call.Return(input.sizes(), strides, at::kBool);
 }
 
-constexpr ShapeRow kRows[] = {
-    {"aten::_native_batch_norm_legit", BatchNorm},
-    {"aten::embedding", Embedding},
-    {"aten::embedding_dense_backward", EmbeddingBackward},
-    {"aten::hardtanh", Clamp},
-    {"aten::huber_loss", Loss},
-    {"aten::huber_loss_backward", LossBackward},
-    {"aten::log_sigmoid_forward", LogSigmoid},
-    {"aten::mse_loss", Loss},
-    {"aten::mse_loss_backward", LossBackward},
-    {"aten::native_batch_norm_backward", BatchNormBackward},
-    {"aten::native_group_norm", GroupNorm},
-    {"aten::native_group_norm_backward", GroupNormBackward},
-    {"aten::native_layer_norm", LayerNorm},
-    {"aten::native_layer_norm_backward", LayerNormBackward},
-    {"aten::nll_loss_backward", NllLossBackward},
-    {"aten::nll_loss_forward", NllLoss},
-    {"aten::smooth_l1_loss", Loss},
-    {"aten::smooth_l1_loss_backward", LossBackward},
-    {"torch_lazy::dropout", Dropout},
-};
-
-}  // namespace
-
-ShapeRows LayerShapes() { return kRows; }
-
-}  // namespace torch_lazy::device
+}  // namespace torch_lazy::device::shapes

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products.
+#include "device/shapes/products.h"
+
 #include <ATen/ExpandUtils.h>
 #include <ATen/OpMathType.h>
 
 #include "device/eager_overrides/fused_attention.h"
-#include "device/shapes/rules.h"
 
-namespace torch_lazy::device {
+namespace torch_lazy::device::shapes {
 namespace {
-
-using lazy::ShapeCall;
 
 // Of (..., n, k) and (..., k, m), both of rank 2 or both of rank 3.
 bool ProductSizes(const at::Tensor& left, const at::Tensor& right, c10::DimVector* sizes) {
@@ -20,6 +18,30 @@ bool ProductSizes(const at::Tensor& left, const at::Tensor& right, c10::DimVecto
   sizes->back() = right.size(rank - 1);
   return true;
 }
+
+bool IsAttention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
+  if (query.dim() != 4 || key.dim() != 4 || value.dim() != 4) return false;
+  return query.size(0) == key.size(0) && query.size(1) == key.size(1) && query.size(3) == key.size(3) &&
+         value.sizes() == key.sizes();
+}
+
+// The kernels work on (batch, length, head, ...), and return that transposed.
+bool ReturnOfHeads(ShapeCall& call, int64_t batch, int64_t heads, int64_t length, int64_t width, at::ScalarType dtype) {
+  return call.Return({batch, heads, length, width}, {length * heads * width, width, heads * width, 1}, dtype);
+}
+bool ReturnOfHeads(ShapeCall& call, const at::Tensor& like) {
+  return ReturnOfHeads(call, like.size(0), like.size(1), like.size(2), like.size(3), like.scalar_type());
+}
+
+// Dense, in the order of a tensor's strides.
+bool ReturnInOrder(ShapeCall& call, const at::Tensor& like) {
+  const std::vector<int64_t> strides = like.is_non_overlapping_and_dense()
+                                           ? like.strides().vec()
+                                           : at::infer_dense_strides(like.sizes(), like.strides());
+  return call.Return(like.sizes(), strides, like.scalar_type());
+}
+
+}  // namespace
 
 bool Product(ShapeCall& call) {
   c10::DimVector sizes;
@@ -70,20 +92,6 @@ bool LinearBackward(ShapeCall& call) {
   return wanted[2] ? call.Return({weight.size(0)}, grad.scalar_type()) : call.ReturnUndefined();
 }
 
-bool IsAttention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
-  if (query.dim() != 4 || key.dim() != 4 || value.dim() != 4) return false;
-  return query.size(0) == key.size(0) && query.size(1) == key.size(1) && query.size(3) == key.size(3) &&
-         value.sizes() == key.sizes();
-}
-
-// The kernels work on (batch, length, head, ...), and return that transposed.
-bool ReturnOfHeads(ShapeCall& call, int64_t batch, int64_t heads, int64_t length, int64_t width, at::ScalarType dtype) {
-  return call.Return({batch, heads, length, width}, {length * heads * width, width, heads * width, 1}, dtype);
-}
-bool ReturnOfHeads(ShapeCall& call, const at::Tensor& like) {
-  return ReturnOfHeads(call, like.size(0), like.size(1), like.size(2), like.size(3), like.scalar_type());
-}
-
 // (query, key, value, dropout, causal, mask?, scale?) -> (output, logsumexp)
 bool Attention(ShapeCall& call) {
   const at::Tensor &query = call.Tensor(0), &key = call.Tensor(1), &value = call.Tensor(2);
@@ -103,14 +111,6 @@ bool AttentionBackward(ShapeCall& call) {
   const at::Tensor &query = call.Tensor(1), &key = call.Tensor(2), &value = call.Tensor(3);
   if (!IsAttention(query, key, value) || call.Tensor(0).sizes() != query.sizes()) return false;
   return ReturnOfHeads(call, query) && ReturnOfHeads(call, key) && ReturnOfHeads(call, value);
-}
-
-// Dense, in the order of a tensor's strides.
-bool ReturnInOrder(ShapeCall& call, const at::Tensor& like) {
-  const std::vector<int64_t> strides = like.is_non_overlapping_and_dense()
-                                           ? like.strides().vec()
-                                           : at::infer_dense_strides(like.sizes(), like.strides());
-  return call.Return(like.sizes(), strides, like.scalar_type());
 }
 
 // (query, key, value, bias?, form, keeps sums, causal, scale?, ..., seed?, offset?) -> (output, logarithms of sums,
@@ -143,23 +143,4 @@ bool AttentionOfCudaBackward(ShapeCall& call) {
   return call.ReturnUndefined();
 }
 
-constexpr ShapeRow kRows[] = {
-    {"aten::_scaled_dot_product_flash_attention_for_cpu", Attention},
-    {"aten::_scaled_dot_product_flash_attention_for_cpu_backward", AttentionBackward},
-    {"aten::addmm", ProductAndSum},
-    {"aten::baddbmm", ProductAndSum},
-    {"aten::bmm", Product},
-    {"aten::dot", Dot},
-    {"aten::linear", Linear},
-    {"aten::linear_backward", LinearBackward},
-    {"aten::mm", Product},
-    {"torch_lazy::attention", AttentionOfCuda},
-    {"torch_lazy::attention_backward", AttentionOfCudaBackward},
-    {"aten::mv", MatrixVector},
-};
-
-}  // namespace
-
-ShapeRows ProductShapes() { return kRows; }
-
-}  // namespace torch_lazy::device
+}  // namespace torch_lazy::device::shapes

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums and the like, over all dimensions or some, and what walks along one.
+#include "device/shapes/reductions.h"
+
 #include <vector>
 
-#include "device/shapes/rules.h"
-
-namespace torch_lazy::device {
+namespace torch_lazy::device::shapes {
 namespace {
-
-using lazy::ShapeCall;
 
 // Sizes of `self` without the dimensions given; none given: without any. False if one is out of range or given twice.
 bool Reduced(const at::Tensor& self, const std::vector<int64_t>& dims, bool keep, c10::DimVector* sizes) {
@@ -46,6 +43,8 @@ at::ScalarType OfSum(ShapeCall& call) {
 }
 at::ScalarType OfTruth(ShapeCall& call) { return Own(call) == at::kByte ? at::kByte : at::kBool; }
 at::ScalarType OfSpread(ShapeCall& call) { return c10::toRealValueType(Own(call)); }
+
+}  // namespace
 
 // (self, dtype?)
 bool Sum(ShapeCall& call) { return ReturnReduced(call, {}, false, {call.DType(1, OfSum(call))}); }
@@ -118,47 +117,4 @@ bool SoftmaxBackward(ShapeCall& call) {
   return grad.sizes() == output.sizes() && call.DType(3, at::kFloat) == grad.scalar_type() && call.ReturnLike(grad);
 }
 
-constexpr ShapeRow kRows[] = {
-    {"aten::_log_softmax", Softmax},
-    {"aten::_log_softmax_backward_data", SoftmaxBackward},
-    {"aten::_softmax", Softmax},
-    {"aten::_softmax_backward_data", SoftmaxBackward},
-    {"aten::all", Truth},
-    {"aten::all.dim", TruthOverDim},
-    {"aten::amax", ExtremeOverDims},
-    {"aten::amin", ExtremeOverDims},
-    {"aten::any", Truth},
-    {"aten::any.dim", TruthOverDim},
-    {"aten::argmax", ArgExtreme},
-    {"aten::argmin", ArgExtreme},
-    {"aten::cumprod", Cumulative},
-    {"aten::cumsum", Cumulative},
-    {"aten::kthvalue", KthValue},
-    {"aten::linalg_vector_norm", VectorNorm},
-    {"aten::logsumexp", ExtremeOverDims},
-    {"aten::max", Extreme},
-    {"aten::max.dim", ExtremeOverDim},
-    {"aten::mean", Mean},
-    {"aten::mean.dim", MeanOverDims},
-    {"aten::median", Extreme},
-    {"aten::median.dim", ExtremeOverDim},
-    {"aten::min", Extreme},
-    {"aten::min.dim", ExtremeOverDim},
-    {"aten::nanmedian.dim", ExtremeOverDim},
-    {"aten::nansum", SumOverDims},
-    {"aten::norm.ScalarOpt_dim", NormOverDims},
-    {"aten::prod", Sum},
-    {"aten::prod.dim_int", ProdOverDim},
-    {"aten::std.correction", Spread},
-    {"aten::std_mean.correction", SpreadAndMean},
-    {"aten::sum", Sum},
-    {"aten::sum.dim_IntList", SumOverDims},
-    {"aten::var.correction", Spread},
-    {"aten::var_mean.correction", SpreadAndMean},
-};
-
-}  // namespace
-
-ShapeRows ReductionShapes() { return kRows; }
-
-}  // namespace torch_lazy::device
+}  // namespace torch_lazy::device::shapes

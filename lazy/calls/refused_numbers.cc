@@ -34,8 +34,8 @@ double Largest(at::ScalarType dtype) {
 
 bool Fits(double value, bool is_integer, const Op& op, at::ScalarType dtype) {
   if (is_integer && at::isIntegralType(dtype, /*includeBool=*/true)) {
-    if (op.refuses == Refused::kZero && value == 0) return false;
-    if (op.refuses == Refused::kNegative && value < 0) return false;
+    if (op.Has(kRefusesZero) && value == 0) return false;
+    if (op.Has(kRefusesNegative) && value < 0) return false;
   }
   const double largest = Largest(dtype);
   if (!at::isIntegralType(dtype, /*includeBool=*/false)) {
@@ -75,7 +75,7 @@ bool IsImaginary(const c10::IValue& number) {
 
 bool IsAccepted(const c10::IValue& number, const Op& op, c10::ArrayRef<CallOperand> operands) {
   if (op.seed_arg >= 0) return true;  // ours: seeds are no elements
-  if (number.isBool() && op.refuses == Refused::kTruth) return false;
+  if (number.isBool() && op.Has(kRefusesTruth)) return false;
   const bool is_imaginary = IsImaginary(number);
   at::ScalarType last = at::ScalarType::Undefined;
   for (const CallOperand& operand : operands) {

@@ -51,9 +51,9 @@ std::string Explain() {
   }
   for (const auto& [op, count] : MostFirst(Tally::kCallsRecordedByOp)) {
     const Op* known = FindOp(op);
-    const bool row = known != nullptr && known->row != nullptr && known->row->lower != nullptr;
     absl::StrAppend(&text, "by ATen ", count, " times: ", op, ": ",
-                    row ? "its trace was not compiled yet, a kernel failed, or its lowering does not cover this case"
+                    known != nullptr && known->is_lowered()
+                        ? "its trace was not compiled yet, a kernel failed, or its lowering does not cover this case"
                         : "it has no lowering",
                     "\n");
   }

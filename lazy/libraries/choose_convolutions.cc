@@ -13,10 +13,6 @@
 namespace torch_lazy::lazy {
 namespace {
 
-bool IsBatchNormInference(const TrieNode& call) {
-  return call.op->name == "aten::_native_batch_norm_legit_no_training";
-}
-
 bool IsOneOf(const std::vector<int32_t>& slots, int32_t slot) {
   return std::binary_search(slots.begin(), slots.end(), slot);
 }
@@ -92,11 +88,11 @@ ConstantSlots FindConstantSlots(const CallSequence& calls, const Trace& trace) {
   absl::flat_hash_map<int32_t, int32_t> copied_from;
   bool any_convolution = false;
   for (const TrieNode* call : calls.calls()) {
-    if (call->op->name == "aten::copy_" && call->operands.size() == 2)
+    if (call->op->Has(kCopies) && call->operands.size() == 2)
       copied_from[call->operands[0].slot] = call->operands[1].slot;
     const bool is_convolution = PackedFormOf(trace, *call).has_value();
     any_convolution |= is_convolution;
-    if (!is_convolution && !IsBatchNormInference(*call)) continue;
+    if (!is_convolution && !call->op->Has(kScalesChannels)) continue;
     for (const NodeOperand& operand : call->operands) {
       if (operand.arg == 0) continue;
       if (stays(operand.slot)) constants.params.push_back(operand.slot);

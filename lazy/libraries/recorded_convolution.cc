@@ -24,6 +24,12 @@ bool IsPackable(at::ScalarType dtype) {
   return dtype == at::kFloat || (PacksForCudnn() && (dtype == at::kHalf || dtype == at::kBFloat16));
 }
 
+// Null if it is no convolution.
+const ConvolutionArguments* ArgumentsOf(const TrieNode& call) {
+  const Facts& facts = call.op->facts;
+  return facts.row != nullptr && facts.form == RowForm::kNamed ? facts.row->convolution : nullptr;
+}
+
 const NodeOperand* OperandAt(const TrieNode& call, int arg) {
   for (const NodeOperand& operand : call.operands) {
     if (operand.arg == arg) return &operand;
@@ -33,11 +39,12 @@ const NodeOperand* OperandAt(const TrieNode& call, int arg) {
 
 }  // namespace
 
-// aten::convolution(input, weight, bias?, stride, padding, dilation, transposed, output_padding, groups)
 std::optional<PackedConvolution::Form> PackedFormOf(const Trace& trace, const TrieNode& call) {
   constexpr size_t kImageRank = 4;
-  if (call.op->name != "aten::convolution" || trace.Argument(call, 6).toBool()) return std::nullopt;
-  const NodeOperand *x = OperandAt(call, 0), *weight = OperandAt(call, 1), *bias = OperandAt(call, 2);
+  const ConvolutionArguments* const args = ArgumentsOf(call);
+  if (args == nullptr || trace.Argument(call, args->transposed).toBool()) return std::nullopt;
+  const NodeOperand *x = OperandAt(call, args->image), *weight = OperandAt(call, args->weight),
+                    *bias = OperandAt(call, args->bias);
   if (x == nullptr || weight == nullptr) return std::nullopt;
   const at::ScalarType dtype = x->geometry.dtype;
   if (!IsPackable(dtype) || !IsPlain(x->geometry, dtype, kImageRank) || !IsPlain(weight->geometry, dtype, kImageRank))
@@ -51,10 +58,10 @@ std::optional<PackedConvolution::Form> PackedFormOf(const Trace& trace, const Tr
     if (numbers.size() == 1) numbers.push_back(numbers[0]);
     return numbers;
   };
-  form.stride = pair(3);
-  form.padding = pair(4);
-  form.dilation = pair(5);
-  form.groups = trace.Argument(call, 8).toInt();
+  form.stride = pair(args->stride);
+  form.padding = pair(args->padding);
+  form.dilation = pair(args->dilation);
+  form.groups = trace.Argument(call, args->groups).toInt();
   form.x = ChannelsLast(dtype, x->geometry.sizes);
   form.result = ChannelsLast(dtype, result.geometry.sizes);
   form.weight = ChannelsLast(dtype, weight->geometry.sizes);
@@ -67,7 +74,8 @@ bool AppendPacked(GraphWriter* writer, const TrieNode& call, size_t k, const Pac
   const Geometry& result = call.shape->results[0].geometry;
   if (!writer->CanWrite(call.first_result_slot, result)) return false;
   std::vector<ir::Value> operands;
-  for (int arg = 0; arg < 3; ++arg) {
+  const ConvolutionArguments& args = *ArgumentsOf(call);
+  for (const int arg : {args.image, args.weight, args.bias}) {
     const NodeOperand* operand = OperandAt(call, arg);
     if (operand == nullptr) continue;
     operands.push_back(writer->Read(operand->slot, operand->geometry));

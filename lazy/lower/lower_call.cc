@@ -42,7 +42,7 @@ class CallLowering final : public Lowering {
 
   bool Run() {
     returned_.assign(destinations_.size(), ir::kNoValue);
-    if (!call_.op->row->lower(*this)) return false;
+    if (!call_.op->facts.row->lower(*this)) return false;
     for (size_t r = 0; r < destinations_.size(); ++r) {
       if (destinations_[r].geometry == nullptr) continue;
       LAZY_CHECK(returned_[r] != ir::kNoValue, call_.op->name, ": its row returned no result ", r);
@@ -215,8 +215,7 @@ bool SeesWhatItWrites(const TrieNode& call) {
 }  // namespace
 
 bool LowerCall(GraphWriter* writer, const TrieNode& call) {
-  if (call.op->row == nullptr || call.op->row->lower == nullptr || HasComplexNumber(*writer, call) ||
-      SeesWhatItWrites(call)) {
+  if (!call.op->is_lowered() || HasComplexNumber(*writer, call) || SeesWhatItWrites(call)) {
     return false;
   }
   CallLowering lowering(writer, call);

@@ -8,7 +8,7 @@ namespace {
 
 // Of tensors of one floating type, and numbers, comes that type.
 bool KeepsType(const TrieNode& call, const Trace& trace) {
-  if (call.op->row->flags & kBoolean) return false;
+  if (call.op->Has(kBoolean)) return false;
   for (const NodeOperand& operand : call.operands) {
     if (!at::isFloatingType(operand.geometry.dtype) || operand.geometry.dtype != call.operands[0].geometry.dtype)
       return false;
@@ -21,8 +21,8 @@ bool KeepsType(const TrieNode& call, const Trace& trace) {
 }
 
 std::optional<c10::OperatorHandle> FunctionalForm(const Op& op) {
-  if (op.row == nullptr || op.name == op.row->name) return std::nullopt;
-  const std::string name = op.row->name;
+  if (op.facts.row == nullptr || op.facts.form == RowForm::kNamed) return std::nullopt;
+  const std::string name = op.facts.row->name;
   const size_t dot = name.find('.');
   const std::string overload = dot == std::string::npos ? "" : name.substr(dot + 1);
   const auto handle = c10::Dispatcher::singleton().findSchema({name.substr(0, dot), overload});

@@ -21,19 +21,6 @@
 namespace torch_lazy::lazy {
 namespace {
 
-// Operators whose index tensors may be on the host, as on every eager device, or whose numbers come as a tensor that
-// must be.
-bool TakesHostTensors(const Op& op) {
-  if (op.name.starts_with("aten::_foreach_addc")) return op.name.ends_with(".Tensor");
-  return op.name.rfind("aten::index", 0) == 0 || op.name.rfind("aten::_index_put", 0) == 0 ||
-         op.name.rfind("aten::_unsafe_index", 0) == 0 || op.name.rfind("aten::_nested", 0) == 0;
-}
-
-// Operators that read a tensor of no dimensions as a number, which may be on any device beside the one written.
-bool TakesNumberOfAnyDevice(const Op& op) {
-  return op.name == "aten::fill_.Tensor" || op.name == "aten::index_fill_.int_Tensor";
-}
-
 // The arguments of one call replaced by eager tensors on the same memory, one alias per tensor and one alias storage
 // per lazy storage, so that identity and aliasing among arguments survive; and the way back.
 class AliasCall {
@@ -138,10 +125,10 @@ class AliasCall {
   at::Tensor Alias(const at::Tensor& tensor, bool written) {
     if (!tensor.defined()) return tensor;
     const bool is_host = !tensor.is_privateuseone();
-    const bool may_be_elsewhere =
-        is_host && ((!written && (tensor.dim() == 0 || TakesHostTensors(op_))) || !op_.takes_tensors || AllOnHost());
+    const bool may_be_elsewhere = is_host && ((!written && (tensor.dim() == 0 || op_.Has(kTakesHostTensors))) ||
+                                              !op_.takes_tensors || AllOnHost());
     const bool is_here = !is_host && tensor.device().index() == CurrentDevice();
-    TORCH_CHECK(is_here || may_be_elsewhere || TakesNumberOfAnyDevice(op_),
+    TORCH_CHECK(is_here || may_be_elsewhere || op_.Has(kTakesNumberOfAnyDevice),
                 "Expected all tensors to be on the same device, but found at least two devices, lazy:", CurrentDevice(),
                 " and ", tensor.device(), "!");
     if (is_host) return tensor;

@@ -52,7 +52,7 @@ std::vector<const TrieNode*> CallsOf(const FailedKernel& kernel, const LoweredTr
   return of;
 }
 
-// "aten::mul.Tensor, aten::sum": each once.
+// Each once, with commas between them.
 std::string OperatorsOf(absl::Span<const TrieNode* const> calls) {
   constexpr size_t kMost = 12;
   std::vector<std::string> names;

@@ -69,7 +69,7 @@ void RunCall(const TrieNode& call, Trace* trace) {
   }
 }
 
-// "aten::index.Tensor, call 3 of 7, first made at train.py:33 in step"
+// The operator, then for example: ", call 3 of 7, first made at train.py:33 in step".
 std::string Where(const TrieNode& call, const Trace& trace) {
   std::shared_ptr<const SourceLine> line;
   {

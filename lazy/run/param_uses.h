@@ -2,7 +2,7 @@
 // When a bound plan reads, overwrites and lets go of its parameters.
 //
 // A plan runs calls in another order than the program. Where one may fail, what was overwritten before it is copied
-// first and put back: Note [Failing calls] in ops/may_fail.h.
+// first and put back: Note [Failing calls] in ops/op.h.
 #pragma once
 
 #include <cstddef>

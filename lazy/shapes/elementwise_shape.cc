@@ -32,13 +32,10 @@ bool HasOnlyTensorsAndNumbers(const Op& op, const torch::jit::Stack& stack) {
   return true;
 }
 
-// Its result is dense, whatever the exponents' strides are.
-bool IsPowerOfNumber(const Op& op) { return op.name == "aten::pow.Scalar"; }
-
 bool IsAsPlain(const Op& op, const CallDescription& call, const torch::jit::Stack& stack) {
   if (!IsPlainArithmetic(op, call) || op.return_alias.size() != 1 || op.return_alias[0] > 0 || call.operands.empty())
     return false;
-  if (IsPowerOfNumber(op)) return false;
+  if (op.Has(kDenseResult)) return false;
   for (const CallOperand& operand : call.operands) {
     if (operand.tensor->dtype() != call.operands[0].tensor->dtype() || operand.item >= 0) return false;
     if (operand.written != (operand.arg == op.return_alias[0])) return false;
@@ -58,7 +55,7 @@ at::Tensor MetaOf(const CallOperand& operand) {
 // tensors.
 int NumWrapped(const Op& op, const CallDescription& call) {
   const c10::OperatorName& name = op.handle.operator_name();
-  const bool wraps = name.overload_name == "Scalar" && !name.name.starts_with("aten::lerp") &&
+  const bool wraps = name.overload_name == "Scalar" && !op.Has(kKeepsNumber) &&
                      c10::Dispatcher::singleton().findSchema({name.name, "Tensor"}).has_value();
   return static_cast<int>(std::count_if(call.numbers.begin(), call.numbers.end(), [&](const CallNumber& number) {
     return number.value.isTensor() || (wraps && number.arg == 1);
@@ -70,8 +67,7 @@ int NumWrapped(const Op& op, const CallDescription& call) {
 at::Tensor IteratorOutput(const Op& op, const CallDescription& call, bool in_place) {
   std::vector<at::Tensor> tensors;
   for (const CallOperand& operand : call.operands) tensors.push_back(MetaOf(operand));
-  if (op.handle.operator_name().name == "aten::threshold_backward")
-    std::swap(tensors[0], tensors[1]);  // the gradient last
+  if (op.Has(kSecondFirst)) std::swap(tensors[0], tensors[1]);
   for (int k = NumWrapped(op, call); k > 0; --k) tensors.push_back(at::empty({}, tensors[0].options()));
   at::TensorIteratorConfig config;
   config.check_all_same_dtype(false);
@@ -84,8 +80,7 @@ at::Tensor IteratorOutput(const Op& op, const CallDescription& call, bool in_pla
 }
 
 bool IsPlainArithmetic(const Op& op, const CallDescription& call) {
-  if (op.row == nullptr || op.row->lower == nullptr || !op.handle.hasTag(at::Tag::pointwise)) return false;
-  if (op.name.find("bitwise") != std::string::npos || op.name.find("shift") != std::string::npos) return false;
+  if (!op.is_lowered() || !op.pointwise || op.Has(kIntegersAlone)) return false;
   for (const CallOperand& operand : call.operands) {
     const at::ScalarType dtype = c10::typeMetaToScalarType(operand.tensor->dtype());
     if (dtype != at::kFloat && dtype != at::kDouble) return false;
@@ -107,19 +102,18 @@ std::shared_ptr<const CallShape> ElementwiseShape(const Op& op, const CallDescri
     return shape;
   }
   result.geometry = GeometryOf(output);
-  if ((op.row->flags & kBoolean) != 0) result.geometry.dtype = at::kBool;
+  if (op.Has(kBoolean)) result.geometry.dtype = at::kBool;
   result.size_bytes = SizeBytes(result.geometry);
   return shape;
 }
 
 void CorrectStrides(const Op& op, const CallDescription& call, CallShape* shape) {
-  if (!op.handle.hasTag(at::Tag::pointwise) || call.operands.empty() || shape->results.size() != 1 ||
-      shape->results[0].arg >= 0) {
+  if (!op.pointwise || call.operands.empty() || shape->results.size() != 1 || shape->results[0].arg >= 0) {
     return;
   }
   Geometry& geometry = shape->results[0].geometry;
-  const at::Tensor output = IsPowerOfNumber(op) ? at::empty(geometry.sizes, at::TensorOptions(c10::kMeta))
-                                                : IteratorOutput(op, call, /*in_place=*/false);
+  const at::Tensor output = op.Has(kDenseResult) ? at::empty(geometry.sizes, at::TensorOptions(c10::kMeta))
+                                                 : IteratorOutput(op, call, /*in_place=*/false);
   geometry.strides = GeometryOf(output).strides;
 }
 

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/shapes/meta_shape.h"
 
-#include <array>
 #include <mutex>
-
-#include <ATen/ExpandUtils.h>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "lazy/shapes/elementwise_shape.h"
 #include "lazy/shapes/meta_call.h"
+#include "lazy/shapes/shape_rule.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -74,16 +72,6 @@ class MetaTwins {
   absl::flat_hash_map<const c10::TensorImpl*, at::Tensor> twins_;
 };
 
-// Python's Meta kernel of `addmm` lets what is added be larger than the product.
-bool AddsMoreThanTheProduct(const Op& op, const torch::jit::Stack& stack) {
-  if (!op.name.starts_with("aten::addmm") && !op.name.starts_with("aten::_addmm_activation")) return false;
-  const auto arg = stack.end() - static_cast<ptrdiff_t>(op.args.size());
-  const at::Tensor &added = arg[0].toTensor(), &left = arg[1].toTensor(), &right = arg[2].toTensor();
-  if (left.dim() != 2 || right.dim() != 2) return true;
-  const std::array<int64_t, 2> product = {left.size(0), right.size(1)};
-  return op.args[0].written ? added.sizes() != at::IntArrayRef(product) : !at::is_expandable_to(added.sizes(), product);
-}
-
 std::shared_ptr<const CallShape> AskMeta(const Op& op, const CallDescription& call, const torch::jit::Stack& stack) {
   torch::jit::Stack meta;
   MetaTwins twin;
@@ -123,7 +111,8 @@ std::shared_ptr<const CallShape> AskMeta(const Op& op, const CallDescription& ca
 }  // namespace
 
 std::shared_ptr<const CallShape> MetaShape(const Op& op, const CallDescription& call, const torch::jit::Stack& stack) {
-  if (Incomplete::Instance().Contains(op) || AddsMoreThanTheProduct(op, stack)) return nullptr;
+  if (Incomplete::Instance().Contains(op)) return nullptr;
+  if (op.Has(kMetaTakesMore) && !IsTakenByRule(op, call, stack)) return nullptr;
   try {
     return AskMeta(op, call, stack);
   } catch (const c10::NotImplementedError&) {

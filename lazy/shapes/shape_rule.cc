@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
-#include <string_view>
 
 #include <ATen/ExpandUtils.h>
 
@@ -68,19 +67,11 @@ void PushTensors(c10::ArrayRef<c10::IValue> list, std::vector<int64_t>* kind) {
   }
 }
 
-// Sums, products and quotients; other operators may refuse some numbers (softshrink's, for one), which their Meta
-// kernels know.
-bool TakesAllNumbers(const Op& op) {
-  constexpr std::string_view kArithmetic[] = {"aten::add", "aten::sub", "aten::mul", "aten::div"};
-  std::string_view name = op.handle.operator_name().name;
-  if (name.ends_with('_')) name.remove_suffix(1);
-  return std::find(std::begin(kArithmetic), std::end(kArithmetic), name) != std::end(kArithmetic);
-}
-
 // In place, the sizes of all operands together are those of what is written.
 bool Pointwise(const Op& op, const CallDescription& call, ShapeCall* question) {
   if (!op.pointwise || op.return_alias.size() != 1 || call.operands.empty()) return false;
-  if (!call.numbers.empty() && !TakesAllNumbers(op)) return false;
+  // Operators may refuse some numbers (softshrink's, for one), which their Meta kernels know.
+  if (!call.numbers.empty() && !op.Has(kTakesAllNumbers)) return false;
   const caffe2::TypeMeta dtype = call.operands[0].tensor->dtype();
   at::DimVector sizes;
   for (const CallOperand& operand : call.operands) {
@@ -88,8 +79,7 @@ bool Pointwise(const Op& op, const CallDescription& call, ShapeCall* question) {
     sizes = at::infer_size_dimvector(sizes, operand.tensor->sizes());
   }
   if (op.return_alias[0] < 0) {
-    const bool is_boolean = op.row != nullptr && (op.row->flags & kBoolean) != 0;
-    return question->ReturnElementwise(is_boolean ? at::kBool : c10::typeMetaToScalarType(dtype));
+    return question->ReturnElementwise(op.Has(kBoolean) ? at::kBool : c10::typeMetaToScalarType(dtype));
   }
   const size_t written = static_cast<size_t>(op.return_alias[0]);
   return question->Tensor(written).sizes() == c10::IntArrayRef(sizes) && question->ReturnWritten(written);
@@ -197,10 +187,18 @@ std::shared_ptr<const CallShape> RuledShape(const Op& op, const CallDescription&
   }
 }
 
+bool IsTakenByRule(const Op& op, const CallDescription& call, const torch::jit::Stack& stack) {
+  ShapeCall question(op, call, stack);
+  try {
+    return op.facts.row->shape(question);
+  } catch (const c10::Error&) {
+    return false;
+  }
+}
+
 std::vector<int64_t> KindOf(const Op& op, const CallDescription& call, const torch::jit::Stack& stack) {
   std::vector<int64_t> kind = {call.words[0]};
   const c10::IValue* args = FirstArgument(op, stack);
-  const bool refuses_numbers = op.row != nullptr && (op.row->flags & kRefusesNumbers) != 0;
   for (size_t a = 0; a < op.args.size(); ++a) {
     const c10::IValue& value = args[a];
     kind.push_back(static_cast<int64_t>(op.args[a].kind) << 1 | value.isNone());
@@ -215,7 +213,7 @@ std::vector<int64_t> KindOf(const Op& op, const CallDescription& call, const tor
     } else if (value.isScalar()) {
       kind.push_back(static_cast<int64_t>(value.toScalar().type()));
       if (value.isBool()) kind.push_back(value.toBool());
-      if (refuses_numbers && !value.isComplexDouble())
+      if (op.Has(kRefusesNumbers) && !value.isComplexDouble())
         kind.push_back(std::bit_cast<int64_t>(value.toScalar().toDouble()));
     } else if (value.isList()) {
       kind.push_back(static_cast<int64_t>(value.toListRef().size()));

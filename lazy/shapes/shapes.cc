@@ -87,7 +87,7 @@ bool WritesOverItself(const CallDescription& call) {
 
 // An `out=` of other sizes than a pointwise result: ATen warns that it resizes, and so would a Meta kernel before.
 bool ResizesPointwise(const Op& op, const CallDescription& call) {
-  if (!op.handle.hasTag(at::Tag::pointwise) || !op.handle.schema().arguments().back().is_out()) return false;
+  if (!op.pointwise || !op.handle.schema().arguments().back().is_out()) return false;
   at::DimVector sizes;
   for (const CallOperand& operand : call.operands) {
     if (operand.written || operand.item >= 0) continue;

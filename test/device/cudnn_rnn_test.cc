@@ -198,11 +198,17 @@ Tensor SumOf(const Tensors& results) {
   return sum;
 }
 
+const lazy::Row& RowOf(const char* name) {
+  return *lazy::FactsOf(c10::Dispatcher::singleton().findSchemaOrThrow(name, "")).row;
+}
+
 class CudnnRnn : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    lazy::RegisterRunner("torch_lazy::cudnn_rnn", &Runner<Forward>);
-    lazy::RegisterRunner("torch_lazy::cudnn_rnn_backward", &Runner<Backward>);
+    static lazy::Row rows[] = {RowOf("torch_lazy::cudnn_rnn"), RowOf("torch_lazy::cudnn_rnn_backward")};
+    rows[0].runner = &Runner<Forward>;
+    rows[1].runner = &Runner<Backward>;
+    for (const lazy::Row& row : rows) lazy::RegisterRow(row);
   }
   // Eager takes oneDNN's LSTM where it may, which is another sum in another order.
   void SetUp() override { at::globalContext().setUserEnabledMkldnn(false); }
