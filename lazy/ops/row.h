@@ -103,8 +103,8 @@ struct Row {
   bool (*lower)(Lowering&) = nullptr;
   uint32_t flags = kPlain;
   ShapeRule shape = nullptr;           // of the overload that is named
+  Runner runner = nullptr;             // likewise
   ShapeRule shape_in_place = nullptr;  // of its in-place form
-  Runner runner = nullptr;             // of the overload that is named
   ArgumentCheck check = nullptr;
   const ConvolutionArguments* convolution = nullptr;
 };

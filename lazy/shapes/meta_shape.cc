@@ -7,7 +7,6 @@
 #include "absl/container/flat_hash_set.h"
 #include "lazy/shapes/elementwise_shape.h"
 #include "lazy/shapes/meta_call.h"
-#include "lazy/shapes/shape_rule.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -112,7 +111,6 @@ std::shared_ptr<const CallShape> AskMeta(const Op& op, const CallDescription& ca
 
 std::shared_ptr<const CallShape> MetaShape(const Op& op, const CallDescription& call, const torch::jit::Stack& stack) {
   if (Incomplete::Instance().Contains(op)) return nullptr;
-  if (op.Has(kMetaTakesMore) && !IsTakenByRule(op, call, stack)) return nullptr;
   try {
     return AskMeta(op, call, stack);
   } catch (const c10::NotImplementedError&) {

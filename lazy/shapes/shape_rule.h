@@ -73,7 +73,4 @@ std::shared_ptr<const CallShape> RuledShape(const Op& op, const CallDescription&
 // Whether the rule of the operator, or of its functional form, has an answer.
 bool IsTakenByRule(const Op& op, const CallDescription& call, const torch::jit::Stack& stack);
 
-// Equal for calls of which a rule's answer to one proves its answer to the other.
-std::vector<int64_t> KindOf(const Op& op, const CallDescription& call, const torch::jit::Stack& stack);
-
 }  // namespace torch_lazy::lazy

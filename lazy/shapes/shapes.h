@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The geometry of a call's results before it runs.
 //
-// A call whose words were seen before returns what it returned then (learned). A new size of a call whose operator and
-// dtypes have run before is answered by the operator's rule (shape_rule.h), or by its Meta kernel, which is the code
-// that eager itself uses for shapes and errors. Anything else must run at once.
+// It is asked for in this order; the first answer counts:
+// 1. learned: a call whose words were seen before returns what it returned then (learned_shapes.h);
+// 2. TensorIterator, for elementwise calls on floating tensors of one type (elementwise_shape.h);
+// 3. the operator's rule (shape_rule.h), if it was right of a call like this one;
+// 4. the operator's Meta kernel (meta_shape.h), likewise: the code that eager itself uses for shapes and errors;
+// 5. nobody: the call runs at once, and teaches what it returned.
 #pragma once
 
 #include <memory>
-#include <vector>
 
 #include <ATen/core/stack.h>
 
 #include "lazy/calls/call.h"
+#include "lazy/shapes/likeness.h"
 #include "lazy/trace/trie.h"
 
 namespace torch_lazy::lazy {
@@ -38,7 +41,7 @@ class Lesson {
  private:
   const Op& op_;
   const CallDescription& call_;
-  std::vector<int64_t> key_, proof_, kind_;
+  Words key_, proof_, kind_;
   bool asks_rule_ = false, asks_meta_ = false;
   torch::jit::Stack arguments_;  // empty if neither is asked
 };

@@ -420,7 +420,8 @@ def test_rows_equal_eager(dtype):
 
 
 def row_names():
-    return {name for path in SOURCES.glob("*.cc") for name in re.findall(r'\{"aten::([\w.]+)"(?!, nullptr)', path.read_text())}
+    lowered = re.compile(r'\{"aten::([\w.]+)"|\{\.name = "aten::([\w.]+)",\s*\.lower')
+    return {short or long for path in SOURCES.glob("*.cc") for short, long in lowered.findall(path.read_text())}
 
 
 def test_each_row_has_a_case():
