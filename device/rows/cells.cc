@@ -128,9 +128,11 @@ bool GruCellBackward(lazy::Lowering& call) {
 
 constexpr lazy::Row kRows[] = {
     {"aten::_thnn_fused_gru_cell", GruCell, kWhole | kTakesAllValues, shapes::GruCell, RunGruCell},
-    {"aten::_thnn_fused_gru_cell_backward", GruCellBackward, kWhole | kTakesAllValues, shapes::GruCellBackward, RunGruCellBackward},
+    {"aten::_thnn_fused_gru_cell_backward", GruCellBackward, kWhole | kTakesAllValues, shapes::GruCellBackward,
+     RunGruCellBackward},
     {"aten::_thnn_fused_lstm_cell", LstmCell, kWhole | kTakesAllValues, shapes::LstmCell, RunLstmCell},
-    {"aten::_thnn_fused_lstm_cell_backward_impl", LstmCellBackward, kWhole | kTakesAllValues, shapes::LstmCellBackward, RunLstmCellBackward},
+    {"aten::_thnn_fused_lstm_cell_backward_impl", LstmCellBackward, kWhole | kTakesAllValues, shapes::LstmCellBackward,
+     RunLstmCellBackward},
     {.name = "aten::mkldnn_rnn_layer",
      .flags = kTakesAllValues,
      .shape = shapes::OneDnnLayer,
