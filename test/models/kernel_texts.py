@@ -8,7 +8,8 @@
 Each line reads `program target: kernels of its steps`, each kernel by a hash of its text. A kernel's name is made
 of its text, so a change that is to change no kernel gives equal lists. --compare prints how many programs were
 compared, and the lines that differ; it ends with 1 if there are any. Models are recorded at small sizes by backends
-that compute nothing; programs that must be run to be recorded are run on the CPU.
+that compute nothing; programs that must be run to be recorded are run on the CPU. --build takes a kit as well
+(tools/cuda_kit.sh).
 """
 
 import hashlib
@@ -18,6 +19,9 @@ import sys
 import tempfile
 
 from records import ROOT, chosen, for_each, in_process, parser
+
+sys.path.insert(0, str(ROOT / "tools"))
+from kit_environment import kit_environment  # noqa: E402
 
 PROGRAMS = ["branch", "dropout", "gpt", "gru", "lstm", "mlp", "resnet"]
 PROGRAM_STEPS = 6
@@ -47,8 +51,8 @@ def kernels_of(dump):
 def line_of(name, row, target, build, seconds):
     backends = RUNNING if row is None or row.needs_values else BACKENDS
     with tempfile.TemporaryDirectory() as dump:
-        environment = {"LAZY_BACKEND": backends[target], "LAZY_COMPILE": "sync", "LAZY_DUMP": dump,
-                       "LAZY_MAX_TRACE_BYTES": str(64 << 30), "PYTHONPATH": str(build / "python"), "LAZY_BUILD_DIR": str(build)}
+        environment = kit_environment(
+            build, LAZY_BACKEND=backends[target], LAZY_COMPILE="sync", LAZY_DUMP=dump, LAZY_MAX_TRACE_BYTES=64 << 30)
         command = (__file__, "--program", name) if row is None else (RECORDER, "--record", name, "--sizes", "small")
         done, said = in_process(*command, seconds=seconds, **environment)
         kernels = kernels_of(dump)
