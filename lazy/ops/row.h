@@ -21,7 +21,7 @@ enum RowFlags : uint32_t {
   // --- How it is recorded ---
   // It does what its schema says and nothing else. What has no such row, of another library, is run at once.
   kAsDeclared = 1 << 0,
-  // Never recorded: the shape or the work depends on data, which its tags do not say.
+  // Never recorded: the shape or the work depends on data, and its tags do not say so.
   kImmediate = 1 << 1,
   // Truth values among its operands, and nothing else, tell the shape of its result.
   kShapedByMask = 1 << 2,
@@ -51,7 +51,7 @@ enum RowFlags : uint32_t {
   // --- Whether it may fail when it runs ---
   // (all) It takes all values of the shapes and dtypes that it takes. True of what is tagged pointwise or a reduction.
   kTakesAllValues = 1 << 14,
-  // (all) Integers of its may be too large, or what they may not be, although other rows or tags say otherwise.
+  // (all) It may refuse integers for their value, although its tags or another row say that it takes all.
   kMayFail = 1 << 15,
 
   // --- Its results ---
