@@ -33,6 +33,9 @@ std::string_view WithoutUnderscore(std::string_view name) {
   return name;
 }
 
+// Of all overloads and forms.
+std::string OperatorOf(std::string_view name) { return std::string(WithoutUnderscore(WithoutOverload(name))); }
+
 std::string_view OverloadOf(std::string_view name) {
   const size_t dot = name.find('.');
   return dot == std::string_view::npos ? "" : name.substr(dot + 1);
@@ -106,7 +109,7 @@ void RegisterRow(const Row& row) {
   const std::string_view name = row.name;
   Tables& tables = AllTables();
   std::lock_guard<std::mutex> lock(tables.lock);
-  Put(row, name.ends_with('*') ? &tables.families : &tables.by_operator[WithoutUnderscore(WithoutOverload(name))]);
+  Put(row, name.ends_with('*') ? &tables.families : &tables.by_operator[OperatorOf(name)]);
 }
 
 ShapeRule Facts::shape_rule() const {
@@ -127,7 +130,7 @@ Facts FactsOf(const c10::OperatorHandle& handle) {
   for (const Row* family : tables.families) {
     if (IsInFamily(name, *family)) facts.flags |= family->flags;
   }
-  const auto rows = tables.by_operator.find(WithoutUnderscore(name));
+  const auto rows = tables.by_operator.find(OperatorOf(name));
   if (rows == tables.by_operator.end()) return facts;
   FindRow(rows->second, handle, &facts);
   if (facts.row != nullptr) facts.flags |= facts.row->flags;

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "lazy/calls/describer.h"
+#include "lazy/eager/geometry.h"
 
 namespace torch_lazy::lazy {
 namespace {
