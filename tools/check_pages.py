@@ -31,7 +31,7 @@ SOURCES = ("base", "ir", "codegen", "backends", "lazy", "device", "python", "tes
 PATH = re.compile(rf"`((?:{'|'.join(ROOTS)})(?:/[\w.*{{}},-]+)*/?)`")
 NAME = re.compile(r"`(?:\w+::)*([A-Z]\w*[a-z]\w*)(?:\([^`]*\))?`|`(?:\w+::)+(\w+)(?:\([^`]*\))?`")
 LINK = re.compile(r"\]\(([^)#\s]*)(#[^)\s]*)?\)")
-BLOCK = re.compile(r"(?:^<!-- (made by|from) (\S+) -->\n)?^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"(?:^ *<!-- (made by|from) (\S+) -->\n)?^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 README_TESTS = ("cpp", "cmake")
 TESTED = ("lir", "python")
 
