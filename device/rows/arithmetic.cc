@@ -135,6 +135,7 @@ constexpr lazy::Row kRows[] = {
     {"aten::bitwise_xor.Tensor", Primitive2<kIntegers, Op::kXor>, kIntegersAlone},
     {"aten::xlogy.Tensor", Formula<kFloats, [](Tensor x, Tensor y) { return XLogY(x, y); }>},
     {"aten::logaddexp", Formula<kFloats, [](Tensor x, Tensor y) { return LogAddExp(x, y); }>},
+    {.name = "aten::copysign.Tensor", .flags = kTakesAllValues},  // its in-place form is not tagged pointwise
     {.name = "aten::complex", .flags = kWhole},
     {.name = "aten::polar", .flags = kWhole},
     // Asks for the device's own loop.
