@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/rows/rows.h"
 
+#include "lazy/ops/rows.h"
+
 namespace torch_lazy::device {
 namespace {
 
