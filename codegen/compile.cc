@@ -6,11 +6,8 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "codegen/partition/partition.h"
-#include "codegen/passes/copies.h"
-#include "codegen/passes/merge_matmuls.h"
-#include "codegen/passes/pad_matmuls.h"
-#include "codegen/passes/prepare_reductions.h"
-#include "codegen/passes/relu_epilogues.h"
+#include "codegen/passes/add_copies.h"
+#include "codegen/passes/pipeline.h"
 #include "codegen/steps/assemble.h"
 #include "codegen/steps/non_temporal_stores.h"
 #include "codegen/steps/storage_plan.h"
@@ -29,48 +26,55 @@ absl::Status CheckTypes(const ir::Graph& graph) {
   return absl::OkStatus();
 }
 
+void Dump(const Plan& plan, const CompileOptions& options) {
+  base::WriteDump(options.dump_folder, "89-plan.txt",
+                  absl::StrCat(plan.ToString(),
+                               "\nsizes seen first: s0, s1, ... = ", absl::StrJoin(options.seen_extents, ", "), "\n"));
+  for (size_t k = 0; k < plan.kernels.size(); ++k) {
+    base::WriteDump(options.dump_folder, absl::StrCat("90-k", k, options.target == Target::kCpu ? ".cc" : ".cu"),
+                    plan.kernels[k].source);
+  }
+}
+
 }  // namespace
 
-absl::StatusOr<Plan> Compile(const ir::Graph& graph, const CompileOptions& asked) {
-  CompileOptions options = asked;
-  ir::OptimizeOptions passes;
-  passes.verify = options.verify;
-  passes.dump_folder = options.dump_folder;
-  LAZY_ASSIGN_OR_RETURN(ir::Graph optimized, ir::Optimize(graph, passes));
-  LAZY_RETURN_IF_ERROR(CheckTypes(optimized));
-  PaddedGraph padded = PadMatmuls(TakeReluIntoMatmuls(MergeMatmuls(optimized, options)), options);
-  options.seen_extents = NumbersOf(padded.extents, options.seen_extents);
-  optimized = PrepareReductions(padded.graph, options);
-  const Factors factors(optimized);
+ir::PassContext ContextFor(const CompileOptions& options) {
+  ir::PassContext context;
+  context.for_gpu = options.target == Target::kCuda;
+  context.seen_extents = options.seen_extents;
+  return context;
+}
 
-  // Each round adds the copies that the last one found missing. A copy has one reader, so the
-  // rounds come to an end.
-  GraphWithCopies work = InsertCopies({optimized, {}}, SharedOutputs(optimized));
-  for (;;) {
-    const Concats concats = PlaceOperands(work.graph, factors);
-    if (!concats.missing_copies.empty()) {
-      work = InsertCopies(work, concats.missing_copies);
-      continue;
-    }
+absl::StatusOr<Plan> Compile(const ir::Graph& graph, const CompileOptions& options) {
+  ir::PassContext context = ContextFor(options);
+  LAZY_ASSIGN_OR_RETURN(ir::Graph work,
+                        ir::RunPasses(ir::Passes(), graph, {options.verify, options.dump_folder}, &context));
+  LAZY_RETURN_IF_ERROR(CheckTypes(work));
+  const ir::PassOptions run = OptionsOfPasses(options.verify, options.dump_folder);
+  LAZY_ASSIGN_OR_RETURN(work, ir::RunPasses(Passes(), std::move(work), run, &context));
+  return CompilePassed(graph, std::move(work), context, options);
+}
+
+absl::StatusOr<Plan> CompilePassed(const ir::Graph& graph, ir::Graph work, const ir::PassContext& context,
+                                   CompileOptions options) {
+  options.seen_extents = context.seen_extents;
+  const Factors factors(work);
+  for (;;) {  // each round has the copies that the last one found missing
+    const Concats concats = PlaceOperands(work, factors);
     const Partition partition = MakePartition(work, concats, factors, options);
-    std::vector<Body> bodies = MakeBodies(work.graph, factors, partition);
-    Tasks tasks = MakeTasks(work.graph, factors, partition, bodies);
-    if (options.target == Target::kCuda) DelayFills(work.graph, &tasks);
-    const StoragePlan storage = PlanStorage(work.graph, partition, bodies, &tasks);
+    std::vector<Body> bodies = MakeBodies(work, factors, partition);
+    Tasks tasks = MakeTasks(work, factors, partition, bodies);
+    if (options.target == Target::kCuda) DelayFills(work, &tasks);
+    const StoragePlan storage = PlanStorage(work, partition, bodies, &tasks);
     if (storage.missing_copies.empty()) {
-      if (options.target == Target::kCpu) MarkNonTemporalStores(work.graph, partition, tasks, options, &bodies);
-      Plan plan = Assemble(graph, work.graph, factors, partition, bodies, tasks, storage, options);
-      plan.padded_extents = std::move(padded.extents);
-      base::WriteDump(options.dump_folder, "80-plan.txt",
-                      absl::StrCat(plan.ToString(), "\nsizes seen first: s0, s1, ... = ",
-                                   absl::StrJoin(options.seen_extents, ", "), "\n"));
-      for (size_t k = 0; k < plan.kernels.size(); ++k) {
-        base::WriteDump(options.dump_folder, absl::StrCat("90-k", k, options.target == Target::kCpu ? ".cc" : ".cu"),
-                        plan.kernels[k].source);
-      }
+      if (options.target == Target::kCpu) MarkNonTemporalStores(work, partition, tasks, options, &bodies);
+      Plan plan = Assemble(graph, work, factors, partition, bodies, tasks, storage, options);
+      plan.padded_extents = context.padded_extents;
+      Dump(plan, options);
       return plan;
     }
-    work = InsertCopies(work, storage.missing_copies);
+    work = WithCopies(work, storage.missing_copies);
+    if (options.verify) LAZY_RETURN_IF_ERROR(ir::VerifyAfter("copies", work, ir::Header::kAnywhere));
   }
 }
 

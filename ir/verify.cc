@@ -296,12 +296,12 @@ absl::Status VerifyCall(const Graph& graph, const Node& node) {
   return Bad(node, "index ", node.attrs.index, " of a call with ", num_results, " results");
 }
 
-absl::Status VerifyHeader(const Graph& graph) {
+absl::Status VerifyHeader(const Graph& graph, Header header) {
   int64_t params = 0, scalars = 0;
   bool in_header = true;
   for (const Node& node : graph.nodes) {
     const bool leads = node.op == Op::kParam || node.op == Op::kScalar;
-    if (leads && !in_header) return Bad(node, "stands behind other nodes");
+    if (leads && !in_header && header == Header::kLeads) return Bad(node, "stands behind other nodes");
     in_header = leads;
     if (!leads) continue;
     const int64_t expected = node.op == Op::kParam ? params++ : scalars++;
@@ -366,8 +366,8 @@ absl::Status VerifyNode(const Graph& graph, Value v) {
   return absl::OkStatus();
 }
 
-absl::Status Verify(const Graph& graph) {
-  LAZY_RETURN_IF_ERROR(VerifyHeader(graph));
+absl::Status Verify(const Graph& graph, Header header) {
+  LAZY_RETURN_IF_ERROR(VerifyHeader(graph, header));
   for (Value v = 0; v < static_cast<Value>(graph.nodes.size()); ++v) LAZY_RETURN_IF_ERROR(VerifyNode(graph, v));
   return VerifyOutputs(graph);
 }

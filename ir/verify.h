@@ -7,7 +7,11 @@
 
 namespace torch_lazy::ir {
 
-absl::Status Verify(const Graph& graph);
+enum class Header : uint8_t {
+  kLeads,     // parameters and scalars stand before all other nodes, as in a text
+  kAnywhere,  // in their order
+};
+absl::Status Verify(const Graph& graph, Header header = Header::kLeads);
 
 // One node, its inputs being right: inputs stand before it, dtypes and dims fit, attributes are in
 // range. Element counts of a reshape are compared only where all extents are constants: in general

@@ -39,7 +39,7 @@ class ColumnEmitter {
         columns_(ColumnsOf(options)) {
     double rows = 1;
     for (const Loop& loop : loops_.inner) {
-      rows *= SeenSize(loop.extent, options);
+      rows *= SeenSize(loop.extent, options.seen_extents);
       length_ = length_ * loop.extent;
     }
     groups_ = rows >= kLongColumn ? 32 : 8;
@@ -69,7 +69,7 @@ class ColumnEmitter {
 
   double SeenColumns(const CompileOptions& options) const {
     double columns = 1;
-    for (const Loop& loop : loops_.outer) columns *= SeenSize(loop.extent, options);
+    for (const Loop& loop : loops_.outer) columns *= SeenSize(loop.extent, options.seen_extents);
     return columns;
   }
 

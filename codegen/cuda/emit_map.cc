@@ -56,7 +56,7 @@ class MapEmitter {
     }
     if (loops_.outer.size() != 2 || of_all == 0) return 1;
     double threads = 1.0 / access_.width();
-    for (const Loop& loop : loops_.outer) threads *= SeenSize(loop.extent, options);
+    for (const Loop& loop : loops_.outer) threads *= SeenSize(loop.extent, options.seen_extents);
     int rows = kMostRows;
     while (rows > 1 && (threads / rows < kManyThreads || of_all + rows * of_row > kMostRegisters)) rows /= 2;
     return rows;

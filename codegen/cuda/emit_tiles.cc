@@ -35,7 +35,7 @@ bool IsTurned(const Body& body, const Address& address, const Loop& loop, const 
 // Loads and stores of one address are two, so that each needs a tile of its own.
 std::optional<Turn> FindTurn(const ir::Graph& graph, const Body& body, const Loops& loops,
                              const CompileOptions& options) {
-  const auto is_long = [&](const Loop& loop) { return SeenSize(loop.extent, options) >= kSide; };
+  const auto is_long = [&](const Loop& loop) { return SeenSize(loop.extent, options.seen_extents) >= kSide; };
   if (loops.outer.size() < 2 || !is_long(loops.outer.back())) return std::nullopt;
   for (size_t k = 0; k + 1 < loops.outer.size(); ++k) {
     if (!is_long(loops.outer[k])) continue;

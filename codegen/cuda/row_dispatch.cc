@@ -50,8 +50,8 @@ Kernel::Exact ExactRows(const RowTiling& size, const Loops& loops, const VectorA
   const int exact = size.threads * access->width() * size.items;
   int extent = -1;
   const bool is_extent = absl::SimpleAtoi(absl::StripPrefix(length, "n"), &extent);
-  return is_extent && SeenSize(loops.inner[0].extent, options) == exact ? Kernel::Exact{extent, exact}
-                                                                        : Kernel::Exact{};
+  return is_extent && SeenSize(loops.inner[0].extent, options.seen_extents) == exact ? Kernel::Exact{extent, exact}
+                                                                                     : Kernel::Exact{};
 }
 
 }  // namespace torch_lazy::codegen::cuda

@@ -24,7 +24,7 @@ constexpr int kRegisters = 72, kRegistersOf1024 = 40, kRegistersOfWarp = 128;  /
 
 double SeenProduct(const std::vector<Loop>& loops, const CompileOptions& options) {
   double product = 1;
-  for (const Loop& loop : loops) product *= SeenSize(loop.extent, options);
+  for (const Loop& loop : loops) product *= SeenSize(loop.extent, options.seen_extents);
   return product;
 }
 

@@ -148,7 +148,7 @@ bool VectorAccess::HoldsForSeenSizes(const CompileOptions& options) const {
   }
   return std::all_of(numbers.begin(), numbers.end(), [&](const Polynomial& number) {
     double typical = 0;
-    for (const Monomial& term : number.terms()) typical += SeenSize(term, options);
+    for (const Monomial& term : number.terms()) typical += SeenSize(term, options.seen_extents);
     return std::fmod(typical, width_) == 0;
   });
 }

@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/check.h"
 #include "base/pace.h"
+#include "codegen/layout/copies.h"
 #include "codegen/partition/reduction_fit.h"
 
 namespace torch_lazy::codegen {
@@ -118,7 +119,7 @@ class BodyMaker {
 
   int Elementwise(ir::Value v, int map) {
     Expression e{Expression::Kind::kOp, v, graph_.type(v).dtype};
-    const bool is_copy = partition_.copies.contains(v);
+    const bool is_copy = IsCopy(graph_, v);
     for (const ir::Value input : graph_.node(v).inputs) {
       e.arguments.push_back(is_copy ? Load(input, map) : Get(input, map));
     }

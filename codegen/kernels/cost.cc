@@ -16,7 +16,7 @@ constexpr double kIteration = 0.1;
 KernelCost CostOf(const ir::Graph& graph, const Body& body, const CompileOptions& options) {
   double outer = 1, inner = 1;
   for (const Variable& variable : body.variables) {
-    const double extent = SeenSize(variable.extent, options);
+    const double extent = SeenSize(variable.extent, options.seen_extents);
     if (variable.kind == Variable::Kind::kOuter) outer *= extent;
     if (variable.kind == Variable::Kind::kInner) inner *= extent;
   }

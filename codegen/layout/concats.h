@@ -8,9 +8,9 @@
 #include <functional>
 #include <vector>
 
+#include "codegen/layout/copies.h"
 #include "codegen/layout/factors.h"
 #include "codegen/layout/index_map.h"
-#include "codegen/passes/copies.h"
 
 namespace torch_lazy::codegen {
 

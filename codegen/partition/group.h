@@ -56,8 +56,7 @@ struct Group {
 
 struct Partition {
   std::vector<Group> groups;
-  std::vector<int> home;                  // of each value: the group that stores it, -1 if none does
-  absl::flat_hash_set<ir::Value> copies;  // read their input from memory, whatever it is
+  std::vector<int> home;  // of each value: the group that stores it, -1 if none does
   Concats concats;
 
   // The value whose memory is `value`'s, or kNoValue: itself if it is a parameter, a call's result,

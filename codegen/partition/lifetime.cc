@@ -36,7 +36,7 @@ Lifetimes MakeLifetimes(const ir::Graph& graph, const CompileOptions& options) {
   for (ir::Value v = 0; v < static_cast<ir::Value>(graph.nodes.size()); ++v) {
     const ir::Node& node = graph.node(v);
     lifetimes.calls_before.push_back(calls);
-    lifetimes.bytes.push_back(SeenBytes(node.type, options));
+    lifetimes.bytes.push_back(SeenBytes(node.type, options.seen_extents));
     calls += node.op == ir::Op::kCall || ir::Info(node.op).kind == ir::Kind::kMatmul;
     double ending = 0;
     for (size_t k = 0; k < node.inputs.size(); ++k) {

@@ -29,11 +29,10 @@ constexpr int kMostBroadcast = 3;     // ops in a row, computed again for each p
 
 class Partitioner {
  public:
-  Partitioner(const GraphWithCopies& graph, const Concats& concats, const Factors& factors,
-              const CompileOptions& options)
-      : graph_(graph.graph),
-        look_(MakeLookAhead(graph.graph)),
-        lifetimes_(MakeLifetimes(graph.graph, options)),
+  Partitioner(const ir::Graph& graph, const Concats& concats, const Factors& factors, const CompileOptions& options)
+      : graph_(graph),
+        look_(MakeLookAhead(graph)),
+        lifetimes_(MakeLifetimes(graph, options)),
         worth_({graph_, look_, lifetimes_, options.target, readers_, result_.groups, call_of_task_}),
         factors_(factors),
         options_(options),
@@ -41,7 +40,6 @@ class Partitioner {
         share_sums_(graph_.nodes.size()),
         task_(graph_.nodes.size(), -1) {
     result_.home.assign(graph_.nodes.size(), -1);
-    result_.copies = graph.copies;
     result_.concats = concats;
   }
 
@@ -221,7 +219,7 @@ class Partitioner {
   bool IsBusy(const Group& group, ir::Value v) const {
     constexpr double kLarge = 64 << 20;  // bytes; more than its cache holds
     if (options_.target != Target::kCuda || group.shape != Group::Shape::kMap ||
-        SeenBytes(graph_.type(v), options_) < kLarge)
+        SeenBytes(graph_.type(v), options_.seen_extents) < kLarge)
       return false;
     return std::any_of(group.computed.begin(), group.computed.end(), [&](ir::Value computed) {
       return (ir::Info(graph_.node(computed).op).traits & ir::kTranscendental) != 0;
@@ -421,7 +419,7 @@ class Partitioner {
 
   void ReadInput(const Readers::InGroup& reader, ir::Value v, int input) {
     const ir::Value from = graph_.node(v).inputs[input];
-    if (result_.copies.contains(v)) return RequireStored(from, GroupTask(reader.group));
+    if (IsCopy(graph_, v)) return RequireStored(from, GroupTask(reader.group));
     Group& group = result_.groups[reader.group];
     const std::optional<IndexMap> map = InputMap(graph_, factors_, group, v, input, reader.map);
     if (!map.has_value()) return RequireStored(from, GroupTask(reader.group));
@@ -466,7 +464,7 @@ class Partitioner {
 
 }  // namespace
 
-Partition MakePartition(const GraphWithCopies& graph, const Concats& concats, const Factors& factors,
+Partition MakePartition(const ir::Graph& graph, const Concats& concats, const Factors& factors,
                         const CompileOptions& options) {
   return Partitioner(graph, concats, factors, options).Run();
 }

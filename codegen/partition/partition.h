@@ -8,13 +8,13 @@
 // group whose loops its own fit: softmax and layer norm become one group.
 #pragma once
 
+#include "codegen/layout/copies.h"
 #include "codegen/partition/group.h"
-#include "codegen/passes/copies.h"
 #include "codegen/plan/compile_options.h"
 
 namespace torch_lazy::codegen {
 
-Partition MakePartition(const GraphWithCopies& graph, const Concats& concats, const Factors& factors,
+Partition MakePartition(const ir::Graph& graph, const Concats& concats, const Factors& factors,
                         const CompileOptions& options);
 
 }  // namespace torch_lazy::codegen

@@ -74,7 +74,8 @@ Group::Shape ShareSumShape(const ir::Graph& graph, const CompileOptions& options
   if (node.op != ir::Op::kShareSum || graph.type(node.inputs[0]).dtype != ir::DType::kF32)
     return Group::Shape::kColumnShares;
   const ir::Dims columns(dims.begin() + node.attrs.dims.size(), dims.end());
-  return SeenSize(ProductOf(columns), options) < kFewColumns ? Group::Shape::kColumnShares : Group::Shape::kRows;
+  return SeenSize(ProductOf(columns), options.seen_extents) < kFewColumns ? Group::Shape::kColumnShares
+                                                                          : Group::Shape::kRows;
 }
 
 std::optional<IndexMap> FitShareSum(const ir::Graph& graph, const Factors& factors, const CompileOptions& options,
@@ -128,7 +129,7 @@ bool FitReduction(const ir::Graph& graph, const Factors& factors, const CompileO
   for (size_t k = 0; k < group.variables.size(); ++k) {
     const Variable& variable = group.variables[k];
     if (variable.kind == Variable::Kind::kData) continue;
-    const double extent = SeenSize(variable.extent, options);
+    const double extent = SeenSize(variable.extent, options.seen_extents);
     work *= extent;
     if ((*used)[k]) rows *= extent;
     if ((*used)[k] && variable.kind == Variable::Kind::kInner) return false;

@@ -51,15 +51,15 @@ std::optional<Part> PartOf(const ir::Graph& graph, Value v) {
   return Part{slice.inputs[0], part, &slice};
 }
 
-double Operations(const ir::Graph& graph, const ir::Node& matmul, const CompileOptions& options) {
-  const double inner = SeenSize(ProductOf({graph.type(matmul.inputs[0]).dims.back()}), options);
-  return 2 * inner * SeenSize(ProductOf(matmul.type.dims), options);
+double Operations(const ir::Graph& graph, const ir::Node& matmul, const ir::PassContext& context) {
+  const double inner = SeenSize(ProductOf({graph.type(matmul.inputs[0]).dims.back()}), context.seen_extents);
+  return 2 * inner * SeenSize(ProductOf(matmul.type.dims), context.seen_extents);
 }
 
 // Products of slices of one value with the same right operand.
 class SharedOperands {
  public:
-  SharedOperands(const ir::Graph& graph, const CompileOptions& options) : graph_(graph), options_(options) {
+  SharedOperands(const ir::Graph& graph, const ir::PassContext& context) : graph_(graph), context_(context) {
     for (const ir::Node& node : graph.nodes) {
       const std::optional<Key> key = KeyOf(node);
       if (key.has_value()) ++counts_[*key];
@@ -100,13 +100,14 @@ class SharedOperands {
   bool IsWorthIt(const Key& key, const ir::Node& node) const {
     const auto [whole, dim, right] = key;
     const double count = static_cast<double>(counts_.at(key));
-    const double parts = SeenBytes(graph_.type(whole), options_) / SeenBytes(graph_.type(node.inputs[0]), options_);
-    return count >= kFewest && count >= parts * (1 - kMostUnused) && Operations(graph_, node, options_) <= kSmall &&
-           parts * SeenBytes(node.type, options_) <= kMostHeld;
+    const double parts = SeenBytes(graph_.type(whole), context_.seen_extents) /
+                         SeenBytes(graph_.type(node.inputs[0]), context_.seen_extents);
+    return count >= kFewest && count >= parts * (1 - kMostUnused) && Operations(graph_, node, context_) <= kSmall &&
+           parts * SeenBytes(node.type, context_.seen_extents) <= kMostHeld;
   }
 
   const ir::Graph& graph_;
-  const CompileOptions& options_;
+  const ir::PassContext& context_;
   std::map<Key, size_t> counts_;
   std::map<Key, Value> products_;
 };
@@ -114,8 +115,8 @@ class SharedOperands {
 // Sums of many products, or of many sums, of equal types.
 class LongSums {
  public:
-  LongSums(const ir::Graph& graph, const CompileOptions& options)
-      : graph_(graph), options_(options), uses_(graph.nodes.size(), 0), inner_(graph.nodes.size(), false) {
+  LongSums(const ir::Graph& graph, const ir::PassContext& context)
+      : graph_(graph), context_(context), uses_(graph.nodes.size(), 0), inner_(graph.nodes.size(), false) {
     for (const ir::Node& node : graph.nodes) {
       for (const Value input : node.inputs) ++uses_[input];
     }
@@ -155,7 +156,7 @@ class LongSums {
 
   double BytesOf(const ir::Node& term) const {
     double bytes = 0;
-    for (const Value input : term.inputs) bytes += SeenBytes(graph_.type(input), options_);
+    for (const Value input : term.inputs) bytes += SeenBytes(graph_.type(input), context_.seen_extents);
     return bytes;
   }
 
@@ -179,7 +180,7 @@ class LongSums {
         if (graph_.type(node.inputs[k]) != graph_.type(first.inputs[k])) return false;
       }
     }
-    return BytesOf(first) * kFewest <= kMostStacked && (!is_matmul || Operations(graph_, first, options_) <= kSmall);
+    return BytesOf(first) * kFewest <= kMostStacked && (!is_matmul || Operations(graph_, first, context_) <= kSmall);
   }
 
   // Operand k of the terms; what is transposed is stacked as it was before.
@@ -196,18 +197,18 @@ class LongSums {
   }
 
   const ir::Graph& graph_;
-  const CompileOptions& options_;
+  const ir::PassContext& context_;
   std::vector<int> uses_;
   std::vector<bool> inner_;  // those whose one reader is an add
 };
 
 }  // namespace
 
-ir::Graph MergeMatmuls(const ir::Graph& graph, const CompileOptions& options) {
+ir::Graph MergeMatmuls(const ir::Graph& graph, ir::PassContext* context) {
   const auto is_matmul = [](const ir::Node& node) { return node.op == Op::kMatmul; };
   if (static_cast<size_t>(std::count_if(graph.nodes.begin(), graph.nodes.end(), is_matmul)) < kFewest) return graph;
-  SharedOperands shared(graph, options);
-  LongSums sums(graph, options);
+  SharedOperands shared(graph, *context);
+  LongSums sums(graph, *context);
   ir::Builder b(graph.name);
   b.Reserve(graph.nodes.size());
   std::vector<Value> moved;  // where each node went

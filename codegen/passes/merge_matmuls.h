@@ -6,11 +6,11 @@
 // for the bias, for each step: the operands are stacked, a few steps at a time, and the stacks multiplied or summed.
 #pragma once
 
-#include "codegen/plan/compile_options.h"
 #include "ir/graph.h"
+#include "ir/passes/pass.h"
 
 namespace torch_lazy::codegen {
 
-ir::Graph MergeMatmuls(const ir::Graph& graph, const CompileOptions& options);
+ir::Graph MergeMatmuls(const ir::Graph& graph, ir::PassContext* context);
 
 }  // namespace torch_lazy::codegen

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/flags.h"
+#include "codegen/plan/plan.h"
 #include "codegen/plan/seen_sizes.h"
 #include "ir/builder.h"
 #include "ir/passes/passes.h"
@@ -43,8 +43,8 @@ std::vector<Side> SidesOf(const ir::Node& matmul, int axis) {
 // Which dims of which values are padded, and along which axes products are.
 class Choice {
  public:
-  Choice(const ir::Graph& graph, const CompileOptions& options)
-      : graph_(graph), options_(options), readers_(graph.nodes.size()), is_output_(graph.nodes.size(), false) {
+  Choice(const ir::Graph& graph, const ir::PassContext& context)
+      : graph_(graph), context_(context), readers_(graph.nodes.size()), is_output_(graph.nodes.size(), false) {
     for (Value v = 0; v < static_cast<Value>(graph.nodes.size()); ++v) {
       for (const Value input : graph.node(v).inputs) readers_[input].push_back(v);
     }
@@ -64,7 +64,7 @@ class Choice {
   }
 
  private:
-  double Typical(Extent extent) const { return SeenSize(ProductOf({extent}), options_); }
+  double Typical(Extent extent) const { return SeenSize(ProductOf({extent}), context_.seen_extents); }
 
   bool IsOdd(Extent extent) const { return static_cast<int64_t>(Typical(extent)) % PaddedExtent::kMultiple != 0; }
 
@@ -145,7 +145,7 @@ class Choice {
   }
 
   const ir::Graph& graph_;
-  const CompileOptions& options_;
+  const ir::PassContext& context_;
   std::vector<std::vector<Value>> readers_;
   std::vector<bool> is_output_;
   std::map<Value, int> dims_;
@@ -157,12 +157,14 @@ class Padder {
   Padder(const ir::Graph& graph, const Choice& choice, int32_t first_symbol)
       : graph_(graph), choice_(choice), b_(graph.name), next_symbol_(first_symbol) {}
 
-  PaddedGraph Run() {
+  ir::Graph Run(ir::PassContext* context) {
     b_.Reserve(graph_.nodes.size());
     for (Value v = 0; v < static_cast<Value>(graph_.nodes.size()); ++v) moved_.push_back(Move(v));
     std::vector<ir::Output> outputs = graph_.outputs;
     for (ir::Output& output : outputs) output.value = moved_[output.value];
-    return {ir::EliminateDeadCode(b_.Finish(std::move(outputs))), std::move(extents_)};
+    context->seen_extents = NumbersOf(extents_, context->seen_extents);
+    context->padded_extents = std::move(extents_);
+    return ir::EliminateDeadCode(b_.Finish(std::move(outputs)));
   }
 
  private:
@@ -242,12 +244,11 @@ class Padder {
 
 }  // namespace
 
-PaddedGraph PadMatmuls(const ir::Graph& graph, const CompileOptions& options) {
-  if (options.target != Target::kCuda || base::IsDisabled("pad_matmuls")) return {graph, {}};
-  const Choice choice(graph, options);
-  if (choice.empty()) return {graph, {}};
-  const int32_t seen = static_cast<int32_t>(options.seen_extents.size());
-  return Padder(graph, choice, std::max(seen, graph.num_symbols())).Run();
+ir::Graph PadMatmuls(const ir::Graph& graph, ir::PassContext* context) {
+  const Choice choice(graph, *context);
+  if (choice.empty()) return graph;
+  const int32_t seen = static_cast<int32_t>(context->seen_extents.size());
+  return Padder(graph, choice, std::max(seen, graph.num_symbols())).Run(context);
 }
 
 }  // namespace torch_lazy::codegen

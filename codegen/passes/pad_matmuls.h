@@ -8,18 +8,11 @@
 // every number.
 #pragma once
 
-#include <vector>
-
-#include "codegen/plan/compile_options.h"
-#include "codegen/plan/plan.h"
+#include "ir/passes/pass.h"
 
 namespace torch_lazy::codegen {
 
-struct PaddedGraph {
-  ir::Graph graph;
-  std::vector<PaddedExtent> extents;  // that are symbols
-};
-
-PaddedGraph PadMatmuls(const ir::Graph& graph, const CompileOptions& options);
+// For GPUs. The symbols' numbers are added to the sizes seen first.
+ir::Graph PadMatmuls(const ir::Graph& graph, ir::PassContext* context);
 
 }  // namespace torch_lazy::codegen

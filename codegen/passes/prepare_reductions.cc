@@ -22,10 +22,10 @@ struct Machine {
   double few_columns;      // of these rows: fewer have no shares
   bool takes_few_results;  // are some results better than one?
 };
-const Machine& MachineOf(Target target) {
+const Machine& MachineOf(bool is_gpu) {
   static constexpr Machine kCpu = {16, 64, 512, 32, false};
   static constexpr Machine kCuda = {128, 256, 2048, 1, true};  // a result takes a block of its own
-  return target == Target::kCuda ? kCuda : kCpu;
+  return is_gpu ? kCuda : kCpu;
 }
 
 bool IsReduced(const ir::Node& node, int dim) {
@@ -34,21 +34,21 @@ bool IsReduced(const ir::Node& node, int dim) {
 
 // The reduced dims for a second step: the outermost, until the first step has many results. None if
 // one step will do.
-ir::Ints SecondStep(const ir::Graph& graph, const ir::Node& node, const CompileOptions& options) {
+ir::Ints SecondStep(const ir::Graph& graph, const ir::Node& node, const ir::PassContext& context) {
   if (node.op == ir::Op::kArgMax || node.op == ir::Op::kArgMin) return {};
   const ir::Dims& dims = graph.type(node.inputs[0]).dims;
   double results = 1, work = 1;
   for (int k = 0; k < static_cast<int>(dims.size()); ++k) {
-    const double extent = SeenSize(ProductOf({dims[k]}), options);
+    const double extent = SeenSize(ProductOf({dims[k]}), context.seen_extents);
     work *= extent;
     if (!IsReduced(node, k)) results *= extent;
   }
-  const Machine& machine = MachineOf(options.target);
+  const Machine& machine = MachineOf(context.for_gpu);
   if (results >= machine.many_results || work < kMuchWork) return {};
   ir::Ints second;
   for (int k = 0; k < static_cast<int>(dims.size()) && results < machine.many_results; ++k) {
     if (!IsReduced(node, k) || dims[k].is_one()) continue;
-    const double extent = SeenSize(ProductOf({dims[k]}), options);
+    const double extent = SeenSize(ProductOf({dims[k]}), context.seen_extents);
     if (machine.takes_few_results && !second.empty() && work / (results * extent) < kMuchOfResult) break;
     second.push_back(k);
     results *= extent;
@@ -60,7 +60,7 @@ ir::Ints SecondStep(const ir::Graph& graph, const ir::Node& node, const CompileO
 // Long columns are folded in shares of the rows. Those of sums are made by a kernel that walks along
 // the rows anyway (a normalisation's gradient), or one that reads memory in order at least.
 // So many; 0: they are done as wholes.
-int64_t ColumnShares(const ir::Graph& graph, const ir::Node& node, const CompileOptions& options) {
+int64_t ColumnShares(const ir::Graph& graph, const ir::Node& node, const ir::PassContext& context) {
   constexpr double kMostColumns = 8192, kMostOfBlock = 1024;
   if (ir::ShareOf(node.op) == ir::Op::kParam) return 0;
   const ir::Dims& dims = graph.type(node.inputs[0]).dims;
@@ -68,12 +68,12 @@ int64_t ColumnShares(const ir::Graph& graph, const ir::Node& node, const Compile
   double rows = 1, columns = 1;
   for (size_t k = 0; k < dims.size(); ++k) {
     if (IsReduced(node, static_cast<int>(k)) != (k < node.attrs.dims.size())) return 0;  // reduced ones come first
-    (IsReduced(node, static_cast<int>(k)) ? rows : columns) *= SeenSize(ProductOf({dims[k]}), options);
+    (IsReduced(node, static_cast<int>(k)) ? rows : columns) *= SeenSize(ProductOf({dims[k]}), context.seen_extents);
   }
-  const Machine& machine = MachineOf(options.target);
+  const Machine& machine = MachineOf(context.for_gpu);
   // Rows add up f32, and only that; a GPU's blocks walk down columns for anything.
   const bool in_rows = node.op == ir::Op::kSum && node.type.dtype == ir::DType::kF32;
-  if (!in_rows && options.target == Target::kCpu) return 0;
+  if (!in_rows && !context.for_gpu) return 0;
   const bool has_shares = rows >= machine.many_rows && columns >= machine.few_columns &&
                           columns <= (in_rows ? kMostColumns : kMostOfBlock) && rows * columns >= kMuchWork;
   return has_shares ? machine.shares : 0;
@@ -82,17 +82,18 @@ int64_t ColumnShares(const ir::Graph& graph, const ir::Node& node, const Compile
 // A few long rows, if `reduced`, some of the node's dims, are the innermost: so many shares of
 // each. 0: they are done as wholes.
 int64_t RowShares(const ir::Graph& graph, const ir::Node& node, const ir::Ints& reduced,
-                  const CompileOptions& options) {
+                  const ir::PassContext& context) {
   // A row's number is often needed along the row again, and a kernel that does both is better.
   constexpr double kLong = 32768, kLongRow = 262144, kFewRows = 16;
-  if (options.target != Target::kCuda || ir::ShareOf(node.op) == ir::Op::kParam || reduced.empty()) return 0;
+  if (!context.for_gpu || ir::ShareOf(node.op) == ir::Op::kParam || reduced.empty()) return 0;
   const ir::Dims& dims = graph.type(node.inputs[0]).dims;
   const size_t first = static_cast<size_t>(reduced[0]);
   if (first + reduced.size() != dims.size()) return 0;
   const bool is_whole = node.attrs.dims.size() == dims.size();
   double rows = 1, length = 1;
-  for (size_t k = 0; k < dims.size(); ++k) (k < first ? rows : length) *= SeenSize(ProductOf({dims[k]}), options);
-  const Machine& machine = MachineOf(options.target);
+  for (size_t k = 0; k < dims.size(); ++k)
+    (k < first ? rows : length) *= SeenSize(ProductOf({dims[k]}), context.seen_extents);
+  const Machine& machine = MachineOf(context.for_gpu);
   if (rows > kFewRows || length < (is_whole ? kLong : kLongRow)) return 0;
   int64_t shares = machine.shares;
   while (static_cast<double>(shares) * rows > 2 * static_cast<double>(machine.shares)) shares /= 2;
@@ -102,7 +103,7 @@ int64_t RowShares(const ir::Graph& graph, const ir::Node& node, const ir::Ints& 
 // Appends nodes to the new graph.
 class Rewriter {
  public:
-  explicit Rewriter(const CompileOptions& options) : options_(options) {}
+  explicit Rewriter(const ir::PassContext& context) : context_(context) {}
 
   ir::Value Append(ir::Node node) {
     if (node.origin < 0) node.origin = origin;
@@ -111,17 +112,17 @@ class Rewriter {
   }
 
   ir::Value Reduction(const ir::Node& node) {
-    if (const int64_t shares = ColumnShares(graph, node, options_); shares > 0) {
+    if (const int64_t shares = ColumnShares(graph, node, context_); shares > 0) {
       const std::optional<Centred> centred = CentredSquares(graph, node);
-      if (options_.target == Target::kCuda && centred.has_value()) return SumOfSquares(node, *centred, shares);
+      if (context_.for_gpu && centred.has_value()) return SumOfSquares(node, *centred, shares);
       return CastTo(node.type, FoldOfShares(node, node.attrs.dims, shares));
     }
-    const ir::Ints second = SecondStep(graph, node, options_);
+    const ir::Ints second = SecondStep(graph, node, context_);
     ir::Ints first;
     for (const int64_t dim : node.attrs.dims) {
       if (std::find(second.begin(), second.end(), dim) == second.end()) first.push_back(dim);
     }
-    const int64_t shares = RowShares(graph, node, first, options_);
+    const int64_t shares = RowShares(graph, node, first, context_);
     if (shares > 0) return CastTo(node.type, FoldOfShares(node, first, shares));
     ir::Value value = Reduce(node, node.inputs[0], first);
     if (!second.empty()) value = Reduce(node, value, second);
@@ -238,7 +239,7 @@ class Rewriter {
     return Append(std::move(node));
   }
 
-  const CompileOptions& options_;
+  const ir::PassContext& context_;
 };
 
 // True for a share_sum, and for what nothing else needs.
@@ -259,8 +260,8 @@ std::vector<bool> OnlyForShares(const ir::Graph& graph) {
   return only;
 }
 
-// The same nodes, sums of shares as early as they can stand: whoever else needs their operands
-// comes later.
+// The same nodes, sums of shares as early as they can stand, even before parameters: whoever else needs
+// their operands comes later.
 ir::Graph SharesFirst(const ir::Graph& graph) {
   const std::vector<bool> is_early = OnlyForShares(graph);
   std::vector<std::vector<ir::Value>> early_users(graph.nodes.size());
@@ -291,8 +292,8 @@ ir::Graph SharesFirst(const ir::Graph& graph) {
 
 }  // namespace
 
-ir::Graph PrepareReductions(const ir::Graph& graph, const CompileOptions& options) {
-  Rewriter rewriter(options);
+ir::Graph PrepareReductions(const ir::Graph& graph, ir::PassContext* context) {
+  Rewriter rewriter(*context);
   rewriter.graph.name = graph.name;
   std::vector<ir::Value> moved;
   for (const ir::Node& original : graph.nodes) {

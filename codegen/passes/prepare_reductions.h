@@ -2,8 +2,8 @@
 // Reductions as kernels want them.
 #pragma once
 
-#include "codegen/plan/compile_options.h"
 #include "ir/graph.h"
+#include "ir/passes/pass.h"
 
 namespace torch_lazy::codegen {
 
@@ -11,6 +11,6 @@ namespace torch_lazy::codegen {
 // sum along the inner dims, with a result for each place of the outer ones, and a sum of these. And
 // every reduction keeps its dims, with a reshape behind it where they are not wanted, so that equal
 // reductions are seen to be equal.
-ir::Graph PrepareReductions(const ir::Graph& graph, const CompileOptions& options);
+ir::Graph PrepareReductions(const ir::Graph& graph, ir::PassContext* context);
 
 }  // namespace torch_lazy::codegen

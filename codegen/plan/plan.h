@@ -11,6 +11,7 @@
 
 #include "codegen/plan/polynomial.h"
 #include "ir/graph.h"
+#include "ir/padded_extent.h"
 
 namespace torch_lazy::codegen {
 
@@ -128,13 +129,7 @@ struct Step {
   std::vector<int32_t> frees;         // temporaries whose last use is this step
 };
 
-// An extent, and two of the plan's own beside those of the graph: that rounded up to a multiple of 8, and what this is
-// more.
-struct PaddedExtent {
-  static constexpr int64_t kMultiple = 8;
-  static constexpr int64_t RoundUp(int64_t number) { return (number + kMultiple - 1) / kMultiple * kMultiple; }
-  ir::Extent part, whole, rest;
-};
+using ir::PaddedExtent;
 
 // The numbers of all symbols, given those of the graph's.
 std::vector<int64_t> NumbersOf(absl::Span<const PaddedExtent> padded, absl::Span<const int64_t> symbols);

@@ -3,14 +3,14 @@
 
 namespace torch_lazy::codegen {
 
-double SeenSize(const Monomial& size, const CompileOptions& options) {
+double SeenSize(const Monomial& size, absl::Span<const int64_t> seen_extents) {
   constexpr double kUnknown = 64;
   double number = static_cast<double>(size.coefficient);
   for (const ir::Extent factor : size.factors) {
     if (factor.is_constant()) {
       number *= static_cast<double>(factor.constant());
-    } else if (factor.symbol() < static_cast<int64_t>(options.seen_extents.size())) {
-      number *= static_cast<double>(options.seen_extents[factor.symbol()]);
+    } else if (factor.symbol() < static_cast<int64_t>(seen_extents.size())) {
+      number *= static_cast<double>(seen_extents[factor.symbol()]);
     } else {
       number *= kUnknown;
     }
@@ -18,8 +18,8 @@ double SeenSize(const Monomial& size, const CompileOptions& options) {
   return number;
 }
 
-double SeenBytes(const ir::Type& type, const CompileOptions& options) {
-  return static_cast<double>(ir::SizeBytes(type.dtype)) * SeenSize(ProductOf(type.dims), options);
+double SeenBytes(const ir::Type& type, absl::Span<const int64_t> seen_extents) {
+  return static_cast<double>(ir::SizeBytes(type.dtype)) * SeenSize(ProductOf(type.dims), seen_extents);
 }
 
 }  // namespace torch_lazy::codegen

@@ -2,13 +2,13 @@
 // Sizes seen first, used to weigh costs and never for correctness.
 #pragma once
 
-#include "codegen/plan/compile_options.h"
+#include "absl/types/span.h"
 #include "codegen/plan/polynomial.h"
 #include "ir/type.h"
 
 namespace torch_lazy::codegen {
 
-double SeenSize(const Monomial& size, const CompileOptions& options);
-double SeenBytes(const ir::Type& type, const CompileOptions& options);
+double SeenSize(const Monomial& size, absl::Span<const int64_t> seen_extents);
+double SeenBytes(const ir::Type& type, absl::Span<const int64_t> seen_extents);
 
 }  // namespace torch_lazy::codegen

@@ -104,10 +104,10 @@ class Assembler {
   double BytesFreed(const Task& task, const CompileOptions& options) const {
     double bytes = 0;
     for (const ir::Value v : task.reads) {
-      if (IsTemporary(v) && tasks_.readers[v].size() == 1) bytes += SeenBytes(graph_.type(v), options);
+      if (IsTemporary(v) && tasks_.readers[v].size() == 1) bytes += SeenBytes(graph_.type(v), options.seen_extents);
     }
     for (const ir::Value v : task.writes) {
-      if (IsTemporary(v)) bytes -= SeenBytes(graph_.type(v), options);
+      if (IsTemporary(v)) bytes -= SeenBytes(graph_.type(v), options.seen_extents);
     }
     return bytes;
   }
@@ -116,7 +116,7 @@ class Assembler {
     std::vector<double> bytes(graph_.nodes.size(), 0);
     for (size_t v = 0; v < bytes.size(); ++v) {
       if (tasks_.writer[v] >= 0 && IsTemporary(static_cast<ir::Value>(v)))
-        bytes[v] = SeenBytes(graph_.type(static_cast<ir::Value>(v)), options);
+        bytes[v] = SeenBytes(graph_.type(static_cast<ir::Value>(v)), options.seen_extents);
     }
     return bytes;
   }

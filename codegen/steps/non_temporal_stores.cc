@@ -42,7 +42,8 @@ void MarkNonTemporalStores(const ir::Graph& graph, const Partition& partition, c
     const Loops loops = MakeLoops(body);
     for (Store& store : body.stores) {
       const ir::Value value = body.slots[body.addresses[store.address].slot].value;
-      store.is_non_temporal = loops.inner.size() == 1 && SeenBytes(graph.type(value), options) >= kManyBytes &&
+      store.is_non_temporal = loops.inner.size() == 1 &&
+                              SeenBytes(graph.type(value), options.seen_extents) >= kManyBytes &&
                               LeavesForGood(graph, tasks, value) && IsInOrder(body, loops, store);
     }
   }

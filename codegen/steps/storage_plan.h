@@ -10,7 +10,7 @@
 
 #include <vector>
 
-#include "codegen/passes/copies.h"
+#include "codegen/layout/copies.h"
 #include "codegen/plan/plan.h"
 #include "codegen/steps/tasks.h"
 

@@ -19,7 +19,7 @@ def blocks():
 
 
 def text_of(folder, pattern):
-    """Of the only file, or of the last one if several passes wrote such files."""
+    """Of the only file, or of the last one."""
     return sorted(folder.glob(pattern))[-1].read_text()
 
 
@@ -45,7 +45,7 @@ def made(tmp_path_factory):
         "losses": losses,
         "explain": explained,
         "trace": text_of(trace, "*-trace.txt"),
-        "graph": text_of(trace, "*.lir"),
+        "graph": text_of(trace, "*-dce.lir"),
         "plan": text_of(trace, "*-plan.txt"),
         "gradient": text_of(trace, "*-k1.cc"),
     }

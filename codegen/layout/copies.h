@@ -5,17 +5,12 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "ir/graph.h"
 
 namespace torch_lazy::codegen {
 
-// A graph in which some nodes are copies: casts to the same dtype that read their input from
-// memory.
-struct GraphWithCopies {
-  ir::Graph graph;
-  absl::flat_hash_set<ir::Value> copies;
-};
+// A copy is a cast to the dtype that its input has. It reads its input from memory.
+bool IsCopy(const ir::Graph& graph, ir::Value value);
 
 struct CopyPlaces {
   std::vector<std::pair<ir::Value, int>> operands;  // a node and which of its operands
@@ -27,6 +22,6 @@ struct CopyPlaces {
 // itself, or that lies in the same buffer as an earlier output.
 CopyPlaces SharedOutputs(const ir::Graph& graph);
 
-GraphWithCopies InsertCopies(const GraphWithCopies& graph, const CopyPlaces& places);
+ir::Graph InsertCopies(const ir::Graph& graph, const CopyPlaces& places);
 
 }  // namespace torch_lazy::codegen

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/passes/copies.h"
+#include "codegen/layout/copies.h"
 
-#include <algorithm>
+#include "absl/container/flat_hash_set.h"
 
 namespace torch_lazy::codegen {
 namespace {
@@ -16,6 +16,11 @@ ir::Node CopyOf(const ir::Graph& graph, ir::Value value) {
 }
 
 }  // namespace
+
+bool IsCopy(const ir::Graph& graph, ir::Value value) {
+  const ir::Node& node = graph.node(value);
+  return node.op == ir::Op::kCast && graph.type(node.inputs[0]).dtype == node.type.dtype;
+}
 
 CopyPlaces SharedOutputs(const ir::Graph& graph) {
   CopyPlaces places;
@@ -32,28 +37,25 @@ CopyPlaces SharedOutputs(const ir::Graph& graph) {
   return places;
 }
 
-GraphWithCopies InsertCopies(const GraphWithCopies& from, const CopyPlaces& places) {
-  GraphWithCopies to;
-  to.graph.name = from.graph.name;
+ir::Graph InsertCopies(const ir::Graph& from, const CopyPlaces& places) {
+  ir::Graph to;
+  to.name = from.name;
   std::vector<ir::Value> moved;  // where each node went
   const auto append_copy = [&](ir::Value value) {
-    to.graph.nodes.push_back(CopyOf(to.graph, value));
-    const auto copy = static_cast<ir::Value>(to.graph.nodes.size()) - 1;
-    to.copies.insert(copy);
-    return copy;
+    to.nodes.push_back(CopyOf(to, value));
+    return static_cast<ir::Value>(to.nodes.size()) - 1;
   };
-  for (size_t v = 0; v < from.graph.nodes.size(); ++v) {
-    ir::Node node = from.graph.nodes[v];
+  for (size_t v = 0; v < from.nodes.size(); ++v) {
+    ir::Node node = from.nodes[v];
     for (ir::Value& input : node.inputs) input = moved[input];
     for (const auto& [reader, operand] : places.operands) {
       if (reader == static_cast<ir::Value>(v)) node.inputs[operand] = append_copy(node.inputs[operand]);
     }
-    to.graph.nodes.push_back(std::move(node));
-    moved.push_back(static_cast<ir::Value>(to.graph.nodes.size()) - 1);
-    if (from.copies.contains(static_cast<ir::Value>(v))) to.copies.insert(moved.back());
+    to.nodes.push_back(std::move(node));
+    moved.push_back(static_cast<ir::Value>(to.nodes.size()) - 1);
   }
-  for (const ir::Output& output : from.graph.outputs) to.graph.outputs.push_back({moved[output.value], output.into});
-  for (const int k : places.outputs) to.graph.outputs[k].value = append_copy(to.graph.outputs[k].value);
+  for (const ir::Output& output : from.outputs) to.outputs.push_back({moved[output.value], output.into});
+  for (const int k : places.outputs) to.outputs[k].value = append_copy(to.outputs[k].value);
   return to;
 }
 
