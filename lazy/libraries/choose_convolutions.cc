@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/flags.h"
 #include "ir/passes/pipeline.h"
 #include "lazy/libraries/convolutions.h"
 #include "lazy/libraries/fold_convolutions.h"
@@ -34,11 +35,14 @@ std::optional<FoldedTrace> Fold(const CallSequence& calls, const Trace& trace, c
   if (lowered == nullptr) return std::nullopt;
   std::vector<bool> constant_params;
   for (const int32_t slot : lowered->param_slots) constant_params.push_back(IsOneOf(constants.params, slot));
-  absl::StatusOr<ir::Graph> optimized = ir::Optimize(std::move(lowered->graph), {});
-  if (!optimized.ok()) return std::nullopt;
-  const auto fold = PacksForCudnn() ? &FuseReluConvolutions : &FoldIntoConvolutions;
-  ir::Graph graph = fold(*optimized, constant_params);
-  return FoldedTrace{std::move(lowered), std::move(constant_params), std::move(graph), std::move(forms)};
+  const ir::PassOptions options = {.verify = base::Number(base::Option::kVerify) != 0, .dump_folder = ""};
+  ir::PassContext context;
+  context.for_gpu = PacksForCudnn();
+  context.constant_params = constant_params;
+  absl::StatusOr<ir::Graph> graph = ir::Optimize(std::move(lowered->graph), options);
+  if (graph.ok()) graph = ir::RunPasses(ConvolutionPasses(), *std::move(graph), options, &context);
+  if (!graph.ok()) return std::nullopt;
+  return FoldedTrace{std::move(lowered), std::move(constant_params), *std::move(graph), std::move(forms)};
 }
 
 // Calls that can be packed, of weights that seem to be constant.

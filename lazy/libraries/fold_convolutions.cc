@@ -265,6 +265,19 @@ class Folder {
   absl::flat_hash_map<Value, Value> moved_biases_;  // of summands, by their end; kNoValue: it has none
 };
 
+ir::Graph FoldIntoConvolutions(const ir::Graph& graph, ir::PassContext* context) {
+  return Folder(graph, context->constant_params, /*fuses_relu=*/false).Run();
+}
+
+ir::Graph FuseReluConvolutions(const ir::Graph& graph, ir::PassContext* context) {
+  return Folder(graph, context->constant_params, /*fuses_relu=*/true).Run();
+}
+
+constexpr ir::Pass kPasses[] = {
+    {"fold_convolutions", FoldIntoConvolutions, ir::Pass::Where::kCpu},
+    {"relu_convolutions", FuseReluConvolutions, ir::Pass::Where::kGpu},
+};
+
 }  // namespace
 
 std::vector<bool> FollowFromConstants(const ir::Graph& graph, const std::vector<bool>& constant_params) {
@@ -279,12 +292,6 @@ std::vector<bool> FollowFromConstants(const ir::Graph& graph, const std::vector<
   return follows;
 }
 
-ir::Graph FoldIntoConvolutions(const ir::Graph& graph, const std::vector<bool>& constant_params) {
-  return Folder(graph, constant_params, /*fuses_relu=*/false).Run();
-}
-
-ir::Graph FuseReluConvolutions(const ir::Graph& graph, const std::vector<bool>& constant_params) {
-  return Folder(graph, constant_params, /*fuses_relu=*/true).Run();
-}
+absl::Span<const ir::Pass> ConvolutionPasses() { return kPasses; }
 
 }  // namespace torch_lazy::lazy

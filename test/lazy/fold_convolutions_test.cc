@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// test/golden/convolutions: RUN says which parameters are constants, and whether ReLU joins.
-#include <vector>
+// test/golden/convolutions: RUN names the pass, and which parameters are constants.
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
+#include "base/flags.h"
 #include "gtest/gtest.h"
 #include "ir/passes/passes.h"
+#include "ir/passes/pipeline.h"
 #include "ir/print.h"
-#include "ir/verify.h"
 #include "lazy/libraries/fold_convolutions.h"
 #include "test/ir/golden.h"
 
@@ -16,20 +16,26 @@ namespace torch_lazy::lazy {
 namespace {
 
 absl::StatusOr<std::string> Fold(absl::string_view run, const ir::Graph& graph) {
-  std::vector<bool> constant_params(static_cast<size_t>(graph.num_params()), false);
-  const bool fuses_relu = absl::ConsumePrefix(&run, "relu, ");
-  if (!absl::ConsumePrefix(&run, "constants "))
-    return absl::InvalidArgumentError("RUN: constants 1,2,...; or relu, constants 1,2,...");
-  for (const absl::string_view text : absl::StrSplit(run, ',')) {
+  const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(run, absl::MaxSplits(", constants ", 1));
+  const ir::Pass* const pass = ir::FindPass(ConvolutionPasses(), parts.first);
+  if (pass == nullptr) return absl::NotFoundError("RUN: fold_convolutions or relu_convolutions, constants 1,2,...");
+  ir::PassContext context;
+  context.for_gpu = pass->where == ir::Pass::Where::kGpu;
+  context.constant_params.assign(static_cast<size_t>(graph.num_params()), false);
+  for (const absl::string_view text : absl::StrSplit(parts.second, ',')) {
     size_t param = 0;
-    if (!absl::SimpleAtoi(text, &param) || param >= constant_params.size())
+    if (!absl::SimpleAtoi(text, &param) || param >= context.constant_params.size())
       return absl::InvalidArgumentError("no such parameter");
-    constant_params[param] = true;
+    context.constant_params[param] = true;
   }
-  const auto fold = fuses_relu ? &FuseReluConvolutions : &FoldIntoConvolutions;
-  const ir::Graph folded = ir::EliminateDeadCode(fold(graph, constant_params));
-  if (const absl::Status status = ir::Verify(folded); !status.ok()) return status;
-  return ir::Print(folded);
+  absl::StatusOr<ir::Graph> folded = ir::RunPasses({pass, 1}, graph, {.verify = true, .dump_folder = ""}, &context);
+  if (!folded.ok()) return folded.status();
+  return ir::Print(ir::EliminateDeadCode(*folded));
+}
+
+TEST(ConvolutionPasses, AreKnownToOptionDisable) {
+  for (const ir::Pass& pass : ConvolutionPasses()) EXPECT_TRUE(base::SetOption("disable", pass.name).ok()) << pass.name;
+  EXPECT_TRUE(base::SetOption("disable", "").ok());
 }
 
 }  // namespace
