@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trie finds a trace only if it is equal word for word, however few bits its hashes have.
+// What the trie finds, what it keeps of a call, and what it predicts. Hashes of few bits must not be seen.
 #include "lazy/trace/trie.h"
 
+#include <cstdint>
 #include <map>
+#include <memory>
 #include <random>
 #include <utility>
 #include <vector>
@@ -107,6 +109,101 @@ TEST(Trie, NoOtherTraceIsTakenForAKnownOne) {
   EXPECT_EQ(looked_up, 1'000'000);
   EXPECT_LT(found, looked_up / 100);
   TrieNode::LimitHashes(64 - 1);
+}
+
+std::shared_ptr<CallShape> NoResults() { return std::make_shared<CallShape>(); }
+
+TEST(Trie, ANewNodeKnowsItsPlace) {
+  Trie trie;
+  const auto shape = NoResults();
+  TrieNode* const first = trie.root()->Grow(AnyOp(), {7, 8}, {0, 1}, shape, 0);
+  TrieNode* const second = first->Grow(AnyOp(), {9}, {1}, shape, 3);
+  EXPECT_EQ(trie.num_calls(), 2);
+  EXPECT_EQ(trie.root()->depth, 0);
+  EXPECT_EQ(second->depth, 2);
+  EXPECT_EQ(second->parent, first);
+  EXPECT_EQ(second->op, &AnyOp());
+  EXPECT_EQ(second->words(), (std::vector<int64_t>{9}));
+  EXPECT_EQ(first->operand_slots(), (std::vector<int32_t>{0, 1}));
+  EXPECT_EQ(second->expected->first_number, 3);
+  EXPECT_EQ(second->expected->shape, shape.get());
+  EXPECT_EQ(second->expected->node, second);
+}
+
+TEST(Trie, TheChildTakenLastIsLikely) {
+  Trie trie;
+  EXPECT_EQ(trie.root()->expected->likely, nullptr);
+  TrieNode* const one = trie.root()->Grow(AnyOp(), {1}, {0}, NoResults(), 0);
+  EXPECT_EQ(trie.root()->expected->likely, one->expected);
+  TrieNode* const two = trie.root()->Grow(AnyOp(), {2}, {0}, NoResults(), 0);
+  EXPECT_EQ(trie.root()->expected->likely, two->expected);
+  EXPECT_EQ(trie.root()->Find({1}, {0}), one);
+  EXPECT_EQ(trie.root()->expected->likely, one->expected);
+  EXPECT_EQ(trie.root()->Find({3}, {0}), nullptr);
+  EXPECT_EQ(trie.root()->expected->likely, one->expected);
+}
+
+TEST(Trie, TheNearestChildHasTheOperatorAndMostWords) {
+  const Op& other = OpOf(c10::Dispatcher::singleton().findSchemaOrThrow("aten::mul", "Tensor"));
+  Trie trie;
+  TrieNode* const far = trie.root()->Grow(AnyOp(), {1, 0, 0}, {0}, NoResults(), 0);
+  TrieNode* const near = trie.root()->Grow(AnyOp(), {1, 2, 0}, {0}, NoResults(), 0);
+  TrieNode* const unlike = trie.root()->Grow(other, {1, 2, 3}, {0}, NoResults(), 0);
+  EXPECT_EQ(trie.root()->Nearest(AnyOp(), {1, 2, 3}), near);
+  EXPECT_EQ(trie.root()->Nearest(AnyOp(), {1, 0, 3}), far);
+  EXPECT_EQ(trie.root()->Nearest(other, {9, 9, 9}), unlike);
+  // Of an operator that was never called there: the child taken last.
+  trie.root()->Find({1, 0, 0}, {0});
+  const Op& third = OpOf(c10::Dispatcher::singleton().findSchemaOrThrow("aten::sub", "Tensor"));
+  EXPECT_EQ(trie.root()->Nearest(third, {1, 2, 3}), far);
+}
+
+TEST(Trie, OperandsOfOneSlotAreOneInput) {
+  Trie trie;
+  TrieNode* const call = trie.root()->Grow(AnyOp(), {1}, {4, 2, 4}, NoResults(), 0);
+  for (const int32_t slot : {4, 2, 4}) call->operands.push_back({slot, -1, 0, false, {}});
+  EXPECT_EQ(call->DistinctSlots(), (std::vector<int32_t>{4, 2}));
+}
+
+TEST(Trie, NumbersTakeConsecutivePlaces) {
+  Trie trie;
+  TrieNode* const call = trie.root()->Grow(AnyOp(), {1}, {0}, NoResults(), 5);
+  call->number_args = {1, 3};
+  EXPECT_EQ(call->PlaceOfNumber(1), 5);
+  EXPECT_EQ(call->PlaceOfNumber(3), 6);
+  EXPECT_EQ(call->PlaceOfNumber(2), -1);
+}
+
+TEST(Trie, AMarkEndsTraces) {
+  Trie trie;
+  Expected* const step = trie.root()->Grow(AnyOp(), {1}, {0}, NoResults(), 0)->expected;
+  Expected* const two_steps = trie.root()->Grow(AnyOp(), {2}, {0}, NoResults(), 0)->expected;
+  EXPECT_FALSE(step->ends_trace());
+  EXPECT_EQ(trie.num_marks(), 0);
+  trie.MarkStep(step);
+  trie.MarkStep(two_steps, 4);
+  EXPECT_EQ(trie.num_marks(), 2);
+  EXPECT_TRUE(step->ends_trace() && step->closes_step);
+  EXPECT_TRUE(two_steps->ends_trace() && !two_steps->closes_step);
+  EXPECT_EQ(two_steps->period, 4);
+}
+
+// Words and slots lie behind one another in chunks; one call may need more than a chunk.
+TEST(Trie, CallsOfAnyLengthAreKeptWhole) {
+  Trie trie;
+  TrieNode* at = trie.root();
+  std::vector<std::pair<std::vector<int64_t>, std::vector<int32_t>>> calls;
+  for (const size_t words : {1, 40'000, 3, 20'000, 20'000, 2}) {
+    auto& [call_words, slots] = calls.emplace_back();
+    call_words.assign(words, static_cast<int64_t>(calls.size()));
+    slots.assign(1 + words % 7, static_cast<int32_t>(calls.size()));
+    at = at->Grow(AnyOp(), call_words, slots, NoResults(), 0);
+  }
+  for (size_t k = calls.size(); k-- > 0; at = at->parent) {
+    EXPECT_EQ(at->words(), calls[k].first);
+    EXPECT_EQ(at->operand_slots(), calls[k].second);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(at->expected) % alignof(Expected), 0);
+  }
 }
 
 }  // namespace

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of a loop as the step detector sees them: nodes and slots, made by hand.
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "lazy/trace/step_detector.h"
+#include "lazy/trace/trie.h"
+
+namespace torch_lazy::lazy {
+
+class StepLoop {
+ public:
+  struct Operand {
+    int32_t slot;
+    bool written = false;
+  };
+  static Operand Written(int32_t slot) { return {slot, true}; }
+
+  // A storage that held something before the trace: a parameter, a batch. The next call is the first to touch it.
+  int32_t Older() { return NewSlot(/*size_bytes=*/4, /*external=*/true, /*older=*/true); }
+  // Memory that nobody has filled.
+  int32_t Empty(size_t size_bytes) { return NewSlot(size_bytes, /*external=*/true, /*older=*/false); }
+  void SetOwner(int32_t slot, LazyStorageImpl* owner) { slots_[static_cast<size_t>(slot)].owner = owner; }
+
+  // A call, by a number for its operator and sizes, and its result.
+  int32_t Call(int64_t word, std::initializer_list<Operand> operands, size_t result_bytes = 4) {
+    Append(word, operands);
+    const int32_t result = NewSlot(result_bytes, /*external=*/false, /*older=*/false);
+    slots_.back().first_call = static_cast<uint32_t>(calls_.size() - 1);
+    return result;
+  }
+  // A call that only writes what it is given.
+  void Update(int64_t word, std::initializer_list<Operand> operands) { Append(word, operands); }
+
+  // As after each recorded call.
+  ClosedStep Advance() { return detector_.Advance(calls_, slots_); }
+
+ private:
+  void Append(int64_t word, std::initializer_list<Operand> operands) {
+    std::vector<int32_t> operand_slots;
+    for (const Operand& operand : operands) operand_slots.push_back(operand.slot);
+    static const Op& op = OpOf(c10::Dispatcher::singleton().findSchemaOrThrow("aten::add", "Tensor"));
+    at_ = at_->Grow(op, {word}, operand_slots, std::make_shared<CallShape>(), 0);
+    for (const Operand& operand : operands) at_->operands.push_back({operand.slot, -1, 0, operand.written, {}});
+    calls_.push_back(at_);
+  }
+  int32_t NewSlot(size_t size_bytes, bool external, bool older) {
+    TraceSlot& slot = slots_.emplace_back();
+    slot.size_bytes = size_bytes;
+    slot.external = external;
+    slot.older = older;
+    slot.first_call = static_cast<uint32_t>(calls_.size());
+    return static_cast<int32_t>(slots_.size() - 1);
+  }
+
+  Trie trie_;
+  TrieNode* at_ = trie_.root();
+  StepDetector::Calls calls_;
+  StepDetector::Slots slots_;
+  StepDetector detector_;
+};
+
+}  // namespace torch_lazy::lazy
