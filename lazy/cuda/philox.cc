@@ -28,15 +28,14 @@ PhiloxDraw TakeOnHost(uint64_t numbers) {
   return draw;
 }
 
-// A new seed begins at offset 0. That it was set here is no news to who asks whether the program has.
+// A new seed begins at offset 0. CUDA's generator takes a new offset for a new seed as well. That either was set here
+// is no news to who asks whether the program has seeded it.
 void SetState(const at::Generator& generator, PhiloxDraw draw) {
   c10::GeneratorImpl* const state = generator.unsafeGetGeneratorImpl();
-  if (StateOf(generator).seed != draw.seed) {
-    const bool is_news = WasSeeded().value_or(true);
-    state->set_current_seed(static_cast<uint64_t>(draw.seed));
-    if (!is_news) WasSeeded();
-  }
+  const bool is_news = WasSeeded().value_or(true);
+  if (StateOf(generator).seed != draw.seed) state->set_current_seed(static_cast<uint64_t>(draw.seed));
   state->set_offset(static_cast<uint64_t>(draw.offset));
+  if (!is_news) WasSeeded();
 }
 
 }  // namespace
@@ -59,7 +58,7 @@ PhiloxDraw TakeDraw(uint64_t per_thread) {
   at::Generator generator = Generator();
   const std::lock_guard<std::mutex> lock(generator.mutex());
   const PhiloxDraw draw = IsOnHost() ? TakeOnHost(numbers) : StateOf(generator);
-  if (!IsOnHost()) generator.unsafeGetGeneratorImpl()->set_offset(static_cast<uint64_t>(draw.offset) + numbers);
+  if (!IsOnHost()) SetState(generator, {draw.seed, draw.offset + static_cast<int64_t>(numbers)});
   return draw;
 }
 
