@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/kernels/op_text.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -9,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "base/check.h"
 #include "codegen/kernels/number_facts.h"
+#include "ir/op_list.h"
 
 namespace torch_lazy::codegen {
 namespace {
@@ -94,6 +96,22 @@ constexpr FoldRow kFoldRows[] = {
     {Op::kAny, "0", "0", "$0 | $1"},
     {Op::kAll, "1", "1", "$0 & $1"},
 };
+
+template <typename Row, size_t kRows>
+constexpr bool HasRow(const Row (&rows)[kRows], Op op) {
+  return std::any_of(rows, rows + kRows, [&](const Row& row) { return row.op == op; });
+}
+
+// A primitive without text does not compile. The text of a `cast` follows from two types; places of the largest and the
+// smallest number are found by the emitters.
+constexpr bool HasText(ir::Kind kind, Op op) {
+  if (kind == ir::Kind::kElementwise) return op == Op::kCast || HasRow(kOpRows, op);
+  if (kind == ir::Kind::kReduce) return op == Op::kArgMax || op == Op::kArgMin || HasRow(kFoldRows, op);
+  return true;
+}
+#define X(op, text, kind, ...) static_assert(HasText(ir::Kind::kind, Op::k##op), text " has no text");
+TORCH_LAZY_OP_LIST(X)
+#undef X
 
 void ReplaceAll(std::string* text, const std::string& what, const std::string& with) {
   for (size_t at = text->find(what); at != std::string::npos; at = text->find(what, at + with.size())) {
