@@ -6,15 +6,18 @@
 // stored; a cheap one joins each reader's group; any other is stored, and still computed inside a
 // reader's group if that closes no cycle, so that this reader does not load it. A reduction joins a
 // group whose loops its own fit: softmax and layer norm become one group.
+//
+// The rules have names (join_rules.h).
 #pragma once
 
-#include "codegen/layout/copies.h"
-#include "codegen/partition/group.h"
-#include "codegen/plan/compile_options.h"
+#include <vector>
+
+#include "codegen/partition/partition_state.h"
 
 namespace torch_lazy::codegen {
 
+// `reasons`, if not null, receives the rules that decided.
 Partition MakePartition(const ir::Graph& graph, const Concats& concats, const Factors& factors,
-                        const CompileOptions& options);
+                        const CompileOptions& options, std::vector<Reason>* reasons = nullptr);
 
 }  // namespace torch_lazy::codegen
