@@ -38,26 +38,36 @@ void Dump(const Plan& plan, const CompileOptions& options) {
 
 }  // namespace
 
-ir::PassContext ContextFor(const CompileOptions& options) {
-  ir::PassContext context;
-  context.for_gpu = options.target == Target::kCuda;
-  context.seen_extents = options.seen_extents;
-  return context;
+PassedGraph Unpassed(const ir::Graph& graph, const CompileOptions& options) {
+  PassedGraph passed{graph, {}};
+  passed.context.for_gpu = options.target == Target::kCuda;
+  passed.context.seen_extents = options.seen_extents;
+  return passed;
+}
+
+CompileOptions OptionsAfter(const PassedGraph& passed, CompileOptions options) {
+  options.seen_extents = passed.context.seen_extents;
+  return options;
+}
+
+absl::StatusOr<PassedGraph> RunAllPasses(const ir::Graph& graph, const CompileOptions& options) {
+  PassedGraph passed = Unpassed(graph, options);
+  const ir::PassOptions first = {options.verify, options.dump_folder};
+  LAZY_ASSIGN_OR_RETURN(passed.graph, ir::RunPasses(ir::Passes(), graph, first, &passed.context));
+  LAZY_RETURN_IF_ERROR(CheckTypes(passed.graph));
+  const ir::PassOptions then = OptionsOfPasses(options.verify, options.dump_folder);
+  LAZY_ASSIGN_OR_RETURN(passed.graph, ir::RunPasses(Passes(), std::move(passed.graph), then, &passed.context));
+  return passed;
 }
 
 absl::StatusOr<Plan> Compile(const ir::Graph& graph, const CompileOptions& options) {
-  ir::PassContext context = ContextFor(options);
-  LAZY_ASSIGN_OR_RETURN(ir::Graph work,
-                        ir::RunPasses(ir::Passes(), graph, {options.verify, options.dump_folder}, &context));
-  LAZY_RETURN_IF_ERROR(CheckTypes(work));
-  const ir::PassOptions run = OptionsOfPasses(options.verify, options.dump_folder);
-  LAZY_ASSIGN_OR_RETURN(work, ir::RunPasses(Passes(), std::move(work), run, &context));
-  return CompilePassed(graph, std::move(work), context, options);
+  LAZY_ASSIGN_OR_RETURN(const PassedGraph passed, RunAllPasses(graph, options));
+  return CompilePassed(graph, passed, options);
 }
 
-absl::StatusOr<Plan> CompilePassed(const ir::Graph& graph, ir::Graph work, const ir::PassContext& context,
-                                   CompileOptions options) {
-  options.seen_extents = context.seen_extents;
+absl::StatusOr<Plan> CompilePassed(const ir::Graph& graph, const PassedGraph& passed, const CompileOptions& asked) {
+  const CompileOptions options = OptionsAfter(passed, asked);
+  ir::Graph work = passed.graph;
   const Factors factors(work);
   for (;;) {  // each round has the copies that the last one found missing
     const Concats concats = PlaceOperands(work, factors);
@@ -69,7 +79,7 @@ absl::StatusOr<Plan> CompilePassed(const ir::Graph& graph, ir::Graph work, const
     if (storage.missing_copies.empty()) {
       if (options.target == Target::kCpu) MarkNonTemporalStores(work, partition, tasks, options, &bodies);
       Plan plan = Assemble(graph, work, factors, partition, bodies, tasks, storage, options);
-      plan.padded_extents = context.padded_extents;
+      plan.padded_extents = passed.context.padded_extents;
       Dump(plan, options);
       return plan;
     }

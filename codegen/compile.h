@@ -13,10 +13,18 @@ namespace torch_lazy::codegen {
 // Passes, then the rest.
 absl::StatusOr<Plan> Compile(const ir::Graph& graph, const CompileOptions& options);
 
-// The rest: `work` is what passes have made of the graph, and of the context.
-absl::StatusOr<Plan> CompilePassed(const ir::Graph& graph, ir::Graph work, const ir::PassContext& context,
-                                   CompileOptions options);
+// A graph that passes have been over, and what they have told beside it.
+struct PassedGraph {
+  ir::Graph graph;
+  ir::PassContext context;
+};
+PassedGraph Unpassed(const ir::Graph& graph, const CompileOptions& options);
+absl::StatusOr<PassedGraph> RunAllPasses(const ir::Graph& graph, const CompileOptions& options);
 
-ir::PassContext ContextFor(const CompileOptions& options);
+// With the numbers of the symbols that passes have added.
+CompileOptions OptionsAfter(const PassedGraph& passed, CompileOptions options);
+
+// The rest. `graph`: as it was before.
+absl::StatusOr<Plan> CompilePassed(const ir::Graph& graph, const PassedGraph& passed, const CompileOptions& asked);
 
 }  // namespace torch_lazy::codegen

@@ -13,6 +13,8 @@
 #include "absl/strings/strip.h"
 #include "base/status.h"
 #include "codegen/compile.h"
+#include "codegen/partition/partition.h"
+#include "codegen/partition/partition_text.h"
 #include "codegen/passes/pipeline.h"
 #include "ir/passes/pipeline.h"
 #include "ir/print.h"
@@ -69,10 +71,10 @@ std::string KernelTexts(const Plan& plan) {
 class Stages {
  public:
   Stages(const ir::Graph& graph, const CompileOptions& options)
-      : original_(graph), graph_(graph), options_(options), context_(ContextFor(options)) {}
+      : original_(graph), passed_(Unpassed(graph, options)), options_(options) {}
 
   absl::Status Run(absl::string_view name) {
-    if (name == "plan" || name == "emit") return Print(name);
+    if (name == "partition" || name == "plan" || name == "emit") return Print(name);
     const ir::Pass* const pass = FindPass(name);
     if (name == "optimize") return Apply(ir::Passes());
     if (name == "passes") return ApplyAll();
@@ -80,12 +82,12 @@ class Stages {
     return absl::NotFoundError(absl::StrCat("there is no pass ", name));
   }
 
-  std::string Text() const { return printed_.empty() ? ir::Print(graph_) : printed_; }
+  std::string Text() const { return printed_.empty() ? ir::Print(passed_.graph) : printed_; }
 
  private:
   absl::Status Apply(absl::Span<const ir::Pass> passes) {
-    LAZY_ASSIGN_OR_RETURN(graph_,
-                          ir::RunPasses(passes, std::move(graph_), OptionsOfPasses(options_.verify, ""), &context_));
+    LAZY_ASSIGN_OR_RETURN(passed_.graph, ir::RunPasses(passes, std::move(passed_.graph),
+                                                       OptionsOfPasses(options_.verify, ""), &passed_.context));
     for (const ir::Pass& pass : passes) done_.push_back(pass.name);
     return absl::OkStatus();
   }
@@ -105,21 +107,32 @@ class Stages {
   }
 
   absl::Status Print(absl::string_view what) {
-    LAZY_ASSIGN_OR_RETURN(const Plan plan, MakePlan());
+    if (done_.empty()) {
+      LAZY_ASSIGN_OR_RETURN(passed_, RunAllPasses(original_, options_));
+    } else {
+      LAZY_RETURN_IF_ERROR(ApplyNeeded());
+    }
+    if (what == "partition") {
+      absl::StrAppend(&printed_, Partitioned());
+      return absl::OkStatus();
+    }
+    LAZY_ASSIGN_OR_RETURN(const Plan plan, CompilePassed(original_, passed_, options_));
     absl::StrAppend(&printed_, what == "plan" ? plan.ToString() : KernelTexts(plan));
     return absl::OkStatus();
   }
 
-  absl::StatusOr<Plan> MakePlan() {
-    if (done_.empty()) return Compile(original_, options_);
-    LAZY_RETURN_IF_ERROR(ApplyNeeded());
-    return CompilePassed(original_, graph_, context_, options_);
+  std::string Partitioned() const {
+    const ir::Graph& graph = passed_.graph;
+    const Factors factors(graph);
+    std::vector<Reason> reasons;
+    const Partition partition =
+        MakePartition(graph, PlaceOperands(graph, factors), factors, OptionsAfter(passed_, options_), &reasons);
+    return PartitionText(graph, partition, reasons);
   }
 
   const ir::Graph& original_;
-  ir::Graph graph_;
+  PassedGraph passed_;
   const CompileOptions options_;
-  ir::PassContext context_;
   std::vector<absl::string_view> done_;  // names of passes
   std::string printed_;
 };
@@ -133,7 +146,7 @@ std::string StageNames() {
       if (std::find(names.begin(), names.end(), pass.name) == names.end()) names.push_back(pass.name);
     }
   }
-  return absl::StrCat(absl::StrJoin(names, ", "), ", optimize, passes, plan, emit");
+  return absl::StrCat(absl::StrJoin(names, ", "), ", optimize, passes, partition, plan, emit");
 }
 
 absl::StatusOr<std::string> RunStages(absl::string_view run, const ir::Graph& graph) {

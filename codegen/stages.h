@@ -13,7 +13,8 @@ namespace torch_lazy::codegen {
 // `run`: names separated by commas, in their order, as in "algebra,merge_matmuls,emit=cuda large":
 //   - a pass;
 //   - `optimize`, the passes of ir/ in their order, or `passes`, all of them;
-//   - `plan`, buffers and steps; or `emit`, the kernels, with short names and without the functions before them.
+//   - `partition`, the groups that become kernels, and the rules that decided; `plan`, buffers and steps; or `emit`,
+//   the kernels, with short names and without the functions before them.
 // "=cuda" or "=cpp" after any of the names says what all of them are for. A word after the last name says as if which
 // sizes had been seen: a number, or `large`.
 //

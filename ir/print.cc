@@ -94,6 +94,8 @@ std::string PrintFloat(double value, DType dtype) {
 
 std::string ValueName(const Graph& graph, Value v) { return Names(graph)[v]; }
 
+std::vector<std::string> ValueNames(const Graph& graph) { return Names(graph); }
+
 std::string PrintNode(const Graph& graph, Value v) {
   const std::vector<std::string> names = Names(graph);
   return PrintLine(graph.node(v), names[v], names);

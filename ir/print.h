@@ -6,6 +6,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "ir/graph.h"
 
@@ -15,6 +16,7 @@ std::string Print(const Graph& graph);
 std::string PrintNode(const Graph& graph, Value v);                          // one line, without its end
 std::string PrintNodes(const Graph& graph, absl::Span<const Value> values);  // a line each
 std::string ValueName(const Graph& graph, Value v);                          // "%3", "%p0", "$1"; counts nodes: linear
+std::vector<std::string> ValueNames(const Graph& graph);                     // of all
 
 // The shortest text that reads back as the same number of this float type: "0.1", "inf", "nan",
 // "nan:0x7ff8000000000001".
