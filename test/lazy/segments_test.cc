@@ -6,6 +6,7 @@
 
 #include "base/metrics.h"
 #include "lazy/cuts/cut.h"
+#include "lazy/trace/storage.h"
 #include "lazy/trace/thread_trace.h"
 #include "test/lazy/recording.h"
 
@@ -180,6 +181,20 @@ TEST_F(Segments, AFailedPartTakesNothingFromTheOthers) {
   EXPECT_EQ(ValuesOf(weight_), (Values{11, 22}));
   EXPECT_EQ(ValuesOf(gradient_), (Values{10, 20}));
   EXPECT_THROW(ValuesOf(y), c10::Error);
+}
+
+// Memory that nobody had filled is filled by the part that fails later.
+TEST_F(Segments, WhatAFailedPartHasWrittenStays) {
+  const Op& mul_out = OpNamed("aten::mul", "out");
+  const at::Tensor no_such_index = Holding(std::vector<int64_t>{7, 0});
+  const at::Tensor filled = MakeTensor(MakeStorage(2 * sizeof(float)), at::kFloat, {2}, {1});
+  AddInPlace(weight_, gradient_);
+  Record(mul_out, {gradient_, gradient_, filled});
+  const at::Tensor y = Gather(gradient_, no_such_index);
+  EXPECT_EQ(PartsOfPending(), (Cuts{0, 1, 3}));
+  EXPECT_THROW(CutThreadTrace("test"), c10::Error);
+  EXPECT_TRUE(LazyStorageImpl::Of(filled)->content);  // else it would be filled anew, perhaps with the same
+  EXPECT_EQ(ValuesOf(filled), (Values{100, 400}));
 }
 
 }  // namespace
