@@ -17,6 +17,8 @@
 namespace torch_lazy::lazy {
 namespace {
 
+constexpr int64_t kFollowingRuns = 2;  // before it is worth it
+
 // All that have begun, and a lock over them.
 std::mutex& AllMutex() {
   static std::mutex* const mutex = new std::mutex;
@@ -113,12 +115,11 @@ void AutocastWeightsPlan::EndOthersOf(const Trace& trace) {
 }
 
 void AutocastWeightsPlan::End() {
-  constexpr int kMostPatience = 1 << 16;
-  following_runs_ = 0;
+  patience_.StartOver();
   if (step_ == nullptr) return;
   step_.reset();
   DropContents();
-  patience_ = std::min(2 * patience_, kMostPatience);
+  patience_.Disappoint();
 }
 
 void AutocastWeightsPlan::DropContents() {
@@ -142,13 +143,13 @@ bool AutocastWeightsPlan::Run(const ReadyPlan& plain, Trace* trace) {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock() || refused_) return plain.Run(trace);
   if (Follows(*trace)) {
-    ++following_runs_;
+    patience_.Run();
   } else {
     End();
   }
   stamps_.clear();  // should it fail
   const bool is_narrow =
-      step_ != nullptr || (following_runs_ >= patience_ && IsCompiled(*trace) && TryBegin(plain, *trace));
+      step_ != nullptr || (patience_.IsWorth(kFollowingRuns) && IsCompiled(*trace) && TryBegin(plain, *trace));
   if (!(is_narrow ? *step_ : plain).Run(trace)) return false;
   if (is_narrow) base::Count(base::Counter::kValuesCarried, static_cast<int64_t>(graphs_->step.kept_contents->size()));
   Stamp(trace);

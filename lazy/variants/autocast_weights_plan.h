@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "lazy/host/patience.h"
 #include "lazy/variants/autocast_weights.h"
 #include "lazy/variants/ready_plan.h"
 
@@ -49,11 +50,10 @@ class AutocastWeightsPlan {
   const CallSequence& calls_;
   const LoweredTrace& lowered_;
   const PlannedGraph& planned_;
-  const std::vector<int32_t> slots_;  // of the wide parameters
-  std::mutex mutex_;                  // over what follows, for a whole run
-  std::vector<uint64_t> stamps_;      // that the last run has left there; empty: unknown
-  int following_runs_ = 0;
-  int patience_ = 2;                        // such runs before it is worth it
+  const std::vector<int32_t> slots_;        // of the wide parameters
+  std::mutex mutex_;                        // over what follows, for a whole run
+  std::vector<uint64_t> stamps_;            // that the last run has left there; empty: unknown
+  Patience patience_;                       // for runs that follow one another
   bool refused_ = false;                    // for its memory, or what failed
   std::unique_ptr<AutocastGraphs> graphs_;  // null: not tried
   std::shared_ptr<PlannedGraph> planned_first_, planned_step_;

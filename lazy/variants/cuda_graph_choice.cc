@@ -12,13 +12,13 @@ double Faster(double known, double seconds) { return known == 0 ? seconds : std:
 }  // namespace
 
 bool CudaGraphChoice::Ask(int64_t now) {
-  ++runs_;
+  patience_.Run();
   const int64_t last_but_one = std::exchange(last_but_one_, std::exchange(last_, now));
-  if (runs_ < kFirst * patience_) return false;
+  if (!patience_.IsWorth(kFirst)) return false;
   if (now - last_but_one <= kClose && account_.MayTry()) return true;
-  const bool pays = replayed_ == 0 || static_cast<double>(runs_) * (launched_ - replayed_) >=
-                                          2 * captured_ * static_cast<double>(patience_);
-  return runs_ >= kSeldom * patience_ && pays;
+  const bool pays = replayed_ == 0 || static_cast<double>(patience_.runs()) * (launched_ - replayed_) >=
+                                          2 * captured_ * static_cast<double>(patience_.times());
+  return patience_.IsWorth(kSeldom) && pays;
 }
 
 void CudaGraphChoice::Launched(double seconds) { launched_ = Faster(launched_, seconds); }
@@ -35,9 +35,6 @@ void CudaGraphChoice::Replayed(double seconds) {
   account_.Save(launched_ - replayed_);
 }
 
-void CudaGraphChoice::Dropped() {
-  patience_ = saved_ >= captured_ ? 1 : std::min(2 * patience_, kMostPatience);
-  runs_ = 0;
-}
+void CudaGraphChoice::Dropped() { saved_ >= captured_ ? patience_.Reward() : patience_.Disappoint(); }
 
 }  // namespace torch_lazy::lazy

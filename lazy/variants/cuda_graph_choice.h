@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "lazy/host/ledger.h"
+#include "lazy/host/patience.h"
 
 namespace torch_lazy::lazy {
 
@@ -34,18 +35,16 @@ class CudaGraphChoice {
   void Dropped();
 
  private:
-  static constexpr int kFirst = 3;  // runs
+  static constexpr int64_t kFirst = 3;  // runs
   static constexpr int64_t kClose = 64;
   static constexpr int64_t kSeldom = 32;  // runs
-  static constexpr int64_t kMostPatience = 1 << 16;
 
   Account& account_;
-  int64_t runs_ = 0;                     // since there was no CUDA graph
+  Patience patience_;                    // for runs since there was no CUDA graph
   int64_t last_ = 0, last_but_one_ = 0;  // when these were
-  int64_t patience_ = 1;
-  double launched_ = 0, replayed_ = 0;  // seconds of the fastest; 0: not known
-  double captured_ = 0;                 // seconds of the last
-  double saved_ = 0;                    // seconds since then
+  double launched_ = 0, replayed_ = 0;   // seconds of the fastest; 0: not known
+  double captured_ = 0;                  // seconds of the last
+  double saved_ = 0;                     // seconds since then
 };
 
 }  // namespace torch_lazy::lazy

@@ -17,6 +17,11 @@
 #include "lazy/run/failed_kernels.h"
 
 namespace torch_lazy::lazy {
+namespace {
+
+constexpr int64_t kEqualRuns = 3;  // before it is worth it
+
+}  // namespace
 
 struct FrozenPlan::Constants {
   Constants(const CallSequence& calls, LoweredTrace trace, std::shared_ptr<PlannedGraph> graph,
@@ -71,16 +76,13 @@ bool FrozenPlan::HaveStayed(const Trace& trace) {
   std::vector<uint64_t> stamps;
   for (const int32_t s : slots_.params) stamps.push_back(trace.slots[s].stamp);
   const bool known = std::find(stamps.begin(), stamps.end(), uint64_t{0}) == stamps.end();
-  if (known && stamps == stamps_) return ++equal_runs_ >= patience_;
+  if (known && stamps == stamps_) {
+    patience_.Run();
+    return patience_.IsWorth(kEqualRuns);
+  }
   stamps_ = std::move(stamps);
   Thaw();
   return false;
-}
-
-void FrozenPlan::WaitLonger() {
-  constexpr int kMostPatience = 1 << 16;
-  equal_runs_ = 0;
-  patience_ = std::min(2 * patience_, kMostPatience);
 }
 
 FrozenPlan::~FrozenPlan() {
@@ -88,9 +90,9 @@ FrozenPlan::~FrozenPlan() {
 }
 
 void FrozenPlan::Thaw() {
-  equal_runs_ = 0;
+  patience_.StartOver();
   if (!std::exchange(has_constants_, false)) return;
-  WaitLonger();
+  patience_.Disappoint();
   WaitForEagerDevice();  // another stream may still read them
   if (const std::shared_ptr<const Constants> constants = std::exchange(constants_, {}).lock())
     Newest::Get().Remove(constants);
@@ -179,7 +181,8 @@ std::shared_ptr<const FrozenPlan::Constants> FrozenPlan::FindConstants(const Tra
     return made;
   });
   if (convolutions.empty()) convolutions = Pack(*contents);  // somebody else has made them
-  LAZY_LOG(1, "parameters have stayed for ", equal_runs_, " runs: ", convolutions.size(), " convolutions are packed");
+  LAZY_LOG(1, "parameters have stayed for ", patience_.runs(), " runs: ", convolutions.size(),
+           " convolutions are packed");
   if (!PacksForCudnn()) contents = nullptr;  // oneDNN's order of a weight is another for each size of images
   LoweredTrace rest = frozen_->rest;
   rest.convolutions = std::move(convolutions);
@@ -192,7 +195,7 @@ std::shared_ptr<const FrozenPlan::Constants> FrozenPlan::TryFindConstants(const 
   } catch (const std::exception& error) {  // or there is no memory
     LAZY_LOG(1, "parameters are not frozen: ", error.what());
   }
-  WaitLonger();
+  patience_.Disappoint();
   return nullptr;
 }
 

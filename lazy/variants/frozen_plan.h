@@ -15,6 +15,7 @@
 #include <optional>
 #include <vector>
 
+#include "lazy/host/patience.h"
 #include "lazy/libraries/cudnn_convolution.h"
 #include "lazy/variants/freeze.h"
 #include "lazy/variants/ready_plan.h"
@@ -44,13 +45,11 @@ class FrozenPlan {
   std::shared_ptr<const Constants> FindConstants(const Trace& trace);
   std::shared_ptr<const Constants> TryFindConstants(const Trace& trace);
   void Thaw();
-  void WaitLonger();
 
   const CallSequence& calls_;
   const ConstantSlots slots_;
-  std::vector<uint64_t> stamps_;  // of these parameters, in the last run
-  int equal_runs_ = 0;
-  int patience_ = 3;                             // equal runs before it is worth it
+  std::vector<uint64_t> stamps_;                 // of these parameters, in the last run
+  Patience patience_;                            // for equal runs
   std::optional<std::vector<FusedForm>> forms_;  // still to be timed; nothing: not asked for
   bool tried_ = false;
   std::unique_ptr<FrozenTrace> frozen_;  // null: not tried, or not worth it
