@@ -10,7 +10,6 @@
 #include <c10/core/Storage.h>
 
 #include "ir/graph.h"
-#include "lazy/lower/packed_convolution.h"
 #include "lazy/trace/trace.h"
 
 namespace torch_lazy::lazy {
@@ -30,7 +29,6 @@ struct LoweredTrace {
   std::vector<int32_t> output_slots;                         // graph output -> slot, likewise
   std::shared_ptr<std::vector<c10::Storage>> kept_contents;  // contents that stay from run to run; null: none
   std::vector<int32_t> by_aten;                              // the calls that did not become primitives
-  std::vector<PackedConvolution> convolutions;               // that it calls by this name
   std::string trace_text;                                    // where option dump asks for it
   std::vector<int32_t> calls;  // once there is a plan, per node of the graph: the call it was made for, or -1
 };

@@ -2,6 +2,7 @@
 #include "lazy/run/bound_plan.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/cleanup/cleanup.h"
 #include "backends/registry.h"
@@ -17,15 +18,20 @@ namespace torch_lazy::lazy {
 
 const PackedConvolution* BoundPlan::ConvolutionOf(const ir::Node& call) const {
   if (!IsPacked(call)) return nullptr;
-  const auto found =
-      std::find_if(lowered_.convolutions.begin(), lowered_.convolutions.end(),
-                   [&](const PackedConvolution& convolution) { return convolution.call == call.attrs.index; });
-  LAZY_CHECK(found != lowered_.convolutions.end(), "call ", call.attrs.index, " is no packed convolution");
+  const auto found = std::find_if(packed_.begin(), packed_.end(), [&](const PackedConvolution& convolution) {
+    return convolution.call == call.attrs.index;
+  });
+  LAZY_CHECK(found != packed_.end(), "call ", call.attrs.index, " is no packed convolution");
   return &*found;
 }
 
-BoundPlan::BoundPlan(const CallSequence& calls, const LoweredTrace& lowered, const PlannedGraph& planned)
-    : calls_(calls), lowered_(lowered), plan_(planned.plan()), graph_(planned.graph()) {
+BoundPlan::BoundPlan(const CallSequence& calls, const LoweredTrace& lowered, const PlannedGraph& planned,
+                     std::vector<PackedConvolution> convolutions)
+    : calls_(calls),
+      lowered_(lowered),
+      plan_(planned.plan()),
+      graph_(planned.graph()),
+      packed_(std::move(convolutions)) {
   const std::vector<int64_t> symbols = codegen::NumbersOf(plan_.padded_extents, lowered.symbols);
   for (const codegen::BufferSpec& buffer : plan_.buffers) {
     size_bytes_.push_back(static_cast<size_t>(ir::SizeBytes(buffer.type, symbols)));

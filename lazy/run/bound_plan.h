@@ -7,6 +7,7 @@
 
 #include "codegen/plan/plan.h"
 #include "lazy/lower/lowered_trace.h"
+#include "lazy/lower/packed_convolution.h"
 #include "lazy/run/bound_launch.h"
 #include "lazy/run/bound_product.h"
 #include "lazy/run/param_uses.h"
@@ -20,8 +21,9 @@ namespace torch_lazy::lazy {
 
 class BoundPlan {
  public:
-  // All must outlive the plan.
-  BoundPlan(const CallSequence& calls, const LoweredTrace& lowered, const PlannedGraph& planned);
+  // All must outlive the plan. `convolutions`: the packed ones that the graph calls, with their weights.
+  BoundPlan(const CallSequence& calls, const LoweredTrace& lowered, const PlannedGraph& planned,
+            std::vector<PackedConvolution> convolutions = {});
 
   // Runs on the trace's slots and leaves the outputs in them. False if a call has failed: then the slots are as they
   // were. Raises what cannot be undone.
@@ -63,10 +65,11 @@ class BoundPlan {
   const LoweredTrace& lowered_;
   const codegen::Plan& plan_;
   const ir::Graph& graph_;
-  std::vector<size_t> size_bytes_;                      // per buffer
-  std::vector<BoundLaunch> launches_;                   // per step
-  std::vector<BoundProduct> products_;                  // per step
-  std::vector<const PackedConvolution*> convolutions_;  // per step; null: none
+  std::vector<size_t> size_bytes_;      // per buffer
+  std::vector<BoundLaunch> launches_;   // per step
+  std::vector<BoundProduct> products_;  // per step
+  const std::vector<PackedConvolution> packed_;
+  std::vector<const PackedConvolution*> convolutions_;  // per step, of these; null: none
   ParamUses uses_;
   bool runs_ahead_ = false;
   bool shares_launches_ = false;

@@ -32,14 +32,26 @@ std::set<AutocastWeightsPlan*>& All() {
 
 }  // namespace
 
-std::shared_ptr<AutocastWeightsPlan> AutocastWeightsPlan::For(const CallSequence& calls, const LoweredTrace& lowered,
-                                                              const PlannedGraph& planned) {
-  if (base::IsDisabled("carry") || backends::Get().target() != codegen::Target::kCuda) return nullptr;
-  std::vector<int32_t> slots = NarrowedSlots(planned.graph(), lowered);
-  return slots.empty()
-             ? nullptr
-             : std::shared_ptr<AutocastWeightsPlan>(new AutocastWeightsPlan(calls, lowered, planned, std::move(slots)));
+std::unique_ptr<Variant> AutocastWeights::For(const PlainPlan& plain, const Trace& /*trace*/) {
+  if (backends::Get().target() != codegen::Target::kCuda) return nullptr;
+  const bool narrows_any = !NarrowedSlots(plain.planned().graph(), plain.lowered()).empty();
+  return narrows_any ? std::unique_ptr<Variant>(new AutocastWeights(plain)) : nullptr;
 }
+
+bool AutocastWeights::Guard(const Trace& /*trace*/) { return base::Number(base::Option::kCompare) == 0; }
+
+std::shared_ptr<Runnable> AutocastWeights::Prepare(const std::shared_ptr<Runnable>& next, const Trace& /*trace*/,
+                                                   bool /*once*/) {
+  if (run_ == nullptr || run_->next() != next) run_ = std::make_shared<AutocastWeightsPlan>(plain_, next);
+  return run_;
+}
+
+AutocastWeightsPlan::AutocastWeightsPlan(const PlainPlan& plain, std::shared_ptr<Runnable> next)
+    : calls_(plain.calls()),
+      lowered_(plain.lowered()),
+      planned_(plain.planned()),
+      next_(std::move(next)),
+      slots_(NarrowedSlots(planned_.graph(), lowered_)) {}
 
 bool AutocastWeightsPlan::Follows(const Trace& trace) const {
   if (stamps_.empty()) return false;
@@ -66,11 +78,11 @@ bool AutocastWeightsPlan::IsCompiled(const Trace& trace) {
 }
 
 // The narrow values are the outputs of a run on the parameters alone.
-std::string AutocastWeightsPlan::Begin(const ReadyPlan& plain, const Trace& trace) {
+std::string AutocastWeightsPlan::Begin(const Trace& trace) {
   auto step = std::make_unique<ReadyPlan>(calls_, graphs_->step, *planned_step_);
-  if (step->PeakBytes() > plain.PeakBytes() + plain.PeakBytes() / 20) return "their memory would be the peak";
+  if (step->PeakBytes() > next_->PeakBytes() + next_->PeakBytes() / 20) return "their memory would be the peak";
   EndOthersOf(trace);
-  plain.DropCudaGraph();
+  next_->Release();
   Trace scratch;
   scratch.slots.resize(trace.slots.size());
   for (const int32_t slot : slots_) scratch.slots[slot].content = trace.slots[slot].content;
@@ -79,10 +91,10 @@ std::string AutocastWeightsPlan::Begin(const ReadyPlan& plain, const Trace& trac
   return "";
 }
 
-bool AutocastWeightsPlan::TryBegin(const ReadyPlan& plain, const Trace& trace) {
+bool AutocastWeightsPlan::TryBegin(const Trace& trace) {
   std::string why;
   try {
-    why = Begin(plain, trace);
+    why = Begin(trace);
   } catch (const std::exception& error) {
     why = error.what();
   }
@@ -139,9 +151,9 @@ void AutocastWeightsPlan::Stamp(Trace* trace) {
   }
 }
 
-bool AutocastWeightsPlan::Run(const ReadyPlan& plain, Trace* trace) {
+bool AutocastWeightsPlan::Run(Trace* trace) {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock() || refused_) return plain.Run(trace);
+  if (!lock.owns_lock() || refused_) return next_->Run(trace);
   if (Follows(*trace)) {
     patience_.Run();
   } else {
@@ -149,8 +161,8 @@ bool AutocastWeightsPlan::Run(const ReadyPlan& plain, Trace* trace) {
   }
   stamps_.clear();  // should it fail
   const bool is_narrow =
-      step_ != nullptr || (patience_.IsWorth(kFollowingRuns) && IsCompiled(*trace) && TryBegin(plain, *trace));
-  if (!(is_narrow ? *step_ : plain).Run(trace)) return false;
+      step_ != nullptr || (patience_.IsWorth(kFollowingRuns) && IsCompiled(*trace) && TryBegin(*trace));
+  if (!(is_narrow ? step_->Run(trace) : next_->Run(trace))) return false;
   if (is_narrow) base::Count(base::Counter::kValuesCarried, static_cast<int64_t>(graphs_->step.kept_contents->size()));
   Stamp(trace);
   return true;

@@ -19,29 +19,30 @@
 
 #include "lazy/host/patience.h"
 #include "lazy/variants/autocast_weights.h"
-#include "lazy/variants/ready_plan.h"
+#include "lazy/variants/plain_plan.h"
+#include "lazy/variants/variant.h"
 
 namespace torch_lazy::lazy {
 
-class AutocastWeightsPlan {
+// The runs of one plan.
+class AutocastWeightsPlan final : public Runnable {
  public:
-  // Null if the entry, of this plan, narrows no weight that it writes. All must outlive what is returned.
-  static std::shared_ptr<AutocastWeightsPlan> For(const CallSequence& calls, const LoweredTrace& lowered,
-                                                  const PlannedGraph& planned);
+  // `next`: the way to run without narrow weights.
+  AutocastWeightsPlan(const PlainPlan& plain, std::shared_ptr<Runnable> next);
+  ~AutocastWeightsPlan() override;
 
-  ~AutocastWeightsPlan();
-
-  // As ReadyPlan::Run, and by `plain` where there are no narrow weights.
-  bool Run(const ReadyPlan& plain, Trace* trace);
+  bool Run(Trace* trace) override;
+  void Release() override { next_->Release(); }
+  size_t PeakBytes() const override { return next_->PeakBytes(); }
+  bool runs_ahead() const override { return next_->runs_ahead(); }
+  bool shares_launches() const override { return next_->shares_launches(); }
+  const std::shared_ptr<Runnable>& next() const { return next_; }
 
  private:
-  AutocastWeightsPlan(const CallSequence& calls, const LoweredTrace& lowered, const PlannedGraph& planned,
-                      std::vector<int32_t> slots)
-      : calls_(calls), lowered_(lowered), planned_(planned), slots_(std::move(slots)) {}
   bool Follows(const Trace& trace) const;
   bool IsCompiled(const Trace& trace);
-  bool TryBegin(const ReadyPlan& plain, const Trace& trace);
-  std::string Begin(const ReadyPlan& plain, const Trace& trace);  // why it cannot; empty: nothing
+  bool TryBegin(const Trace& trace);
+  std::string Begin(const Trace& trace);  // why it cannot; empty: nothing
   void EndOthersOf(const Trace& trace);
   void End();
   void DropContents();
@@ -50,6 +51,7 @@ class AutocastWeightsPlan {
   const CallSequence& calls_;
   const LoweredTrace& lowered_;
   const PlannedGraph& planned_;
+  const std::shared_ptr<Runnable> next_;
   const std::vector<int32_t> slots_;        // of the wide parameters
   std::mutex mutex_;                        // over what follows, for a whole run
   std::vector<uint64_t> stamps_;            // that the last run has left there; empty: unknown
@@ -57,9 +59,26 @@ class AutocastWeightsPlan {
   bool refused_ = false;                    // for its memory, or what failed
   std::unique_ptr<AutocastGraphs> graphs_;  // null: not tried
   std::shared_ptr<PlannedGraph> planned_first_, planned_step_;
-  std::vector<uint64_t>
-      storages_;  // of the wide parameters at the begin, by number; guarded by the list of all such plans
   std::unique_ptr<ReadyPlan> step_;  // while its contents are there
+  // Of the wide parameters at the begin, by number; guarded by the list of all such plans.
+  std::vector<uint64_t> storages_;
+};
+
+class AutocastWeights final : public Variant {
+ public:
+  // Null if the plan narrows no weight that it writes.
+  static std::unique_ptr<Variant> For(const PlainPlan& plain, const Trace& trace);
+
+  // Whether the trace follows the last run is known when that has ended: the run asks.
+  bool Guard(const Trace& trace) override;
+  std::shared_ptr<Runnable> Prepare(const std::shared_ptr<Runnable>& next, const Trace& trace, bool once) override;
+  void Release() override { run_ = nullptr; }
+
+ private:
+  explicit AutocastWeights(const PlainPlan& plain) : plain_(plain) {}
+
+  const PlainPlan& plain_;
+  std::shared_ptr<AutocastWeightsPlan> run_;  // around the way that was next the last time
 };
 
 }  // namespace torch_lazy::lazy

@@ -69,14 +69,14 @@ at::Tensor Flat(const c10::Storage& content, at::ScalarType dtype) {
 
 }  // namespace
 
-bool RunAndCompare(const CallSequence& calls, const LoweredTrace& lowered, const ReadyPlan& plan, Trace* trace) {
+bool RunAndCompare(const CallSequence& calls, const LoweredTrace& lowered, Runnable* way, Trace* trace) {
   Trace twin;
   twin.numbers = trace->numbers;
   for (const Trace::Slot& slot : trace->slots) {
     twin.slots.push_back(slot);
     twin.slots.back().content = Copy(slot.content);
   }
-  if (!plan.Run(trace)) return false;
+  if (!way->Run(trace)) return false;
   Interpret(calls, &twin);
   for (const int32_t slot : lowered.output_slots) {
     const at::ScalarType dtype = WrittenAs(calls, slot);

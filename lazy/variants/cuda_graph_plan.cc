@@ -58,6 +58,7 @@ void CudaGraphPlan::LetGo() {
   repeats_ = true;
   Drop();
   LeaveRoom();
+  memory_.DropHomes();
 }
 
 bool CudaGraphPlan::TryDrop() {

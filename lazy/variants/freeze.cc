@@ -144,7 +144,7 @@ std::unique_ptr<FrozenTrace> Freeze(const CallSequence& calls, const Trace& trac
   constants.outputs = std::move(kept);
   frozen->rest = Extract(WithoutWeights(graph), graph.outputs, /*with_effects=*/true, *lowered);
   frozen->rest.output_slots = lowered->output_slots;
-  frozen->rest.convolutions = std::move(convolutions);
+  frozen->convolutions = std::move(convolutions);
   return frozen;
 }
 

@@ -20,6 +20,7 @@ struct FrozenTrace {
   LoweredTrace constants;  // outputs: of each convolution that is like no earlier one, weight and, if it has one, bias.
                            // Holds for the numbers of the trace alone
   LoweredTrace rest;
+  std::vector<PackedConvolution> convolutions;  // that the rest calls; without their weights
 };
 
 // Null if some value has a dtype that graphs do not know, or nothing would be gained.

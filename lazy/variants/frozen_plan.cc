@@ -24,13 +24,16 @@ constexpr int64_t kEqualRuns = 3;  // before it is worth it
 }  // namespace
 
 struct FrozenPlan::Constants {
-  Constants(const CallSequence& calls, LoweredTrace trace, std::shared_ptr<PlannedGraph> graph,
-            std::shared_ptr<const ConstantContents> shared)
-      : contents(std::move(shared)), rest(std::move(trace)), planned(std::move(graph)), plan(calls, rest, *planned) {}
+  Constants(const CallSequence& calls, LoweredTrace trace, std::vector<PackedConvolution> convolutions,
+            std::shared_ptr<PlannedGraph> graph, std::shared_ptr<const ConstantContents> shared)
+      : contents(std::move(shared)),
+        rest(std::move(trace)),
+        planned(std::move(graph)),
+        plan(calls, rest, *planned, std::move(convolutions)) {}
   const std::shared_ptr<const ConstantContents> contents;  // null where they were packed anew
-  const LoweredTrace rest;                                 // its convolutions know their weights
+  const LoweredTrace rest;
   const std::shared_ptr<PlannedGraph> planned;
-  const ReadyPlan plan;
+  ReadyPlan plan;
 };
 
 // Owns the constants in use, those used last in front. Runs may use them a little longer.
@@ -42,8 +45,8 @@ class FrozenPlan::Newest {
   }
 
   // They are in use.
-  void Put(const std::shared_ptr<const Constants>& constants) {
-    std::shared_ptr<const Constants> oldest;
+  void Put(const std::shared_ptr<Constants>& constants) {
+    std::shared_ptr<Constants> oldest;
     {
       std::lock_guard<std::mutex> lock(lock_);
       list_.remove(constants);
@@ -55,7 +58,7 @@ class FrozenPlan::Newest {
     WaitForEagerDevice();  // another stream may still read them
   }
 
-  void Remove(const std::shared_ptr<const Constants>& constants) {
+  void Remove(const std::shared_ptr<Constants>& constants) {
     std::lock_guard<std::mutex> lock(lock_);
     list_.remove(constants);
   }
@@ -63,16 +66,18 @@ class FrozenPlan::Newest {
  private:
   static constexpr size_t kMost = 8;
   std::mutex lock_;
-  std::list<std::shared_ptr<const Constants>> list_;
+  std::list<std::shared_ptr<Constants>> list_;
 };
 
-std::unique_ptr<FrozenPlan> FrozenPlan::For(const CallSequence& calls, const Trace& trace) {
-  if (base::IsDisabled("freeze") || !backends::Get().computes() || !CanPackConvolutions()) return nullptr;
-  ConstantSlots slots = FindConstantSlots(calls, trace);
-  return slots.params.empty() ? nullptr : std::unique_ptr<FrozenPlan>(new FrozenPlan(calls, std::move(slots)));
+std::unique_ptr<Variant> FrozenPlan::For(const PlainPlan& plain, const Trace& trace) {
+  if (!backends::Get().computes() || !CanPackConvolutions()) return nullptr;
+  ConstantSlots slots = FindConstantSlots(plain.calls(), trace);
+  return slots.params.empty() ? nullptr : std::unique_ptr<Variant>(new FrozenPlan(plain.calls(), std::move(slots)));
 }
 
-bool FrozenPlan::HaveStayed(const Trace& trace) {
+// Folded weights round otherwise, so where results are compared with ATen's nothing is frozen.
+bool FrozenPlan::Guard(const Trace& trace) {
+  if (base::Number(base::Option::kCompare) != 0) return false;
   std::vector<uint64_t> stamps;
   for (const int32_t s : slots_.params) stamps.push_back(trace.slots[s].stamp);
   const bool known = std::find(stamps.begin(), stamps.end(), uint64_t{0}) == stamps.end();
@@ -86,15 +91,20 @@ bool FrozenPlan::HaveStayed(const Trace& trace) {
 }
 
 FrozenPlan::~FrozenPlan() {
-  if (const std::shared_ptr<const Constants> constants = constants_.lock()) Newest::Get().Remove(constants);
+  if (const std::shared_ptr<Constants> constants = constants_.lock()) Newest::Get().Remove(constants);
 }
 
 void FrozenPlan::Thaw() {
   patience_.StartOver();
-  if (!std::exchange(has_constants_, false)) return;
+  if (!has_constants_) return;
   patience_.Disappoint();
+  Release();
+}
+
+void FrozenPlan::Release() {
+  if (!std::exchange(has_constants_, false)) return;
   WaitForEagerDevice();  // another stream may still read them
-  if (const std::shared_ptr<const Constants> constants = std::exchange(constants_, {}).lock())
+  if (const std::shared_ptr<Constants> constants = std::exchange(constants_, {}).lock())
     Newest::Get().Remove(constants);
 }
 
@@ -150,7 +160,7 @@ ConstantContents FrozenPlan::MakeConstants(const Trace& trace) {
 }
 
 std::vector<PackedConvolution> FrozenPlan::Pack(const ConstantContents& contents) const {
-  std::vector<PackedConvolution> convolutions = frozen_->rest.convolutions;
+  std::vector<PackedConvolution> convolutions = frozen_->convolutions;
   auto made = contents.begin();
   for (size_t k = 0; k < convolutions.size(); ++k) {
     PackedConvolution& convolution = convolutions[k];
@@ -166,7 +176,7 @@ std::vector<PackedConvolution> FrozenPlan::Pack(const ConstantContents& contents
   return convolutions;
 }
 
-std::shared_ptr<const FrozenPlan::Constants> FrozenPlan::FindConstants(const Trace& trace) {
+std::shared_ptr<FrozenPlan::Constants> FrozenPlan::FindConstants(const Trace& trace) {
   ConstantsKey key{
       planned_constants_, ir::ExtentsOf(planned_constants_->graph(), frozen_->constants.symbols), {}, numbers_};
   for (const int32_t slot : frozen_->constants.param_slots) key.stamps.push_back(trace.slots[slot].stamp);
@@ -184,12 +194,11 @@ std::shared_ptr<const FrozenPlan::Constants> FrozenPlan::FindConstants(const Tra
   LAZY_LOG(1, "parameters have stayed for ", patience_.runs(), " runs: ", convolutions.size(),
            " convolutions are packed");
   if (!PacksForCudnn()) contents = nullptr;  // oneDNN's order of a weight is another for each size of images
-  LoweredTrace rest = frozen_->rest;
-  rest.convolutions = std::move(convolutions);
-  return std::make_shared<Constants>(calls_, std::move(rest), planned_rest_, std::move(contents));
+  return std::make_shared<Constants>(calls_, frozen_->rest, std::move(convolutions), planned_rest_,
+                                     std::move(contents));
 }
 
-std::shared_ptr<const FrozenPlan::Constants> FrozenPlan::TryFindConstants(const Trace& trace) {
+std::shared_ptr<FrozenPlan::Constants> FrozenPlan::TryFindConstants(const Trace& trace) {
   try {
     return FindConstants(trace);
   } catch (const std::exception& error) {  // or there is no memory
@@ -199,9 +208,10 @@ std::shared_ptr<const FrozenPlan::Constants> FrozenPlan::TryFindConstants(const 
   return nullptr;
 }
 
-std::shared_ptr<const ReadyPlan> FrozenPlan::PlanFor(const Trace& trace) {
-  if (!HaveStayed(trace) || !IsCompiled(trace)) return nullptr;
-  std::shared_ptr<const Constants> constants = constants_.lock();
+std::shared_ptr<Runnable> FrozenPlan::Prepare(const std::shared_ptr<Runnable>& next, const Trace& trace,
+                                              bool /*once*/) {
+  if (!IsCompiled(trace)) return nullptr;
+  std::shared_ptr<Constants> constants = constants_.lock();
   const bool same_numbers = numbers_ == ScalarsOf(frozen_->constants, trace);
   if (!same_numbers) tried_ = false;
   if (!same_numbers || (has_constants_ && constants == nullptr)) {
@@ -212,6 +222,7 @@ std::shared_ptr<const ReadyPlan> FrozenPlan::PlanFor(const Trace& trace) {
   if (constants == nullptr) return nullptr;
   has_constants_ = true;
   Newest::Get().Put(constants);
+  next->Release();
   return {constants, &constants->plan};
 }
 

@@ -18,32 +18,35 @@
 #include "lazy/host/patience.h"
 #include "lazy/libraries/cudnn_convolution.h"
 #include "lazy/variants/freeze.h"
-#include "lazy/variants/ready_plan.h"
+#include "lazy/variants/plain_plan.h"
 #include "lazy/variants/shared_constants.h"
+#include "lazy/variants/variant.h"
 
 namespace torch_lazy::lazy {
 
-class FrozenPlan {
+class FrozenPlan final : public Variant {
  public:
-  // Null if the entry has nothing to freeze.
-  static std::unique_ptr<FrozenPlan> For(const CallSequence& calls, const Trace& trace);
-  ~FrozenPlan();
+  // Null if there is nothing to freeze.
+  static std::unique_ptr<Variant> For(const PlainPlan& plain, const Trace& trace);
+  ~FrozenPlan() override;
 
-  // The plan to run on the trace if its parameters are, and have been, those of former runs; null if not, or not yet.
-  std::shared_ptr<const ReadyPlan> PlanFor(const Trace& trace);
+  // True if the trace's parameters are, and have been, those of former runs.
+  bool Guard(const Trace& trace) override;
+  std::shared_ptr<Runnable> Prepare(const std::shared_ptr<Runnable>& next, const Trace& trace, bool once) override;
+  // The constants, which the next run makes anew if its parameters are the same.
+  void Release() override;
 
  private:
   struct Constants;
   class Newest;
 
   FrozenPlan(const CallSequence& calls, ConstantSlots slots) : calls_(calls), slots_(std::move(slots)) {}
-  bool HaveStayed(const Trace& trace);
   bool AreTimed(const Trace& trace);
   bool IsCompiled(const Trace& trace);
   ConstantContents MakeConstants(const Trace& trace);
   std::vector<PackedConvolution> Pack(const ConstantContents& contents) const;
-  std::shared_ptr<const Constants> FindConstants(const Trace& trace);
-  std::shared_ptr<const Constants> TryFindConstants(const Trace& trace);
+  std::shared_ptr<Constants> FindConstants(const Trace& trace);
+  std::shared_ptr<Constants> TryFindConstants(const Trace& trace);
   void Thaw();
 
   const CallSequence& calls_;
@@ -56,7 +59,7 @@ class FrozenPlan {
   std::shared_ptr<PlannedGraph> planned_constants_, planned_rest_;
   std::vector<double> numbers_;  // that the constants follow from, too
   bool has_constants_ = false;
-  std::weak_ptr<const Constants> constants_;  // null once others were newer
+  std::weak_ptr<Constants> constants_;  // null once others were newer
 };
 
 }  // namespace torch_lazy::lazy

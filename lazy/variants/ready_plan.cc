@@ -5,7 +5,7 @@
 
 namespace torch_lazy::lazy {
 
-bool ReadyPlan::Run(Trace* trace) const {
+bool ReadyPlan::Run(Trace* trace) {
   if (cuda_graph_ == nullptr) return bound_.Run(trace);
   const double start = SecondsNow();
   if (cuda_graph_->Run(trace)) return true;

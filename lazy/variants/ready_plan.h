@@ -1,30 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 // A bound plan as it is run: by launches, or as a CUDA graph where that is worth it.
+//
+// A CUDA graph is no variant of its own: each plan that a variant runs may have one.
 #pragma once
 
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "lazy/run/bound_plan.h"
 #include "lazy/variants/cuda_graph_plan.h"
+#include "lazy/variants/variant.h"
 
 namespace torch_lazy::lazy {
 
-class ReadyPlan {
+class ReadyPlan final : public Runnable {
  public:
-  // All must outlive the plan.
-  ReadyPlan(const CallSequence& calls, const LoweredTrace& lowered, const PlannedGraph& planned)
-      : bound_(calls, lowered, planned), cuda_graph_(CudaGraphPlan::For(bound_)) {}
+  // As BoundPlan; all must outlive the plan.
+  ReadyPlan(const CallSequence& calls, const LoweredTrace& lowered, const PlannedGraph& planned,
+            std::vector<PackedConvolution> convolutions = {})
+      : bound_(calls, lowered, planned, std::move(convolutions)), cuda_graph_(CudaGraphPlan::For(bound_)) {}
 
-  // As BoundPlan::Run.
-  bool Run(Trace* trace) const;
-
-  // Of its CUDA graph, if it has one that is not running; a later run captures it anew.
-  void DropCudaGraph() const {
+  bool Run(Trace* trace) override;
+  // Lets go of its CUDA graph, if it has one that is not running; a later run captures it anew.
+  void Release() override {
     if (cuda_graph_ != nullptr) cuda_graph_->LetGo();
   }
-  size_t PeakBytes() const { return bound_.PeakBytes(); }
-  bool runs_ahead() const { return bound_.runs_ahead(); }
-  bool shares_launches() const { return bound_.shares_launches(); }
+  size_t PeakBytes() const override { return bound_.PeakBytes(); }
+  bool runs_ahead() const override { return bound_.runs_ahead(); }
+  bool shares_launches() const override { return bound_.shares_launches(); }
 
  private:
   const BoundPlan bound_;
