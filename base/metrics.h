@@ -37,7 +37,6 @@ namespace torch_lazy::base {
   X(LibraryCalls, "library_calls", kCount)           \
   X(WeightsPacked, "weights_packed", kCount)         \
   X(ValuesCarried, "values_carried", kCount)         \
-  X(GraphCaptures, "graph_captures", kCount)         \
   X(GraphReplays, "graph_replays", kCount)           \
   X(Replays, "replays", kCount)                      \
   X(NodesInARow, "nodes_in_a_row", kCount)           \

@@ -12,7 +12,9 @@
 #include "lazy/cuts/sync.h"
 #include "lazy/eager/current_device.h"
 #include "lazy/eager/eager_device.h"
+#include "lazy/explain/efforts.h"
 #include "lazy/explain/explain.h"
+#include "lazy/host/ledger.h"
 #include "lazy/host/run_thread.h"
 #include "lazy/trace/history.h"
 #include "lazy/trace/storage.h"
@@ -49,7 +51,7 @@ void CountGpuBytes() {
 std::string Metrics() {
   lazy::RunThread::Get().Drain();
   CountGpuBytes();
-  return base::MetricsJson();
+  return lazy::MetricsJson();
 }
 
 void ResetMetrics() {
@@ -58,6 +60,7 @@ void ResetMetrics() {
     lazy::GpuAllocator()->resetPeakStats(static_cast<c10::DeviceIndex>(device));
   }
   base::ResetMetrics();
+  lazy::ResetEfforts();
   lazy::ForgetHistory();
 }
 

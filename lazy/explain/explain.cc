@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/metrics.h"
+#include "lazy/explain/efforts.h"
 #include "lazy/ops/op.h"
 #include "lazy/replay/replay.h"
 #include "lazy/run/failed_kernels.h"
@@ -45,7 +46,7 @@ std::string Explain() {
   absl::StrAppend(&text, "kernels: ", base::Get(Counter::kKernelsCompiled), " asked of the compiler, ",
                   base::Get(Counter::kKernelsFromDisk), " found on disk, ", base::Get(Counter::kKernelsFailed),
                   " failed, ", base::Get(Counter::kKernelLaunches), " launches\n");
-  absl::StrAppend(&text, TextOfFailedKernels(), TextOfHistory(), TextOfRefusals());
+  absl::StrAppend(&text, TextOfEfforts(), TextOfFailedKernels(), TextOfHistory(), TextOfRefusals());
   for (const auto& [op, count] : MostFirst(Tally::kCallsImmediateByOp)) {
     absl::StrAppend(&text, "at once ", count, " times: ", op, ": ", WhyImmediate(op), "\n");
   }

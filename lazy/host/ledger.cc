@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/host/ledger.h"
 
-#include <array>
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <deque>
+#include <mutex>
+#include <utility>
 
 namespace torch_lazy::lazy {
 namespace {
@@ -11,56 +14,131 @@ namespace {
 // What a venture gets, whatever it has saved: at the beginning, and of the time that passes. The number of graphs is
 // not to follow the clock.
 struct Terms {
+  const char* name;
   double credit_seconds, share_of_time;
 };
 constexpr Terms kTerms[] = {
-    {0.05, 0.01},  // products: tries of 0.1 to 1 ms
-    {0.5, 0.01},   // of a GPU: a dozen sizes, of 10 ms each
-    {1, 0.01},     // convolutions: some twenty forms, of 20 ms each
-    {0.25, 0},     // graphs: a large plan's capture takes 30 ms
+    {"products", 0.05, 0.01},      // tries of 0.1 to 1 ms
+    {"cuda_products", 0.5, 0.01},  // of a GPU: a dozen sizes, of 10 ms each
+    {"convolutions", 1, 0.01},     // some twenty forms, of 20 ms each
+    {"cuda_graphs", 0.25, 0},      // a large plan's capture takes 30 ms
 };
 
-const Terms& TermsOf(Venture venture) { return kTerms[static_cast<size_t>(venture)]; }
+// All accounts of the process.
+struct Ledger {
+  struct Row {
+    explicit Row(const Terms& terms) : account(terms.name, terms.credit_seconds, terms.share_of_time) {}
+    explicit Row(absl::string_view name) : account(std::string(name), /*credit_seconds=*/0) {}
+    Account account;
+    Effort before;  // the last reset
+  };
+  Ledger() {
+    for (const Terms& terms : kTerms) rows.emplace_back(terms);
+  }
+  std::mutex lock;
+  std::deque<Row> rows;  // which stay where they are
+};
 
-thread_local std::array<int64_t, std::size(kTerms)> saved_here_ns{};
+Ledger& TheLedger() {
+  static Ledger* const ledger = new Ledger;
+  return *ledger;
+}
+
+constinit thread_local Savings* noting = nullptr;
 
 int64_t NsNow() { return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-int64_t NsOf(double seconds) { return static_cast<int64_t>(seconds * 1e9); }
+// 0 for what is no time.
+int64_t NsOf(double seconds) { return std::isfinite(seconds) && seconds > 0 ? static_cast<int64_t>(seconds * 1e9) : 0; }
 
-bool IsSome(double seconds) { return std::isfinite(seconds) && seconds > 0; }
+void Add(std::atomic<int64_t>* sum, int64_t by) {
+  if (by != 0) sum->fetch_add(by, std::memory_order_relaxed);
+}
 
 }  // namespace
 
-Account::Account(Venture venture) : Account(venture, TermsOf(venture).credit_seconds) {}
-
-Account::Account(Venture venture, double credit_seconds)
-    : venture_(venture), begun_ns_(NsNow()), credit_ns_(NsOf(credit_seconds)) {}
+Account::Account(std::string name, double credit_seconds, double share_of_time)
+    : name_(std::move(name)), share_of_time_(share_of_time), begun_ns_(NsNow()), credit_ns_(NsOf(credit_seconds)) {}
 
 bool Account::MayTry() const {
-  const double share = TermsOf(venture_).share_of_time;
   const int64_t given =
-      credit_ns_ + (share == 0 ? 0 : static_cast<int64_t>(share * static_cast<double>(NsNow() - begun_ns_)));
+      credit_ns_ +
+      (share_of_time_ == 0 ? 0 : static_cast<int64_t>(share_of_time_ * static_cast<double>(NsNow() - begun_ns_)));
   return spent_ns_.load(std::memory_order_relaxed) < given + saved_ns_.load(std::memory_order_relaxed);
 }
 
 void Account::Spend(double seconds) {
-  if (!IsSome(seconds)) return;
-  spent_ns_.fetch_add(NsOf(seconds), std::memory_order_relaxed);
+  Add(&tried_, 1);
+  Add(&spent_ns_, NsOf(seconds));
 }
 
 void Account::Save(double seconds) {
-  if (!IsSome(seconds)) return;
-  saved_ns_.fetch_add(NsOf(seconds), std::memory_order_relaxed);
-  saved_here_ns[static_cast<size_t>(venture_)] += NsOf(seconds);
+  SaveOften(1, NsOf(seconds));
+  if (noting != nullptr) noting->Add(this, NsOf(seconds));
 }
 
-double Account::SavedHere() const { return static_cast<double>(saved_here_ns[static_cast<size_t>(venture_)]) / 1e9; }
+void Account::SaveOften(int64_t runs, int64_t ns) {
+  Add(&used_, runs);
+  Add(&saved_ns_, ns);
+}
+
+Effort Account::counted() const {
+  return {.tried = tried_.load(std::memory_order_relaxed),
+          .used = used_.load(std::memory_order_relaxed),
+          .spent_ns = spent_ns_.load(std::memory_order_relaxed),
+          .saved_ns = saved_ns_.load(std::memory_order_relaxed)};
+}
 
 Account& AccountOf(Venture venture) {
-  static Account* const accounts[] = {new Account(Venture::kProducts), new Account(Venture::kCudaProducts),
-                                      new Account(Venture::kConvolutions), new Account(Venture::kCudaGraphs)};
+  static Account* const* const accounts = [] {
+    auto* const all = new Account*[std::size(kTerms)];
+    for (size_t k = 0; k < std::size(kTerms); ++k) all[k] = &TheLedger().rows[k].account;
+    return all;
+  }();
   return *accounts[static_cast<size_t>(venture)];
+}
+
+Account& AccountOf(absl::string_view name) {
+  Ledger& ledger = TheLedger();
+  const std::lock_guard<std::mutex> lock(ledger.lock);
+  const auto found =
+      std::ranges::find_if(ledger.rows, [&](const Ledger::Row& row) { return row.account.name() == name; });
+  return found != ledger.rows.end() ? found->account : ledger.rows.emplace_back(name).account;
+}
+
+Savings::Noting::Noting(Savings* savings) { noting = savings; }
+
+Savings::Noting::~Noting() { noting = nullptr; }
+
+void Savings::Add(Account* account, int64_t ns) {
+  auto found = std::ranges::find(all_, account, &Saved::account);
+  if (found == all_.end()) found = all_.insert(all_.end(), {account, 0, 0});
+  ++found->runs;
+  found->ns += ns;
+}
+
+void Savings::Repeat() const {
+  for (const Saved& saved : all_) saved.account->SaveOften(saved.runs, saved.ns);
+}
+
+std::vector<std::pair<std::string, Effort>> Efforts() {
+  Ledger& ledger = TheLedger();
+  const std::lock_guard<std::mutex> lock(ledger.lock);
+  std::vector<std::pair<std::string, Effort>> efforts;
+  for (const Ledger::Row& row : ledger.rows) {
+    const Effort now = row.account.counted(), &before = row.before;
+    efforts.emplace_back(row.account.name(), Effort{.tried = now.tried - before.tried,
+                                                    .used = now.used - before.used,
+                                                    .spent_ns = now.spent_ns - before.spent_ns,
+                                                    .saved_ns = now.saved_ns - before.saved_ns});
+  }
+  return efforts;
+}
+
+void ResetEfforts() {
+  Ledger& ledger = TheLedger();
+  const std::lock_guard<std::mutex> lock(ledger.lock);
+  for (Ledger::Row& row : ledger.rows) row.before = row.account.counted();
 }
 
 double SecondsNow() { return static_cast<double>(NsNow()) / 1e9; }

@@ -21,6 +21,7 @@
 #include "ir/unify.h"
 #include "lazy/host/background.h"
 #include "lazy/host/interrupt.h"
+#include "lazy/host/ledger.h"
 #include "lazy/ops/deterministic.h"
 
 namespace torch_lazy::lazy {
@@ -50,10 +51,12 @@ PlanTable& Plans() {
 
 // An error of ours in a pass, or no memory for it, is a status, too: the trace runs op by op.
 absl::Status TryCompile(const ir::Graph& graph, const codegen::CompileOptions& options, bool wait, codegen::Plan* plan,
-                        std::shared_ptr<backends::Module>* module) {
+                        double* planning_seconds, std::shared_ptr<backends::Module>* module) {
+  const double start = SecondsNow();
   try {
     LAZY_CHECK(!base::MustFail(), "a fault that was asked for");
     LAZY_ASSIGN_OR_RETURN(*plan, codegen::Compile(graph, options));
+    *planning_seconds = SecondsNow() - start;
     *module = backends::Get().Compile(plan->kernels, wait);
     return absl::OkStatus();
   } catch (const std::exception& error) {
@@ -161,6 +164,11 @@ std::vector<FailedKernel> PlannedGraph::Failures() {
   return failures_;
 }
 
+double PlannedGraph::TakePlanningSeconds() {
+  std::lock_guard<std::mutex> lock(lock_);
+  return std::exchange(planning_seconds_, 0);
+}
+
 void PlannedGraph::Compile(const std::vector<int64_t>& numbers, bool wait) {
   codegen::CompileOptions options;
   options.target = backends::Get().target();
@@ -170,14 +178,16 @@ void PlannedGraph::Compile(const std::vector<int64_t>& numbers, bool wait) {
   base::WriteDump(options.dump_folder, "00-trace.txt", trace_text_);
   if (!options.dump_folder.empty()) base::WriteDump(options.dump_folder, "05-lowered.lir", ir::Print(graph_));
   codegen::Plan plan;
+  double planning_seconds = 0;
   std::shared_ptr<backends::Module> module;
-  const absl::Status status = TryCompile(graph_, options, wait, &plan, &module);
+  const absl::Status status = TryCompile(graph_, options, wait, &plan, &planning_seconds, &module);
   if (!status.ok())
     base::WarnOnce("plan", absl::StrCat("a trace could not be compiled, so it runs op by op: ", status.ToString()));
   {
     std::lock_guard<std::mutex> lock(lock_);
     state_ = status.ok() ? State::kPlanned : State::kFailed;
     plan_ = std::move(plan);
+    planning_seconds_ = planning_seconds;
     dump_folder_ = std::move(options.dump_folder);
     module_ = std::move(module);
   }

@@ -46,6 +46,8 @@ class PlannedGraph : public std::enable_shared_from_this<PlannedGraph> {
   // Why the graph will never be ready: kernels that are at fault themselves. Empty where it is ready or may become so,
   // and where nothing compiles on this machine.
   std::vector<FailedKernel> Failures();
+  // What it took to plan it, without its kernels' compilation; 0 for who asks again.
+  double TakePlanningSeconds();
   // True while it is being planned or its kernels compiled.
   bool IsPending();
   const codegen::Plan& plan() const { return plan_; }
@@ -73,6 +75,7 @@ class PlannedGraph : public std::enable_shared_from_this<PlannedGraph> {
   codegen::Plan plan_;
   std::shared_ptr<backends::Module> module_;
   std::string dump_folder_;
+  double planning_seconds_ = 0;                        // that nobody was told of
   std::vector<std::shared_ptr<PlannedGraph>> others_;  // of the same graph, for other sizes
   std::vector<FailedKernel> failures_;
 };

@@ -32,25 +32,26 @@ std::set<AutocastWeightsPlan*>& All() {
 
 }  // namespace
 
-std::unique_ptr<Variant> AutocastWeights::For(const PlainPlan& plain, const Trace& /*trace*/) {
+std::unique_ptr<Variant> AutocastWeights::For(const PlainPlan& plain, const Trace& /*trace*/, Account* account) {
   if (backends::Get().target() != codegen::Target::kCuda) return nullptr;
   const bool narrows_any = !NarrowedSlots(plain.planned().graph(), plain.lowered()).empty();
-  return narrows_any ? std::unique_ptr<Variant>(new AutocastWeights(plain)) : nullptr;
+  return narrows_any ? std::unique_ptr<Variant>(new AutocastWeights(plain, account)) : nullptr;
 }
 
 bool AutocastWeights::Guard(const Trace& /*trace*/) { return base::Number(base::Option::kCompare) == 0; }
 
 std::shared_ptr<Runnable> AutocastWeights::Prepare(const std::shared_ptr<Runnable>& next, const Trace& /*trace*/,
                                                    bool /*once*/) {
-  if (run_ == nullptr || run_->next() != next) run_ = std::make_shared<AutocastWeightsPlan>(plain_, next);
+  if (run_ == nullptr || run_->next() != next) run_ = std::make_shared<AutocastWeightsPlan>(plain_, next, &account_);
   return run_;
 }
 
-AutocastWeightsPlan::AutocastWeightsPlan(const PlainPlan& plain, std::shared_ptr<Runnable> next)
+AutocastWeightsPlan::AutocastWeightsPlan(const PlainPlan& plain, std::shared_ptr<Runnable> next, Account* account)
     : calls_(plain.calls()),
       lowered_(plain.lowered()),
       planned_(plain.planned()),
       next_(std::move(next)),
+      account_(*account),
       slots_(NarrowedSlots(planned_.graph(), lowered_)) {}
 
 bool AutocastWeightsPlan::Follows(const Trace& trace) const {
@@ -92,12 +93,14 @@ std::string AutocastWeightsPlan::Begin(const Trace& trace) {
 }
 
 bool AutocastWeightsPlan::TryBegin(const Trace& trace) {
+  const double start = SecondsNow();
   std::string why;
   try {
     why = Begin(trace);
   } catch (const std::exception& error) {
     why = error.what();
   }
+  account_.Spend(SecondsNow() - start + planned_first_->TakePlanningSeconds() + planned_step_->TakePlanningSeconds());
   refused_ = !why.empty();
   if (refused_) {
     DropContents();
@@ -163,7 +166,10 @@ bool AutocastWeightsPlan::Run(Trace* trace) {
   const bool is_narrow =
       step_ != nullptr || (patience_.IsWorth(kFollowingRuns) && IsCompiled(*trace) && TryBegin(*trace));
   if (!(is_narrow ? step_->Run(trace) : next_->Run(trace))) return false;
-  if (is_narrow) base::Count(base::Counter::kValuesCarried, static_cast<int64_t>(graphs_->step.kept_contents->size()));
+  if (is_narrow) {
+    account_.Save(0);
+    base::Count(base::Counter::kValuesCarried, static_cast<int64_t>(graphs_->step.kept_contents->size()));
+  }
   Stamp(trace);
   return true;
 }

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "lazy/host/ledger.h"
 #include "lazy/host/patience.h"
 #include "lazy/variants/autocast_weights.h"
 #include "lazy/variants/plain_plan.h"
@@ -28,7 +29,7 @@ namespace torch_lazy::lazy {
 class AutocastWeightsPlan final : public Runnable {
  public:
   // `next`: the way to run without narrow weights.
-  AutocastWeightsPlan(const PlainPlan& plain, std::shared_ptr<Runnable> next);
+  AutocastWeightsPlan(const PlainPlan& plain, std::shared_ptr<Runnable> next, Account* account);
   ~AutocastWeightsPlan() override;
 
   bool Run(Trace* trace) override;
@@ -52,6 +53,7 @@ class AutocastWeightsPlan final : public Runnable {
   const LoweredTrace& lowered_;
   const PlannedGraph& planned_;
   const std::shared_ptr<Runnable> next_;
+  Account& account_;                        // of sets of narrow weights, and runs that take them
   const std::vector<int32_t> slots_;        // of the wide parameters
   std::mutex mutex_;                        // over what follows, for a whole run
   std::vector<uint64_t> stamps_;            // that the last run has left there; empty: unknown
@@ -67,7 +69,7 @@ class AutocastWeightsPlan final : public Runnable {
 class AutocastWeights final : public Variant {
  public:
   // Null if the plan narrows no weight that it writes.
-  static std::unique_ptr<Variant> For(const PlainPlan& plain, const Trace& trace);
+  static std::unique_ptr<Variant> For(const PlainPlan& plain, const Trace& trace, Account* account);
 
   // Whether the trace follows the last run is known when that has ended: the run asks.
   bool Guard(const Trace& trace) override;
@@ -75,9 +77,10 @@ class AutocastWeights final : public Variant {
   void Release() override { run_ = nullptr; }
 
  private:
-  explicit AutocastWeights(const PlainPlan& plain) : plain_(plain) {}
+  AutocastWeights(const PlainPlan& plain, Account* account) : plain_(plain), account_(*account) {}
 
   const PlainPlan& plain_;
+  Account& account_;
   std::shared_ptr<AutocastWeightsPlan> run_;  // around the way that was next the last time
 };
 

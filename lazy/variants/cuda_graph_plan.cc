@@ -159,7 +159,6 @@ bool CudaGraphPlan::Capture(Trace* trace) {
   if (!FirstOf(draws_)) return Refuse("its calls draw random numbers of several seeds"), false;
   std::vector<c10::Storage> contents = memory_.Contents(trace);
   const auto take_back = absl::MakeCleanup([&] { memory_.PutBack(std::move(contents), trace); });
-  base::Count(base::Counter::kGraphCaptures);
   bool captured = true;
   const double start = SecondsNow();
   try {
@@ -189,9 +188,9 @@ bool CudaGraphPlan::CaptureSteps(Trace* trace, PlanMemory* memory) {
   const LeaveUnwritten unwritten;
   std::string failure;
   void* graph = nullptr;
-  const Account &products = AccountOf(Venture::kCudaProducts), &convolutions = AccountOf(Venture::kConvolutions);
-  const double products_saved = products.SavedHere(), convolutions_saved = convolutions.SavedHere();
+  savings_ = {};
   try {
+    const Savings::Noting noting(&savings_);
     graph = graphs_.begin();
     const CapturedDraws draws{*FirstOf(draws_), graphs_.seek, graph};
     captured_draws = &draws;
@@ -201,8 +200,6 @@ bool CudaGraphPlan::CaptureSteps(Trace* trace, PlanMemory* memory) {
     failure = error.what();
   }
   backend.EndRecord();
-  products_save_ = products.SavedHere() - products_saved;
-  convolutions_save_ = convolutions.SavedHere() - convolutions_saved;
   try {
     if (graph != nullptr) graphs_.end(graph);
     graph_ = graph;
@@ -268,8 +265,7 @@ void CudaGraphPlan::Replay(Trace* trace) {
     graphs_.replay(graph_);
   }
   base::Count(base::Counter::kGraphReplays);
-  AccountOf(Venture::kCudaProducts).Save(products_save_);
-  AccountOf(Venture::kConvolutions).Save(convolutions_save_);
+  savings_.Repeat();
   memory_.TakeOut(trace);
 }
 

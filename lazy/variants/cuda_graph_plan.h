@@ -25,6 +25,7 @@
 #include "backends/backend.h"
 #include "lazy/cuda/graphs.h"
 #include "lazy/cuda/philox.h"
+#include "lazy/host/ledger.h"
 #include "lazy/run/bound_plan.h"
 #include "lazy/trace/trace.h"
 #include "lazy/variants/cuda_graph_choice.h"
@@ -78,10 +79,10 @@ class CudaGraphPlan : public CudaGraphOwner {
   std::thread::id thread_;  // whose results lie in the homes
   void* graph_ = nullptr;
   std::unique_ptr<backends::LaunchRecord> record_;
-  std::vector<c10::IValue> numbers_of_calls_;         // as captured
-  std::vector<PhiloxDraw> draws_;                     // likewise
-  std::vector<c10::Storage> emulated_;                // what the buffers are, where CUDA graphs are emulated
-  double products_save_ = 0, convolutions_save_ = 0;  // seconds, by what was chosen for them: Account::SavedHere
+  std::vector<c10::IValue> numbers_of_calls_;  // as captured
+  std::vector<PhiloxDraw> draws_;              // likewise
+  std::vector<c10::Storage> emulated_;         // what the buffers are, where CUDA graphs are emulated
+  Savings savings_;                            // by what was chosen for its products and convolutions
 };
 
 }  // namespace torch_lazy::lazy

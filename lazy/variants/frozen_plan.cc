@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "backends/registry.h"
 #include "base/flags.h"
 #include "base/log.h"
@@ -69,10 +70,11 @@ class FrozenPlan::Newest {
   std::list<std::shared_ptr<Constants>> list_;
 };
 
-std::unique_ptr<Variant> FrozenPlan::For(const PlainPlan& plain, const Trace& trace) {
+std::unique_ptr<Variant> FrozenPlan::For(const PlainPlan& plain, const Trace& trace, Account* account) {
   if (!backends::Get().computes() || !CanPackConvolutions()) return nullptr;
   ConstantSlots slots = FindConstantSlots(plain.calls(), trace);
-  return slots.params.empty() ? nullptr : std::unique_ptr<Variant>(new FrozenPlan(plain.calls(), std::move(slots)));
+  if (slots.params.empty()) return nullptr;
+  return std::unique_ptr<Variant>(new FrozenPlan(plain.calls(), std::move(slots), account));
 }
 
 // Folded weights round otherwise, so where results are compared with ATen's nothing is frozen.
@@ -121,16 +123,24 @@ bool FrozenPlan::AreTimed(const Trace& trace) {
   return forms_->empty();
 }
 
-bool FrozenPlan::IsCompiled(const Trace& trace) {
-  if (!tried_) {
-    if (!AreTimed(trace)) return false;
-    tried_ = true;
-    frozen_ = Freeze(calls_, trace, slots_);
-    if (frozen_ == nullptr) return false;
+void FrozenPlan::FreezeAndPlan(const Trace& trace) {
+  const double start = SecondsNow();
+  frozen_ = Freeze(calls_, trace, slots_);
+  if (frozen_ != nullptr) {
     bool known = false;
     numbers_ = ScalarsOf(frozen_->constants, trace);
     planned_constants_ = PlanOf(&frozen_->constants, calls_.IsDeterministic(), &known);
     planned_rest_ = PlanOf(&frozen_->rest, calls_.IsDeterministic(), &known);
+  }
+  freezing_seconds_ = SecondsNow() - start;
+  if (frozen_ == nullptr) account_.Spend(freezing_seconds_);
+}
+
+bool FrozenPlan::IsCompiled(const Trace& trace) {
+  if (!tried_) {
+    if (!AreTimed(trace)) return false;
+    tried_ = true;
+    FreezeAndPlan(trace);
   }
   if (frozen_ == nullptr) return false;
   const bool constants = planned_constants_->Want(frozen_->constants.symbols, 1);
@@ -199,6 +209,10 @@ std::shared_ptr<FrozenPlan::Constants> FrozenPlan::FindConstants(const Trace& tr
 }
 
 std::shared_ptr<FrozenPlan::Constants> FrozenPlan::TryFindConstants(const Trace& trace) {
+  const auto tell = absl::MakeCleanup([&, start = SecondsNow()] {
+    account_.Spend(SecondsNow() - start + std::exchange(freezing_seconds_, 0) +
+                   planned_constants_->TakePlanningSeconds() + planned_rest_->TakePlanningSeconds());
+  });
   try {
     return FindConstants(trace);
   } catch (const std::exception& error) {  // or there is no memory
@@ -221,6 +235,7 @@ std::shared_ptr<Runnable> FrozenPlan::Prepare(const std::shared_ptr<Runnable>& n
   if (constants == nullptr) constants_ = constants = TryFindConstants(trace);
   if (constants == nullptr) return nullptr;
   has_constants_ = true;
+  account_.Save(0);
   Newest::Get().Put(constants);
   next->Release();
   return {constants, &constants->plan};

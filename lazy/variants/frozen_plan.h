@@ -15,6 +15,7 @@
 #include <optional>
 #include <vector>
 
+#include "lazy/host/ledger.h"
 #include "lazy/host/patience.h"
 #include "lazy/libraries/cudnn_convolution.h"
 #include "lazy/variants/freeze.h"
@@ -27,7 +28,7 @@ namespace torch_lazy::lazy {
 class FrozenPlan final : public Variant {
  public:
   // Null if there is nothing to freeze.
-  static std::unique_ptr<Variant> For(const PlainPlan& plain, const Trace& trace);
+  static std::unique_ptr<Variant> For(const PlainPlan& plain, const Trace& trace, Account* account);
   ~FrozenPlan() override;
 
   // True if the trace's parameters are, and have been, those of former runs.
@@ -40,7 +41,9 @@ class FrozenPlan final : public Variant {
   struct Constants;
   class Newest;
 
-  FrozenPlan(const CallSequence& calls, ConstantSlots slots) : calls_(calls), slots_(std::move(slots)) {}
+  FrozenPlan(const CallSequence& calls, ConstantSlots slots, Account* account)
+      : calls_(calls), slots_(std::move(slots)), account_(*account) {}
+  void FreezeAndPlan(const Trace& trace);
   bool AreTimed(const Trace& trace);
   bool IsCompiled(const Trace& trace);
   ConstantContents MakeConstants(const Trace& trace);
@@ -51,10 +54,12 @@ class FrozenPlan final : public Variant {
 
   const CallSequence& calls_;
   const ConstantSlots slots_;
+  Account& account_;                             // of constants that are made, and runs with them
   std::vector<uint64_t> stamps_;                 // of these parameters, in the last run
   Patience patience_;                            // for equal runs
   std::optional<std::vector<FusedForm>> forms_;  // still to be timed; nothing: not asked for
   bool tried_ = false;
+  double freezing_seconds_ = 0;          // that the account does not know of
   std::unique_ptr<FrozenTrace> frozen_;  // null: not tried, or not worth it
   std::shared_ptr<PlannedGraph> planned_constants_, planned_rest_;
   std::vector<double> numbers_;  // that the constants follow from, too

@@ -8,7 +8,9 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
+#include "lazy/host/ledger.h"
 #include "lazy/variants/plain_plan.h"
 #include "lazy/variants/variant.h"
 
@@ -17,7 +19,7 @@ namespace torch_lazy::lazy {
 class SizedPlan final : public Variant {
  public:
   // Null if the plain plan is made for the entry's sizes.
-  static std::unique_ptr<Variant> For(const PlainPlan& plain, const Trace& trace);
+  static std::unique_ptr<Variant> For(const PlainPlan& plain, const Trace& trace, Account* account);
 
   // An entry's sizes are all its traces'.
   bool Guard(const Trace& /*trace*/) override { return planned_ != nullptr; }
@@ -25,10 +27,12 @@ class SizedPlan final : public Variant {
   void Release() override { bound_ = nullptr; }
 
  private:
-  SizedPlan(const PlainPlan& plain, std::shared_ptr<PlannedGraph> planned)
-      : plain_(plain), planned_(std::move(planned)) {}
+  SizedPlan(const PlainPlan& plain, std::shared_ptr<PlannedGraph> planned, Account* account)
+      : plain_(plain), account_(*account), planned_(std::move(planned)) {}
+  void Bind();
 
   const PlainPlan& plain_;
+  Account& account_;                       // of plans that are bound, and their runs
   std::shared_ptr<PlannedGraph> planned_;  // null: there is none, or its kernels have failed
   std::shared_ptr<ReadyPlan> bound_;
 };

@@ -26,7 +26,8 @@ Variants Variants::For(const PlainPlan& plain, const Trace& trace) {
   std::vector<std::unique_ptr<Variant>> variants;
   for (const VariantKind& kind : kKinds) {
     if (base::IsDisabled(kind.name)) continue;
-    if (std::unique_ptr<Variant> variant = kind.make(plain, trace)) variants.push_back(std::move(variant));
+    if (std::unique_ptr<Variant> variant = kind.make(plain, trace, &AccountOf(kind.name)))
+      variants.push_back(std::move(variant));
   }
   return Variants(std::move(variants));
 }

@@ -6,15 +6,17 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "lazy/host/ledger.h"
 #include "lazy/variants/plain_plan.h"
 #include "lazy/variants/variant.h"
 
 namespace torch_lazy::lazy {
 
 struct VariantKind {
-  const char* name;  // LAZY_DISABLE=name does without it
-  // For an entry with this plan, which must outlive it. Null if the variant has nothing to do there.
-  std::unique_ptr<Variant> (*make)(const PlainPlan& plain, const Trace& trace);
+  const char* name;  // of its account, and of the word of option `disable` that does without it
+  // For an entry with this plan, which must outlive it. Null if the variant has nothing to do there. The variant tells
+  // the account what it tries, and how often that is used.
+  std::unique_ptr<Variant> (*make)(const PlainPlan& plain, const Trace& trace, Account* account);
 };
 
 // In the order in which they are asked.

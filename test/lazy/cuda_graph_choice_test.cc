@@ -28,7 +28,7 @@ class Choice : public testing::Test {
   }
 
   int64_t now_ = 0;
-  Account account_{Venture::kCudaGraphs, 2 * kCaptured};
+  Account account_{"test", 2 * kCaptured};
   CudaGraphChoice choice_{&account_};
 };
 

@@ -164,9 +164,11 @@ TEST_F(Tuned, StaysWithAtensWhereAnAlikeSizesAlgorithmDoesNotDo) {
 TEST_F(Tuned, SavesWhatItTakesLess) {
   fake.seconds = {{"", 1.0}, {"a", 0.75}};
   Run();
-  const double before = AccountOf(Venture::kCudaProducts).SavedHere();
+  const Effort before = AccountOf(Venture::kCudaProducts).counted();
   for (int k = 0; k < 4; ++k) Run();
-  EXPECT_DOUBLE_EQ(AccountOf(Venture::kCudaProducts).SavedHere() - before, 1.0);
+  const Effort after = AccountOf(Venture::kCudaProducts).counted();
+  EXPECT_EQ(after.used - before.used, 4);
+  EXPECT_EQ(after.saved_ns - before.saved_ns, 1'000'000'000);
 }
 
 TEST(TunedCudaProduct, NothingIsTriedWithoutCredit) {

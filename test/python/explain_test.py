@@ -46,6 +46,38 @@ def test_a_known_trace_is_a_hit():
     assert f"cut 1 times: item at {line('.item()')}\n" in text
 
 
+def packed_net():
+    """A net in evaluation, whose weights are packed once they have stayed for three runs."""
+    torch.manual_seed(0)
+    net, x = torch.nn.Conv2d(3, 8, 3).eval().to("lazy"), torch.ones(2, 3, 8, 8, device="lazy")
+    with torch.no_grad():
+        for _ in range(10):
+            net(x).sum().item()
+
+
+def test_efforts_are_told():
+    packed_net()
+    effort = torch_lazy.metrics()["efforts"]["freeze"]
+    assert effort["tried"] == 1 and 0 < effort["used"] < 10
+    assert effort["seconds_spent"] > 0 and effort["seconds_saved"] == 0
+    (told,) = [told for told in torch_lazy.explain().splitlines() if told.startswith("effort: freeze")]
+    assert told.startswith("effort: freeze tried 1 times in ")
+    assert told.endswith(f" s, used {effort['used']} times, savings not timed")
+
+
+def test_efforts_begin_anew_after_a_reset():
+    packed_net()
+    torch_lazy.reset_metrics()
+    assert "effort: freeze" not in torch_lazy.explain()
+    assert not any(torch_lazy.metrics()["efforts"]["freeze"].values())
+
+
+def test_each_effort_has_a_row():
+    efforts = torch_lazy.metrics()["efforts"]
+    assert {"products", "cuda_products", "convolutions", "cuda_graphs", "sized", "carry", "freeze"} <= efforts.keys()
+    assert all(effort.keys() == {"tried", "used", "seconds_spent", "seconds_saved"} for effort in efforts.values())
+
+
 def differs(text):
     (told,) = [told for told in torch_lazy.explain().splitlines() if told.startswith("not known:")]
     assert text in told, told

@@ -70,6 +70,22 @@ def test_weights_that_nobody_else_writes():
     assert _compare(_train) == [0] * FIRST + [VALUES] * (STEPS - FIRST)
 
 
+def _efforts():
+    """Of each step."""
+    loop, efforts = Loop(), []
+    for _ in range(STEPS):
+        loop.step()
+        efforts.append(torch_lazy.metrics()["efforts"]["carry"])
+    return efforts
+
+
+def test_the_effort_is_told():
+    efforts = in_child(_efforts, compile="sync")
+    assert [effort["tried"] for effort in efforts] == [step == FIRST for step in range(STEPS)]
+    assert [effort["used"] for effort in efforts] == [0] * FIRST + [1] * (STEPS - FIRST)
+    assert [effort["seconds_spent"] > 0 for effort in efforts] == [step == FIRST for step in range(STEPS)]
+
+
 def _evaluate(loop, step):
     with torch.no_grad():
         loop.losses.append(loop.loss().item())

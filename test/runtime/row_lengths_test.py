@@ -44,6 +44,22 @@ def test_each_its_own():
     assert in_child(_kernels, [FIRST, longer, shorter, longer, shorter, FIRST], compile="sync", backend="stand_in") == [1, 1, 1, 0, 0, 0]
 
 
+def test_they_can_do_without():
+    shapes = [FIRST, (64, 16384), FIRST, (64, 16384)]
+    assert in_child(_kernels, shapes, compile="sync", backend="stand_in", disable="sized") == [1, 0, 0, 0]
+
+
+def _effort(shapes):
+    for shape in shapes:
+        _softmax(shape)
+    return torch_lazy.metrics()["efforts"]["sized"]
+
+
+def test_the_effort_is_told():
+    effort = in_child(_effort, [FIRST, FIRST, (64, 16384), (64, 16384), (64, 16384)], compile="sync", backend="stand_in")
+    assert effort["tried"] == 1 and effort["used"] == 3 and effort["seconds_spent"] > 0
+
+
 def _without_a_kernel():
     _softmax(FIRST)
     _softmax(FIRST)
