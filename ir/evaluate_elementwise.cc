@@ -12,7 +12,7 @@ namespace torch_lazy::ir {
 namespace {
 
 constexpr size_t kNumOps = 0
-#define X(name, text, kind, inputs, rule, traits) +1
+#define X(...) +1
     TORCH_LAZY_OP_LIST(X)
 #undef X
     ;
@@ -164,7 +164,7 @@ constexpr bool HasMeaning(Op op, Kind kind, DTypeRule rule) {
   if (rule == DTypeRule::kCompare) return Find(kComparisons<double>, op) != nullptr;
   return Find(kMeaningsOfFloats<double>, op) != nullptr || Find(kMeaningsOfIntegers, op) != nullptr;
 }
-#define X(name, text, kind, inputs, rule, traits) \
+#define X(name, text, kind, inputs, rule, ...) \
   static_assert(HasMeaning(Op::k##name, Kind::kind, DTypeRule::rule), text " has no meaning");
 TORCH_LAZY_OP_LIST(X)
 #undef X

@@ -7,8 +7,8 @@ namespace torch_lazy::ir {
 namespace {
 
 constexpr OpInfo kOps[] = {
-#define X(name, text, kind, inputs, dtype_rule, traits) \
-  {text, Kind::kind, inputs, DTypeRule::dtype_rule, static_cast<uint8_t>(traits)},
+#define X(name, text, kind, inputs, dtype_rule, dtypes, nanoseconds, traits) \
+  {text, Kind::kind, inputs, DTypeRule::dtype_rule, DTypes::dtypes, nanoseconds, static_cast<uint8_t>(traits)},
     TORCH_LAZY_OP_LIST(X)
 #undef X
 };
@@ -35,6 +35,29 @@ constexpr std::pair<Op, Op> kShares[] = {{Op::kShareSum, Op::kSum},
 }  // namespace
 
 const OpInfo& Info(Op op) { return kOps[static_cast<size_t>(op)]; }
+
+bool Has(DTypes dtypes, DType dtype) {
+  const bool is_real = !IsComplex(dtype) && !IsHalf(dtype);
+  switch (dtypes) {
+    case DTypes::kFloats:
+      return is_real && IsFloat(dtype);
+    case DTypes::kNumbers:
+      return is_real && dtype != DType::kBool;
+    case DTypes::kReals:
+      return is_real;
+    case DTypes::kNotComplex:
+      return !IsComplex(dtype);
+    case DTypes::kBits:
+      return is_real && !IsFloat(dtype);
+    case DTypes::kBool:
+      return dtype == DType::kBool;
+    case DTypes::kI64:
+      return dtype == DType::kI64;
+    case DTypes::kEvery:
+      return true;
+  }
+  return false;
+}
 
 Op ReductionOf(Op partial) {
   for (const auto& [share, reduction] : kShares) {

@@ -26,7 +26,7 @@
 namespace torch_lazy::ir {
 
 enum class Op : uint8_t {
-#define X(name, text, kind, inputs, dtype_rule, traits) k##name,
+#define X(name, ...) k##name,
   TORCH_LAZY_OP_LIST(X)
 #undef X
 };
@@ -34,6 +34,7 @@ enum class Op : uint8_t {
 enum class Kind : uint8_t { kLeaf, kElementwise, kView, kReduce, kPartial, kIndexed, kConcat, kMatmul, kCall };
 
 enum class DTypeRule : uint8_t { kAny, kSame, kCompare, kSelect };
+enum class DTypes : uint8_t { kFloats, kNumbers, kReals, kNotComplex, kEvery, kBits, kBool, kI64 };
 enum Trait : uint8_t { kNone = 0, kCommutes = 1, kTranscendental = 2 };
 
 struct OpInfo {
@@ -41,9 +42,13 @@ struct OpInfo {
   Kind kind;
   int num_inputs;  // -1: any number
   DTypeRule dtype_rule;
+  DTypes dtypes;
+  double nanoseconds;  // of an element, in vector code on one core
   uint8_t traits;
 };
 const OpInfo& Info(Op op);
+
+bool Has(DTypes dtypes, DType dtype);
 
 // The reduction that a partial one begins: sum for share_sum; and back, kParam if there is none.
 Op ReductionOf(Op partial);

@@ -20,7 +20,7 @@ namespace {
 
 const absl::flat_hash_map<absl::string_view, Op>& OpsByText() {
   static const auto* ops = new absl::flat_hash_map<absl::string_view, Op>{
-#define X(name, text, kind, inputs, dtype_rule, traits) {text, Op::k##name},
+#define X(name, text, ...) {text, Op::k##name},
       TORCH_LAZY_OP_LIST(X)
 #undef X
   };

@@ -21,48 +21,6 @@ bool AllConstant(absl::Span<const Extent> dims) {
   return std::all_of(dims.begin(), dims.end(), [](Extent e) { return e.is_constant(); });
 }
 
-// Which dtypes an elementwise op or a reduction computes in. 16-bit floats are only moved and cast
-// (see op_list.h).
-bool Computes(Op op, DType dtype) {
-  if (op == Op::kCast) return !IsComplex(dtype);
-  if (op == Op::kWhere) return true;
-  if (IsComplex(dtype) || IsHalf(dtype)) return false;
-  switch (op) {
-    case Op::kAny:
-    case Op::kAll:
-      return dtype == DType::kBool;
-    case Op::kBernoulli:
-      return dtype == DType::kI64;
-    case Op::kNot:
-    case Op::kAnd:
-    case Op::kOr:
-    case Op::kXor:
-      return !IsFloat(dtype);
-    case Op::kAdd:
-    case Op::kMul:
-    case Op::kMax:
-    case Op::kMin:
-    case Op::kReduceMax:
-    case Op::kReduceMin:
-    case Op::kArgMax:
-    case Op::kArgMin:
-      return true;
-    case Op::kNeg:
-    case Op::kAbs:
-    case Op::kSub:
-    case Op::kFloorDiv:
-    case Op::kTruncDiv:
-    case Op::kFmod:
-    case Op::kRemainder:
-    case Op::kPow:
-    case Op::kSum:
-    case Op::kProd:
-      return dtype != DType::kBool;
-    default:
-      return Info(op).dtype_rule == DTypeRule::kCompare || IsFloat(dtype);
-  }
-}
-
 absl::Status VerifyLeaf(const Node& node) {
   const Type& type = node.type;
   const bool is_number = node.op == Op::kScalar || node.op == Op::kExtentOf || node.op == Op::kConst;
@@ -92,7 +50,7 @@ absl::Status VerifyElementwise(const Graph& graph, const Node& node) {
     const DType expected = i < first ? DType::kBool : dtype;
     if (input.dtype != expected) return Bad(node, "operand ", i, " is ", input.ToString(), ", not ", Name(expected));
   }
-  if (!Computes(node.op, dtype)) return Bad(node, "does not compute in ", Name(dtype));
+  if (!Has(Info(node.op).dtypes, dtype)) return Bad(node, "does not compute in ", Name(dtype));
   if (node.op == Op::kCast) {
     return IsComplex(node.type.dtype) ? Bad(node, "cannot make ", Name(node.type.dtype)) : absl::OkStatus();
   }
@@ -179,7 +137,7 @@ absl::Status VerifyReduce(const Graph& graph, const Node& node) {
     if (reduced && node.attrs.keepdim) expected.dims.push_back(Extent::Constant(1));
   }
   if (node.type != expected) return Bad(node, "gives ", expected.ToString(), ", not ", node.type.ToString());
-  if (!Computes(node.op, input.dtype)) return Bad(node, "does not compute in ", Name(input.dtype));
+  if (!Has(Info(node.op).dtypes, input.dtype)) return Bad(node, "does not compute in ", Name(input.dtype));
   return absl::OkStatus();
 }
 
@@ -197,7 +155,7 @@ absl::Status VerifyShares(const Graph& graph, const Node& node) {
   for (int64_t k = 0; k < input.rank(); ++k) {
     if (k < dims[0] || k > dims.back()) expected.dims.push_back(input.dims[k]);
   }
-  if (!Computes(ReductionOf(node.op), input.dtype)) return Bad(node, "does not compute in ", Name(input.dtype));
+  if (!Has(Info(node.op).dtypes, input.dtype)) return Bad(node, "does not compute in ", Name(input.dtype));
   if (node.type != expected) return Bad(node, "gives ", expected.ToString(), ", not ", node.type.ToString());
   return absl::OkStatus();
 }

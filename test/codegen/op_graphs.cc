@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/codegen/op_graphs.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "ir/builder.h"
 
@@ -14,31 +12,16 @@ using ir::Op;
 using ir::Value;
 
 constexpr Op kOps[] = {
-#define X(name, text, kind, inputs, dtype_rule, traits) Op::k##name,
+#define X(name, ...) Op::k##name,
     TORCH_LAZY_OP_LIST(X)
 #undef X
 };
 constexpr DType kDTypes[] = {DType::kBool, DType::kU8,  DType::kI8,   DType::kI16, DType::kI32,
                              DType::kI64,  DType::kF16, DType::kBF16, DType::kF32, DType::kF64};
 
-bool IsForFloats(Op op) {
-  constexpr Op kForFloats[] = {Op::kSqrt, Op::kRsqrt, Op::kRecip, Op::kDiv, Op::kFloor,
-                               Op::kCeil, Op::kTrunc, Op::kRound, Op::kFma};
-  return (ir::Info(op).traits & ir::kTranscendental) != 0 ||
-         std::find(std::begin(kForFloats), std::end(kForFloats), op) != std::end(kForFloats);
-}
-bool IsBitwise(Op op) { return op == Op::kAnd || op == Op::kOr || op == Op::kXor || op == Op::kNot; }
-bool IsForBool(Op op) {
-  return IsBitwise(op) || op == Op::kAdd || op == Op::kMul || op == Op::kWhere ||
-         ir::Info(op).dtype_rule == ir::DTypeRule::kCompare || op == Op::kMax || op == Op::kMin;
-}
-
 bool Takes(Op op, DType dtype) {
   if (ir::Info(op).kind != ir::Kind::kElementwise || op == Op::kCast || op == Op::kBernoulli) return false;
-  if (ir::IsHalf(dtype)) return false;  // lowering computes these in f32
-  if (dtype == DType::kBool) return IsForBool(op);
-  if (ir::IsInteger(dtype)) return !IsForFloats(op) || op == Op::kPow;
-  return !IsBitwise(op);
+  return !ir::IsHalf(dtype) && ir::Has(ir::Info(op).dtypes, dtype);  // lowering computes 16-bit floats in f32
 }
 
 OpGraph Elementwise(DType dtype) {
