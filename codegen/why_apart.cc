@@ -2,6 +2,8 @@
 #include "codegen/why_apart.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -19,15 +21,24 @@ ir::Graph WithOwnOrigins(ir::Graph graph) {
   return graph;
 }
 
-class Follower {
+// A graph after all passes, in kernels.
+class Kernels {
  public:
-  Follower(const ir::Graph& work, const Partition& partition) : work_(work), partition_(partition) {}
+  static absl::StatusOr<Kernels> Of(const ir::Graph& graph, const CompileOptions& options) {
+    Kernels kernels;
+    LAZY_ASSIGN_OR_RETURN(PassedGraph passed, RunAllPasses(WithOwnOrigins(graph), options));
+    const Factors factors(passed.graph);
+    kernels.partition_ = MakePartition(passed.graph, PlaceOperands(passed.graph, factors), factors,
+                                       OptionsAfter(passed, options), &kernels.reasons_);
+    kernels.graph_ = std::move(passed.graph);
+    return kernels;
+  }
 
-  bool IsOf(ir::Value v, ir::Value origin) const { return work_.node(v).origin == origin; }
+  ir::Value OriginOf(ir::Value v) const { return graph_.node(v).origin; }
 
   bool Computes(int group, ir::Value origin) const {
     const auto& computed = partition_.groups[group].computed;
-    return std::any_of(computed.begin(), computed.end(), [&](ir::Value v) { return IsOf(v, origin); });
+    return std::any_of(computed.begin(), computed.end(), [&](ir::Value v) { return OriginOf(v) == origin; });
   }
 
   std::vector<int> GroupsOf(ir::Value origin) const {
@@ -38,33 +49,71 @@ class Follower {
     return groups;
   }
 
+  // Why values are not computed where they are needed.
+  std::vector<Reason> Refusals() const {
+    std::vector<Reason> refusals;
+    std::copy_if(reasons_.begin(), reasons_.end(), std::back_inserter(refusals), [&](const Reason& reason) {
+      return !reason.is_computed && !partition_.groups[reason.group].computes(reason.value);
+    });
+    return refusals;
+  }
+
+  // The first node of the group that reads the value, views between them apart; kNoValue if none does.
+  ir::Value ReaderIn(int group, ir::Value value) const {
+    const auto& computed = partition_.groups[group].computed;
+    ir::Value first = ir::kNoValue;
+    for (const ir::Value v : computed) {
+      const auto& inputs = graph_.node(v).inputs;
+      const bool reads = !IsView(v) && std::any_of(inputs.begin(), inputs.end(), [&](ir::Value input) {
+        while (input != value && IsView(input)) input = graph_.node(input).inputs[0];
+        return input == value;
+      });
+      if (reads && (first == ir::kNoValue || v < first)) first = v;
+    }
+    return first;
+  }
+
+  bool IsView(ir::Value v) const { return ir::Info(graph_.node(v).op).kind == ir::Kind::kView; }
+
  private:
-  const ir::Graph& work_;
-  const Partition& partition_;
+  Kernels() = default;
+  ir::Graph graph_;
+  Partition partition_;
+  std::vector<Reason> reasons_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::string> WhyApart(const ir::Graph& graph, const CompileOptions& options, ir::Value a, ir::Value b) {
-  LAZY_ASSIGN_OR_RETURN(const PassedGraph passed, RunAllPasses(WithOwnOrigins(graph), options));
-  std::vector<Reason> reasons;
-  const Factors factors(passed.graph);
-  const Partition partition = MakePartition(passed.graph, PlaceOperands(passed.graph, factors), factors,
-                                            OptionsAfter(passed, options), &reasons);
-  const Follower follower(passed.graph, partition);
-  const std::vector<int> groups_of_a = follower.GroupsOf(a), groups_of_b = follower.GroupsOf(b);
+  LAZY_ASSIGN_OR_RETURN(const Kernels kernels, Kernels::Of(graph, options));
+  const std::vector<int> groups_of_a = kernels.GroupsOf(a), groups_of_b = kernels.GroupsOf(b);
   if (groups_of_a.empty() || groups_of_b.empty())
     return std::string("one of the two is not computed by a kernel: a call, a library's product, a view or a constant");
   for (const int group : groups_of_a) {
-    if (follower.Computes(group, b)) return std::string("they share a kernel");
+    if (kernels.Computes(group, b)) return std::string("they share a kernel");
   }
-  for (const Reason& reason : reasons) {
-    if (reason.is_computed) continue;
-    const bool is_a = follower.IsOf(reason.value, a), is_b = follower.IsOf(reason.value, b);
-    if ((is_a && follower.Computes(reason.group, b)) || (is_b && follower.Computes(reason.group, a)))
+  for (const Reason& reason : kernels.Refusals()) {
+    const ir::Value origin = kernels.OriginOf(reason.value);
+    if ((origin == a && kernels.Computes(reason.group, b)) || (origin == b && kernels.Computes(reason.group, a)))
       return absl::StrCat(reason.rule, ": ", WordsFor(reason.rule));
   }
   return std::string("neither reads the other, nor do they read the same at the same places");
+}
+
+absl::StatusOr<std::vector<Apart>> AllApart(const ir::Graph& graph, const CompileOptions& options) {
+  LAZY_ASSIGN_OR_RETURN(const Kernels kernels, Kernels::Of(graph, options));
+  std::vector<Apart> all;
+  for (const Reason& reason : kernels.Refusals()) {
+    const ir::Value reader = kernels.ReaderIn(reason.group, reason.value);
+    if (reader == ir::kNoValue || kernels.IsView(reason.value)) continue;
+    const Apart apart = {kernels.OriginOf(reason.value), kernels.OriginOf(reader), reason.rule, WordsFor(reason.rule)};
+    const auto is_same = [&](const Apart& other) {
+      return other.made == apart.made && other.needed_by == apart.needed_by;
+    };
+    const bool has_origins = apart.made >= 0 && apart.needed_by >= 0 && apart.made != apart.needed_by;
+    if (has_origins && std::none_of(all.begin(), all.end(), is_same)) all.push_back(apart);
+  }
+  return all;
 }
 
 }  // namespace torch_lazy::codegen

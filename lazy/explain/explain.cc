@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/metrics.h"
+#include "lazy/explain/apart.h"
 #include "lazy/explain/efforts.h"
 #include "lazy/ops/op.h"
 #include "lazy/replay/replay.h"
@@ -58,7 +59,7 @@ std::string Explain() {
                         : "it has no lowering",
                     "\n");
   }
-  return text;
+  return absl::StrCat(text, TextOfApart());
 }
 
 }  // namespace torch_lazy::lazy

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/run/plans.h"
 
+#include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -16,6 +18,7 @@
 #include "base/status.h"
 #include "base/wait.h"
 #include "codegen/compile.h"
+#include "codegen/why_apart.h"
 #include "ir/fingerprint.h"
 #include "ir/print.h"
 #include "ir/unify.h"
@@ -114,6 +117,11 @@ bool PlannedGraph::IsPending() {
   return state_ == State::kAsked || (state_ == State::kPlanned && !module_->ready());
 }
 
+bool PlannedGraph::IsPlanned() {
+  std::unique_lock<std::mutex> lock(lock_);
+  return state_ == State::kPlanned;
+}
+
 bool PlannedGraph::IsReady(std::unique_lock<std::mutex>* lock, bool wait) {
   if (wait) Await(lock);
   if (state_ != State::kPlanned) return false;
@@ -169,6 +177,34 @@ double PlannedGraph::TakePlanningSeconds() {
   return std::exchange(planning_seconds_, 0);
 }
 
+void PlannedGraph::NameOperators(const LoweredTrace& lowered, absl::Span<const TrieNode* const> calls) {
+  std::lock_guard<std::mutex> lock(lock_);
+  if (!operators_.empty()) return;
+  for (const int32_t call : lowered.calls)
+    operators_.push_back(call < 0 ? nullptr : calls[static_cast<size_t>(call)]->op);
+}
+
+std::vector<PlannedGraph::Apart> PlannedGraph::AllApart() {
+  codegen::CompileOptions options;
+  options.target = backends::Get().target();
+  std::vector<const Op*> operators;
+  {
+    std::lock_guard<std::mutex> lock(lock_);
+    if (state_ != State::kPlanned || operators_.empty()) return {};
+    options.seen_extents = seen_;
+    operators = operators_;
+  }
+  const absl::StatusOr<std::vector<codegen::Apart>> nodes = codegen::AllApart(graph_, options);
+  std::vector<Apart> all;
+  if (!nodes.ok()) return all;
+  for (const codegen::Apart& pair : *nodes) {
+    const Op* const made = operators[static_cast<size_t>(pair.made)];
+    const Op* const needed_by = operators[static_cast<size_t>(pair.needed_by)];
+    if (made != nullptr && needed_by != nullptr) all.push_back({made, needed_by, pair.rule, pair.words});
+  }
+  return all;
+}
+
 void PlannedGraph::Compile(const std::vector<int64_t>& numbers, bool wait) {
   codegen::CompileOptions options;
   options.target = backends::Get().target();
@@ -188,6 +224,7 @@ void PlannedGraph::Compile(const std::vector<int64_t>& numbers, bool wait) {
     state_ = status.ok() ? State::kPlanned : State::kFailed;
     plan_ = std::move(plan);
     planning_seconds_ = planning_seconds;
+    seen_ = numbers;
     dump_folder_ = std::move(options.dump_folder);
     module_ = std::move(module);
   }
@@ -222,6 +259,17 @@ std::shared_ptr<PlannedGraph> PlanOf(LoweredTrace* lowered, bool deterministic, 
   plans.num_nodes += graph.nodes.size();
   alike.push_back(std::make_shared<PlannedGraph>(std::move(graph), deterministic, std::move(lowered->trace_text)));
   return alike.back();
+}
+
+std::vector<std::shared_ptr<PlannedGraph>> AllPlanned() {
+  PlanTable& plans = Plans();
+  std::lock_guard<std::mutex> lock(plans.lock);
+  std::vector<std::shared_ptr<PlannedGraph>> planned_graphs;
+  for (const auto& [key, alike] : plans.by_skeleton) {
+    std::ranges::copy_if(alike, std::back_inserter(planned_graphs),
+                         [](const auto& planned) { return planned->IsPlanned(); });
+  }
+  return planned_graphs;
 }
 
 }  // namespace torch_lazy::lazy

@@ -9,10 +9,14 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "backends/backend.h"
 #include "codegen/plan/plan.h"
 #include "ir/graph.h"
 #include "lazy/lower/lowered_trace.h"
+#include "lazy/ops/op.h"
+#include "lazy/trace/trie.h"
 
 namespace torch_lazy::lazy {
 
@@ -50,9 +54,21 @@ class PlannedGraph : public std::enable_shared_from_this<PlannedGraph> {
   double TakePlanningSeconds();
   // True while it is being planned or its kernels compiled.
   bool IsPending();
+  bool IsPlanned();  // its kernels may still be compiling
   const codegen::Plan& plan() const { return plan_; }
   const backends::Module& module() const { return *module_; }
   const std::string& dump_folder() const { return dump_folder_; }  // empty: none
+
+  // For explain(): the operators of the calls that the graph was made for, of the first trace that says so.
+  void NameOperators(const LoweredTrace& lowered, absl::Span<const TrieNode* const> calls);
+  // A value that a kernel of its own makes, though another needs it: by the operators that the two were made for.
+  struct Apart {
+    const Op* made;
+    const Op* needed_by;
+    absl::string_view rule, words;  // as codegen/why_apart has them
+  };
+  // All of the plan, or nothing where there is no plan. Passes and partitioning are done again.
+  std::vector<Apart> AllApart();
 
  private:
   enum class State { kNew, kAsked, kPlanned, kFailed };
@@ -78,6 +94,8 @@ class PlannedGraph : public std::enable_shared_from_this<PlannedGraph> {
   double planning_seconds_ = 0;                        // that nobody was told of
   std::vector<std::shared_ptr<PlannedGraph>> others_;  // of the same graph, for other sizes
   std::vector<FailedKernel> failures_;
+  std::vector<int64_t> seen_;         // numbers of its symbols that it was planned for
+  std::vector<const Op*> operators_;  // per node; null: none
 };
 
 // The PlannedGraph that serves a trace, whose graph it takes: one of an equal graph, or of one with symbols of its own
@@ -86,5 +104,8 @@ class PlannedGraph : public std::enable_shared_from_this<PlannedGraph> {
 // stay. Deterministic ones and others are apart: the sizes that the former are planned for must not depend on which
 // plan was there first.
 std::shared_ptr<PlannedGraph> PlanOf(LoweredTrace* lowered, bool deterministic, bool* known);
+
+// All that are known and planned, in no order.
+std::vector<std::shared_ptr<PlannedGraph>> AllPlanned();
 
 }  // namespace torch_lazy::lazy

@@ -45,6 +45,7 @@ bool PlainPlan::TryLowering(const Trace& trace) {
   TryTo("lowered", kOpByOp, [&] {
     lowered_ = Lower(calls_, trace);
     if (lowered_ != nullptr) planned_ = PlanOf(lowered_.get(), calls_.IsDeterministic(), &known);
+    if (planned_ != nullptr) planned_->NameOperators(*lowered_, calls_.calls());
   });
   size_family_->set_planned(planned_);
   return known;

@@ -61,6 +61,31 @@ TEST(WhyApart, NothingInCommon) {
             "neither reads the other, nor do they read the same at the same places");
 }
 
+TEST(AllApart, AreThoseWhereOneNeedsTheOther) {
+  const ir::Graph graph = *ir::Parse(R"(graph @g(%x: f32[1, s1], %y: f32[s0, s1]) {
+  %0 = sin %x : f32[1, s1]
+  %1 = expand %0 : f32[s0, s1]
+  %2 = add %1, %y : f32[s0, s1]
+  %3 = exp %2 : f32[s0, s1]
+  return %3
+})");
+  const std::vector<Apart> all = *AllApart(graph, CompileOptions());
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].made, 2);       // sin
+  EXPECT_EQ(all[0].needed_by, 4);  // add, not the view between them
+  EXPECT_EQ(all[0].rule, "repeats_costly_op");
+  EXPECT_EQ(all[0].words, WordsFor(all[0].rule));
+}
+
+TEST(AllApart, AreNoneWhereAllShareAKernel) {
+  const ir::Graph graph = *ir::Parse(R"(graph @g(%x: f32[s0]) {
+  %0 = exp %x : f32[s0]
+  %1 = neg %0 : f32[s0]
+  return %1
+})");
+  EXPECT_TRUE(AllApart(graph, CompileOptions())->empty());
+}
+
 // A rule that has no words would be told by its name alone.
 TEST(WhyApart, EachRuleHasWords) {
   size_t count = 0;

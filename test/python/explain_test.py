@@ -128,3 +128,16 @@ def test_another_operand():
 def test_another_kind_of_size():
     learned_step(1)
     differs(f"call 1, aten::fill_.Scalar: argument `self` is Float[1, 4] where it was Float[5, 4] at {line('torch.ones')}")
+
+
+def test_it_says_why_two_operators_share_no_kernel():
+    x, y = torch.ones(1, 300, device="lazy"), torch.ones(200, 300, device="lazy")
+    (torch.sin(x) + y).sum().item()
+    assert ("aten::sin is not in the kernel of aten::add, since a costly operation would be done again for each place "
+            "of a broadcast (repeats_costly_op)\n") in torch_lazy.explain()
+
+
+def test_it_says_nothing_of_operators_that_share_a_kernel():
+    x = torch.ones(41, 300, device="lazy")
+    (x.exp() * 2 - x).sin().cpu()
+    assert not any("aten::exp is not in" in line for line in torch_lazy.explain().splitlines())
