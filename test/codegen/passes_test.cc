@@ -67,7 +67,7 @@ TEST(Passes, AreLeftOutByTheirName) {
 TEST(Passes, OptionDisableKnowsNoOthers) {
   // Passes of lazy/, which its own test asks for, and what else may be left out.
   std::set<absl::string_view> names = {
-      "fold_convolutions", "relu_convolutions", "autotune", "carry", "freeze", "graphs"};
+      "fold_convolutions", "relu_convolutions", "autotune", "carry", "freeze", "graphs", "sized"};
   for (const ir::Pass& pass : AllPasses()) {
     if (!pass.is_needed) names.insert(pass.name);
   }
