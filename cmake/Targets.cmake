@@ -34,6 +34,16 @@ if(LAZY_TORCH)
     <c10/core/StorageImpl.h> <c10/core/TensorImpl.h> <torch/library.h>)
 endif()
 
+# Of a folder without LibTorch: these cost about a second a file. GCC forgets that a precompiled header is the system's,
+# and warns of arrays in Abseil's.
+function(lazy_use_common_headers target)
+  target_compile_options(${target} PRIVATE -fpch-preprocess -Wno-array-bounds)
+  target_precompile_headers(${target} PRIVATE
+    <algorithm> <array> <cstdint> <functional> <map> <memory> <optional> <string> <utility> <vector>
+    <absl/container/flat_hash_map.h> <absl/container/flat_hash_set.h> <absl/container/inlined_vector.h>
+    <absl/status/statusor.h> <absl/strings/str_cat.h> <absl/strings/str_join.h> <absl/types/span.h>)
+endfunction()
+
 function(lazy_use_torch target)
   target_link_libraries(${target} PUBLIC torch::cpu)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
@@ -48,6 +58,8 @@ function(lazy_library name)
   target_link_libraries(${name} PUBLIC ${ARG_DEPS})
   if(ARG_TORCH)
     lazy_use_torch(${name})
+  else()
+    lazy_use_common_headers(${name})
   endif()
   set_property(GLOBAL APPEND PROPERTY LAZY_LIBRARIES ${name})
 endfunction()
