@@ -6,11 +6,13 @@
 
 #include <torch/csrc/autograd/engine.h>
 
+#include "torch_compat/node.h"
+
 namespace torch_lazy::device {
 
 // A node of a backward pass that has all its gradients.
 struct ReadyNode {
-  std::shared_ptr<torch::autograd::Node> node;
+  torch_compat::NodePtr<torch::autograd::Node> node;
   torch::autograd::InputBuffer inputs;
 };
 

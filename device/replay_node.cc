@@ -14,6 +14,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "lazy/eager/current_device.h"
 #include "lazy/trace/storage.h"
+#include "torch_compat/node.h"
 
 namespace torch_lazy::device {
 namespace {
@@ -68,8 +69,7 @@ class ReplayBackward final : public torch::autograd::Node {
       const c10::AutoGradMode no_grad(false);
       std::vector<at::Tensor> inputs;
       auto used = used_.begin();
-      for (const at::Tensor& other : others_)
-        inputs.push_back(other.defined() ? other : (used++)->unpack(shared_from_this()));
+      for (const at::Tensor& other : others_) inputs.push_back(other.defined() ? other : (used++)->unpack(getptr()));
       std::vector<at::Tensor> in_form = InForm(forms_, std::move(gradients), inputs);
       inputs.insert(inputs.end(), std::make_move_iterator(in_form.begin()), std::make_move_iterator(in_form.end()));
       std::optional<std::vector<at::Tensor>> found = replay_->Run(inputs, numbers_, draws_);
@@ -82,7 +82,7 @@ class ReplayBackward final : public torch::autograd::Node {
         results.push_back(next_edge(i).is_valid() ? std::move(*next++) : at::Tensor());
     }
     if (!is_differentiated) return results;
-    const auto error = std::make_shared<torch::autograd::DelayedError>(
+    const auto error = torch_compat::MakeNode<torch::autograd::DelayedError>(
         "lazy: replayed functions have no second derivatives", static_cast<int64_t>(results.size()));
     for (at::Tensor& result : results) {
       if (result.defined()) result.requires_grad_();
@@ -161,8 +161,7 @@ std::optional<std::vector<at::Tensor>> ReplayWithGradients(lazy::Replay* forward
   const std::vector<bool>& differentiable = forward->differentiable();
   TORCH_CHECK_VALUE(differentiable.size() <= results->size(), "lazy: ", results->size(), " results, of which ",
                     differentiable.size(), " are said to have gradients or not");
-  const std::shared_ptr<ReplayBackward> node(
-      new ReplayBackward(std::move(backward), inputs, numbers, forward->last_draws()), torch::autograd::deleteNode);
+  const auto node = torch_compat::MakeNode<ReplayBackward>(std::move(backward), inputs, numbers, forward->last_draws());
   for (size_t i = 0; i < differentiable.size(); ++i) {
     if (!differentiable[i]) continue;
     node->Return((*results)[i]);

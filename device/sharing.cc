@@ -24,7 +24,7 @@ at::Tensor MemoryOf(const at::Tensor& tensor) {
   TORCH_CHECK(storage != nullptr,
               "lazy: memory that came from elsewhere cannot be shared with other processes; clone it");
   c10::Storage content = lazy::Sync(storage, "sharing", /*writes=*/true);
-  lazy::ArmPlaceholder(storage);
+  storage->Arm();
   storage->Expose();
   return Bytes(std::move(content));
 }

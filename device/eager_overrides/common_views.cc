@@ -7,7 +7,6 @@
 #include <optional>
 #include <vector>
 
-#include <ATen/NamedTensorUtils.h>
 #include <ATen/ops/select_native.h>
 #include <ATen/ops/slice_native.h>
 #include <ATen/ops/split_native.h>
@@ -16,6 +15,7 @@
 #include <c10/util/DimVector.h>
 
 #include "device/eager_overrides/kernels.h"
+#include "torch_compat/names.h"
 
 namespace torch_lazy::device {
 namespace {
@@ -39,7 +39,7 @@ bool LiesInStorage(const at::Tensor& self) {
 
 // Whether there is such a dimension, no names have to follow, and there is nothing to refuse.
 bool IsCommon(const at::Tensor& self, int64_t dim) {
-  return dim >= -self.dim() && dim < self.dim() && !self.has_names() && LiesInStorage(self);
+  return dim >= -self.dim() && dim < self.dim() && !torch_compat::HasNames(self) && LiesInStorage(self);
 }
 
 int64_t FromFront(const at::Tensor& self, int64_t dim) { return dim < 0 ? dim + self.dim() : dim; }

@@ -16,7 +16,6 @@
 #include "lazy/eager/eager_device.h"
 #include "lazy/eager/memory.h"
 #include "lazy/host/lock.h"
-#include "lazy/trace/placeholder.h"
 #include "lazy/trace/storage.h"
 #include "lazy/trace/unwritten.h"
 
@@ -74,7 +73,7 @@ void ResizeStorage(c10::StorageImpl* storage, size_t size_bytes) {
   const lazy::Locked lock(lazy::DeviceLock());
   lazy_storage->content = std::move(content);
   lazy_storage->set_nbytes(size_bytes);
-  lazy::ArmPlaceholder(lazy_storage);
+  lazy_storage->Arm();
 }
 
 void RegisterResizing(torch::Library& aten) {

@@ -74,7 +74,7 @@ void TouchOperands(c10::ArrayRef<CallOperand> operands, c10::ArrayRef<int32_t> s
       ComeAfter(*storage, slots[k], trace);
       trace->slots[slots[k]].written = true;
       storage->writer = trace.get();
-      ArmPlaceholder(storage);
+      storage->Arm();
     }
   }
 }
@@ -85,7 +85,7 @@ void AddResult(LazyStorageImpl* storage, const std::shared_ptr<Trace>& trace) {
                           static_cast<uint32_t>(trace->path.size())});
   if (storage->content || !storage->touches.empty()) {  // one that was there before
     ComeAfter(*storage, slot, trace);
-    ArmPlaceholder(storage);
+    storage->Arm();
   }
   storage->touches.push_back({trace, slot});
   storage->writer = trace.get();

@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "absl/functional/function_ref.h"
+#include "torch_compat/names.h"
 
 namespace torch_lazy::lazy {
 
@@ -18,7 +19,7 @@ inline bool IsDense(const at::Tensor& tensor) {
 }
 
 // Names of dimensions, which ATen's kernels alone carry from tensor to tensor: calls on such tensors run at once.
-inline bool IsNamed(const at::Tensor& tensor) { return tensor.key_set().has(c10::DispatchKey::Named); }
+inline bool IsNamed(const at::Tensor& tensor) { return torch_compat::HasNames(tensor); }
 
 using MemberMap = absl::FunctionRef<at::Tensor(const at::Tensor&)>;
 

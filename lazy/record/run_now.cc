@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/record/run_now.h"
 
-#include <ATen/NamedTensorUtils.h>
-
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "base/metrics.h"
@@ -17,6 +15,7 @@
 #include "lazy/run/run_on_aliases.h"
 #include "lazy/trace/replay_recorder.h"
 #include "lazy/trace/storage.h"
+#include "torch_compat/names.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -43,7 +42,7 @@ class AliasCall {
         SetMembers(original, alias, [this](const at::Tensor& member) { return Wrap(member); });
         continue;
       }
-      at::namedinference::propagate_names(original, alias);
+      torch_compat::CopyNames(original, alias);
       LazyStorageImpl* storage = LazyStorageImpl::Of(original);
       if (storage != nullptr && alias.storage().unsafeGetStorageImpl() != storage->content.unsafeGetStorageImpl()) {
         TORCH_CHECK(false, op_.name, ": replacing the storage of an output is not supported on device lazy");
@@ -90,7 +89,7 @@ class AliasCall {
     }
     at::Tensor tensor =
         MakeTensor(storage, result.scalar_type(), result.sizes(), result.strides(), result.storage_offset());
-    at::namedinference::propagate_names(tensor, result);
+    torch_compat::CopyNames(tensor, result);
     if (result.is_conj()) tensor.unsafeGetTensorImpl()->_set_conj(true);
     if (result.is_neg()) tensor.unsafeGetTensorImpl()->_set_neg(true);
     if (result.unsafeGetTensorImpl()->is_wrapped_number()) tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
@@ -143,7 +142,7 @@ class AliasCall {
 
   at::Tensor DenseAlias(const at::Tensor& tensor, bool written) {
     at::Tensor alias = SyncToAlias(tensor, reason_, written);
-    at::namedinference::propagate_names(alias, tensor);
+    torch_compat::CopyNames(alias, tensor);
     if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) alias.unsafeGetTensorImpl()->set_wrapped_number(true);
     storages_[alias.storage().unsafeGetStorageImpl()] = tensor.storage();
     return alias;

@@ -40,7 +40,7 @@ void MarkWritten(const std::shared_ptr<Trace>& trace, int32_t slot, LazyStorageI
   if (std::exchange(trace->slots[static_cast<size_t>(slot)].written, true)) return;
   ComeAfter(*storage, slot, trace);
   storage->writer = trace.get();
-  ArmPlaceholder(storage);
+  storage->Arm();
 }
 
 // What has to be cut before a call comes, and why; null: nothing.

@@ -24,9 +24,8 @@ std::recursive_mutex& DeviceLock() {
 }
 
 LazyStorageImpl::LazyStorageImpl(size_t size_bytes, int device_index)
-    : c10::StorageImpl(use_byte_size_t(), size_bytes,
-                       Placeholder(this, c10::Device(c10::kPrivateUse1, static_cast<c10::DeviceIndex>(device_index))),
-                       /*allocator=*/this, /*resizable=*/true),
+    : HookedStorage(size_bytes, PlaceholderOf(this),
+                    c10::Device(c10::kPrivateUse1, static_cast<c10::DeviceIndex>(device_index))),
       serial_(num_storages.fetch_add(1, std::memory_order_relaxed)),
       stamp_(serial_) {}
 
@@ -40,13 +39,13 @@ uint64_t LazyStorageImpl::NextSerial() { return num_storages.load(std::memory_or
 void LazyStorageImpl::release_resources() {
   LeaveTraces();
   released_ = true;  // nobody has the storage any more: it cannot be touched again
-  ReleasePlaceholder(this);
+  Disarm();
   StorageImpl::release_resources();
 }
 
 LazyStorageImpl::~LazyStorageImpl() {
   if (!released_) LeaveTraces();
-  ReleasePlaceholder(this);
+  Disarm();
 }
 
 void LazyStorageImpl::LeaveTraces() {

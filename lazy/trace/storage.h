@@ -16,13 +16,13 @@
 #include <c10/util/SmallVector.h>
 
 #include "lazy/trace/placeholder.h"
+#include "torch_compat/storage_hook.h"
 
 namespace torch_lazy::lazy {
 
 class Trace;
 
-// A storage is its own allocator: see Note [Mutable access].
-class LazyStorageImpl final : public c10::StorageImpl, public StorageAllocator {
+class LazyStorageImpl final : public torch_compat::HookedStorage {
  public:
   LazyStorageImpl(size_t size_bytes, int device_index);
   ~LazyStorageImpl() override;
@@ -37,6 +37,13 @@ class LazyStorageImpl final : public c10::StorageImpl, public StorageAllocator {
     if (storage == nullptr || typeid(*storage) != typeid(LazyStorageImpl)) return nullptr;
     return static_cast<LazyStorageImpl*>(storage);
   }
+
+  // Shows the placeholder, so that the next access to the address runs what is pending by then. To be called whenever a
+  // write to the storage is recorded, and whenever its content moves.
+  void Arm() { HookedStorage::Arm(PlaceholderOf(this)); }
+
+  // As an allocator: see Note [Mutable access].
+  void copy_data(void* to, const void* from, size_t size_bytes) const override;
 
   // Storages are numbered as they are made.
   uint64_t serial() const { return serial_; }
@@ -67,6 +74,9 @@ class LazyStorageImpl final : public c10::StorageImpl, public StorageAllocator {
   } seen;  // by which NewSlots, and what it gave
 
  private:
+  // These wait for what is pending, so they are written above the traces, in cuts/address.cc.
+  c10::DataPtr Answer() override;
+  c10::DataPtr NewMemory(size_t size_bytes) override;
   void LeaveTraces();
   const uint64_t serial_;
   uint64_t stamp_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // libtorch_lazy_cuda.so: CUDA graphs by at::cuda::CUDAGraph, which keeps what ATen allocates meanwhile out of others'
 // reach.
-#include <ATen/cuda/CUDAGeneratorImpl.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <ATen/ops/empty.h>
 #include <c10/cuda/CUDAGuard.h>
@@ -12,6 +11,7 @@
 #include <optional>
 
 #include "lazy/cuda/graphs.h"
+#include "torch_compat/captured_generators.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -47,9 +47,7 @@ struct Graph : at::cuda::CUDAGraph {
     }
   }
 
-  void Seek(uint64_t offset) {
-    for (auto& [generator, increment] : captured_generator_states_) generator->offset_intragraph_ = offset;
-  }
+  void Seek(uint64_t offset) { torch_compat::SeekInCapture(captured_generator_states_, capture_id_, offset); }
 
   // What a capture that CUDA refuses leaves behind in PyTorch: its allocator and generators still believe in it.
   void ForgetCapture() {
@@ -58,10 +56,7 @@ struct Graph : at::cuda::CUDAGraph {
       c10::cuda::CUDACachingAllocator::endAllocateToPool(capture_dev_, mempool_id_);
     } catch (const std::exception&) {  // it has ended that much
     }
-    for (auto& [generator, increment] : captured_generator_states_) {
-      generator->capturing_ = false;
-      generator->offset_intragraph_ = 0;
-    }
+    torch_compat::ForgetCapture(captured_generator_states_);
   }
 };
 
