@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/flags.h"
+#include "device/self_check.h"
 #include "lazy/cuda/philox.h"
 #include "lazy/host/python_line.h"
 #include "lazy/trace/replay_recorder.h"
@@ -41,6 +42,11 @@ const char* torch_lazy_take_draw(int64_t per_thread, int64_t* seed, int64_t* off
   } catch (const std::exception& error) {
     return Message(error.what());
   }
+}
+
+const char* torch_lazy_why_unfit() {
+  const std::string& why = torch_lazy::device::WhyUnfit();
+  return why.empty() ? nullptr : why.c_str();
 }
 
 void torch_lazy_name_python_lines(const char* const* others, size_t count) {

@@ -3,12 +3,14 @@
 #include "device/eager_overrides/kernels.h"
 #include "device/recorder.h"
 #include "device/rows/rows.h"
+#include "device/self_check.h"
 #include "device/unboxed.h"
 
 namespace torch_lazy::device {
 namespace {
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, aten) {
+  if (!WhyUnfit().empty()) return;
   RegisterRows();
   RegisterFactories(aten);
   RegisterViews(aten);
@@ -47,7 +49,12 @@ TORCH_LIBRARY_IMPL(aten, NestedTensorPrivateUse1, aten) {
   RunMembersAtOnce(aten, c10::DispatchKey::NestedTensorCPU);  // last, as above
 }
 
-TORCH_LIBRARY_IMPL(_, PrivateUse1, fallback) { RecordOthers(fallback); }
+void RaiseWhyUnfit(const c10::OperatorHandle&, torch::jit::Stack*) { TORCH_CHECK(false, "lazy: ", WhyUnfit()); }
+
+TORCH_LIBRARY_IMPL(_, PrivateUse1, fallback) {
+  if (WhyUnfit().empty()) return RecordOthers(fallback);
+  fallback.fallback(torch::CppFunction::makeFromBoxedFunction<&RaiseWhyUnfit>());
+}
 TORCH_LIBRARY_IMPL(_, QuantizedPrivateUse1, fallback) { RefuseQuantized(fallback); }
 
 }  // namespace

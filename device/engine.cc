@@ -7,8 +7,8 @@
 // checks its geometry by ways for all kinds of tensors. That takes longer than most nodes. A backward pass over our
 // tensors stays on the thread that asked for it, whose state it is anyway, and all of our streams are one queue. So
 // where libtorch_cpu evaluates a node, we go on with the next ones, in the engine's order, as if it had come to them:
-// from its queue, with its counts. It sees one long node. Where PyTorch evaluates nodes in another way, nothing
-// changes.
+// from its queue, with its counts. It sees one long node. Where PyTorch evaluates nodes in another way, we say so and
+// leave them to it.
 //
 // A node that may run the program's own code, which may change the thread's state, or ask for the node that runs, is
 // left to the engine: Python's and C++'s custom functions, nodes with hooks, and all of them under anomaly detection,
@@ -26,11 +26,14 @@
 #include <c10/core/impl/TorchDispatchModeTLS.h>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
 #include "base/metrics.h"
 #include "device/accelerator.h"
 #include "device/evaluate_node.h"
 #include "device/imports.h"
 #include "device/ready_queue.h"
+#include "device/self_check.h"
 
 namespace torch_lazy::device {
 namespace {
@@ -40,6 +43,8 @@ using torch::autograd::GraphTask;
 using torch::autograd::InputBuffer;
 using torch::autograd::Node;
 using torch::autograd::ReadyQueue;
+
+constexpr char kOther[] = ", whose autograd engine is another one";
 
 // What the program's code may change of the thread's state.
 struct State {
@@ -59,6 +64,16 @@ bool IsWatched() {
          at::getStepCallbacksUnlessEmpty(at::RecordScope::FUNCTION).has_value();
 }
 
+// Said once.
+bool IsAsBuilt(const std::shared_ptr<GraphTask>& pass, ReadyQueue& queue) {
+  static const bool is_as_built = [&] {
+    const bool looks = LookAsBuilt(pass, queue);
+    if (!looks) base::LogLine(absl::StrCat("warning: backward passes are slow: ", SaySoOfTorch(kOther)));
+    return looks;
+  }();
+  return is_as_built;
+}
+
 // In the place of Engine::evaluate_function. The engine counts the node it has called for when this returns, so that
 // the pass does not end meanwhile.
 void Evaluate(Engine* engine, std::shared_ptr<GraphTask>& pass, Node* node, InputBuffer& inputs,
@@ -67,7 +82,7 @@ void Evaluate(Engine* engine, std::shared_ptr<GraphTask>& pass, Node* node, Inpu
   const State state;
   const bool goes_on = IsPlain(*node) && queue == pass->cpu_ready_queue_ && !state.modes.get_multithreading_enabled();
   engine->evaluate_function(pass, node, inputs, queue);
-  if (!goes_on) return;
+  if (!goes_on || !IsAsBuilt(pass, *queue)) return;
   const auto leave_to_engine = absl::MakeCleanup([&] { MakeRoomForStreams(*pass, *queue); });
   std::optional<ReadyNode> next;
   while (State() == state && !pass->has_error_.load() && !IsWatched()) {
@@ -88,8 +103,9 @@ void Evaluate(Engine* engine, std::shared_ptr<GraphTask>& pass, Node* node, Inpu
   const auto original = &Engine::evaluate_function;
   void* function;
   std::memcpy(&function, &original, sizeof(function));  // its address, since it is not virtual
-  ReplaceImport(function, function, reinterpret_cast<void*>(&Evaluate));
-  return true;
+  if (!WhyUnfit().empty() || ReplaceImport(function, function, reinterpret_cast<void*>(&Evaluate))) return true;
+  base::LogLine(absl::StrCat("warning: backward passes are slow: ", SaySoOfTorch(kOther)));
+  return false;
 }();
 
 }  // namespace

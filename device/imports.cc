@@ -48,13 +48,13 @@ int FillTables(dl_phdr_info* info, size_t, void* result) {
 
 }  // namespace
 
-void ReplaceImport(void* address, void* function, void* replacement) {
+bool ReplaceImport(void* address, void* function, void* replacement) {
   Dl_info of_library, of_function;
   if (dladdr(address, &of_library) == 0 || dladdr(function, &of_function) == 0 || of_function.dli_sname == nullptr)
-    return;
+    return false;
   Library library{.base = reinterpret_cast<ElfW(Addr)>(of_library.dli_fbase)};
   dl_iterate_phdr(&FillTables, &library);
-  if (library.imports == nullptr || library.symbols == nullptr || library.names == nullptr) return;
+  if (library.imports == nullptr || library.symbols == nullptr || library.names == nullptr) return false;
   for (size_t i = 0; i < library.num_imports; ++i) {
     const ElfW(Rela)& import = library.imports[i];
     if (std::find(std::begin(kImports), std::end(kImports), ELF64_R_TYPE(import.r_info)) == std::end(kImports))
@@ -64,10 +64,11 @@ void ReplaceImport(void* address, void* function, void* replacement) {
     auto* const slot = reinterpret_cast<void**>(library.base + import.r_offset);
     const auto page_bytes = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
     void* const page = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(slot) & ~(page_bytes - 1));
-    if (mprotect(page, page_bytes, PROT_READ | PROT_WRITE) != 0) return;
+    if (mprotect(page, page_bytes, PROT_READ | PROT_WRITE) != 0) return false;
     __atomic_store_n(slot, replacement, __ATOMIC_RELEASE);
-    return;
+    return true;
   }
+  return false;
 }
 
 }  // namespace torch_lazy::device

@@ -5,7 +5,8 @@
 namespace torch_lazy::device {
 
 // From now on the library that `address` lies in calls `replacement`, which has its type, in the place of `function`,
-// which other libraries may call, too. Does nothing if it does not call it by the table of imported addresses.
-void ReplaceImport(void* address, void* function, void* replacement);
+// which other libraries may call, too. False, and nothing is done, if it does not call it by
+// the table of imported addresses.
+bool ReplaceImport(void* address, void* function, void* replacement);
 
 }  // namespace torch_lazy::device

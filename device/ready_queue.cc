@@ -71,6 +71,17 @@ void Push(const std::shared_ptr<GraphTask>& pass, ReadyQueue& queue, ReadyNode n
   std::push_heap(tasks.begin(), tasks.end(), &ComesAfter);
 }
 
+bool LookAsBuilt(const std::shared_ptr<GraphTask>& pass, ReadyQueue& queue) {
+  constexpr int kMany = 1 << 28;
+  const int outstanding = pass->outstanding_tasks_.load();
+  if (outstanding < 1 || outstanding > kMany) return false;
+  const std::lock_guard<std::mutex> lock(Mutex(queue));
+  const std::vector<NodeTask>& tasks = Heap(queue);
+  if (tasks.size() > kMany || tasks.capacity() > kMany || tasks.capacity() < tasks.size()) return false;
+  const auto is_of_pass = [&](const NodeTask& task) { return IsSamePass(task.base_, pass) && task.fn_ != nullptr; };
+  return std::ranges::count_if(tasks, is_of_pass) < outstanding;  // the node that runs is not in the queue
+}
+
 bool ComesFirst(const Node& node, const std::shared_ptr<GraphTask>& pass, ReadyQueue& queue) {
   const std::lock_guard<std::mutex> lock(Mutex(queue));
   const std::vector<NodeTask>& tasks = Heap(queue);

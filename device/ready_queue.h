@@ -21,6 +21,9 @@ struct ReadyNode {
 // Adds a node of a pass.
 void Push(const std::shared_ptr<torch::autograd::GraphTask>& pass, torch::autograd::ReadyQueue& queue, ReadyNode node);
 
+// Whether the pass of a node that runs, and the queue, look as the headers say that we were compiled with.
+bool LookAsBuilt(const std::shared_ptr<torch::autograd::GraphTask>& pass, torch::autograd::ReadyQueue& queue);
+
 // Whether the queue would give this node back at once, had it been added.
 bool ComesFirst(const torch::autograd::Node& node, const std::shared_ptr<torch::autograd::GraphTask>& pass,
                 torch::autograd::ReadyQueue& queue);

@@ -37,6 +37,9 @@ def _check_torch():
 def load():
     _check_torch()
     torch.ops.load_library(path())
+    why = _functions().torch_lazy_why_unfit()
+    if why is not None:
+        raise ImportError(f"torch_lazy: {why.decode()}")
 
 
 @functools.cache
@@ -46,6 +49,8 @@ def _functions():
     library.torch_lazy_set_option.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
     library.torch_lazy_take_draw.restype = ctypes.c_char_p
     library.torch_lazy_take_draw.argtypes = [ctypes.c_int64, ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(ctypes.c_int64)]
+    library.torch_lazy_why_unfit.restype = ctypes.c_char_p
+    library.torch_lazy_why_unfit.argtypes = []
     library.torch_lazy_name_python_lines.restype = None
     library.torch_lazy_name_python_lines.argtypes = [ctypes.POINTER(ctypes.c_char_p), ctypes.c_size_t]
     return library

@@ -26,6 +26,8 @@ const char* torch_lazy_set_option(const char* name, const char* value);
 // A seed and an offset of the device's generator, for a kernel of one's own whose threads draw so
 // many numbers each (Philox, as CUDA's kernels do).
 const char* torch_lazy_take_draw(int64_t per_thread, int64_t* seed, int64_t* offset);
+// Why the device cannot be used with this PyTorch; null if it can.
+const char* torch_lazy_why_unfit();
 // For the Python package: where files begin whose lines explain() does not name. None: it names none.
 void torch_lazy_name_python_lines(const char* const* others, size_t count);
 }
