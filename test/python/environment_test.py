@@ -125,10 +125,14 @@ except ImportError as error:
 
 
 def test_another_version_of_libtorch(tmp_path):
-    """As a C++ program meets it, where all symbols are there: before anything of ours runs."""
+    """Where all symbols are there: a warning as a C++ program meets it, and the same sentence as an error in Python."""
     source, library = tmp_path / "version.c", tmp_path / "version.so"
     source.write_text("unsigned long aoti_torch_abi_version(void) { return 2UL << 56 | 15UL << 48; }\n")
     subprocess.run([shutil.which("cc") or "g++", "-shared", "-fPIC", source, "-o", library], check=True)
-    _, lines = run("import torch_lazy", LD_PRELOAD=str(library))
+    program = "try:\n  import torch_lazy\nexcept ImportError as error:\n  print(error)\n"
+    printed, lines = run(program, LD_PRELOAD=str(library))
     built_for = torch.__version__.split("+")[0]
-    assert lines[0] == f"lazy: warning: built for PyTorch {built_for}, and this is PyTorch 2.15.0: expect crashes"
+    sentence = (f"built for PyTorch {built_for}, and this is PyTorch 2.15.0: install the one it was built for, "
+                "or build torch_lazy anew")
+    assert lines[0] == f"lazy: warning: {sentence}"
+    assert printed.strip() == f"torch_lazy: {sentence}"
