@@ -2,11 +2,9 @@
 // The table of codegen/passes/pipeline: each row is verified, dumped and left out like those of ir/.
 #include <algorithm>
 #include <filesystem>
-#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "base/flags.h"
 #include "codegen/compile.h"
 #include "codegen/passes/pipeline.h"
@@ -62,19 +60,6 @@ TEST(Passes, AreLeftOutByTheirName) {
     EXPECT_EQ(result == SumOfRows(), !pass.is_needed) << pass.name;
   }
   ASSERT_TRUE(base::SetOption("disable", "").ok());
-}
-
-TEST(Passes, OptionDisableKnowsNoOthers) {
-  // Passes of lazy/, which its own test asks for, and what else may be left out.
-  std::set<absl::string_view> names = {
-      "fold_convolutions", "relu_convolutions", "autotune", "carry", "freeze", "graphs", "sized"};
-  for (const ir::Pass& pass : AllPasses()) {
-    if (!pass.is_needed) names.insert(pass.name);
-  }
-  const auto option = std::find_if(base::Options().begin(), base::Options().end(),
-                                   [](const base::OptionInfo& info) { return info.name == "disable"; });
-  const std::set<absl::string_view> words = absl::StrSplit(option->choices, '|');
-  EXPECT_EQ(words, names);
 }
 
 TEST(Passes, OfTheOtherPlaceDoNotRun) {

@@ -5,13 +5,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
+
+#include "absl/strings/str_split.h"
+#include "base/flags.h"
+#include "codegen/passes/pipeline.h"
+#include "ir/passes/pipeline.h"
+#include "lazy/libraries/fold_convolutions.h"
 
 namespace torch_lazy::lazy {
 namespace {
 
 using testing::ElementsAre;
+using testing::IsSubsetOf;
 using Names = std::vector<std::string>;
 
 // Writes down who runs, and who is let go of.
@@ -117,6 +125,21 @@ TEST(VariantKinds, HaveNamesOfTheirOwn) {
   std::set<std::string> names;
   for (const VariantKind& kind : VariantKinds()) EXPECT_TRUE(names.insert(kind.name).second) << kind.name;
   EXPECT_TRUE(names.contains("freeze"));
+}
+
+// Tests of passes ask for the word of each.
+TEST(VariantKinds, AreAllThatOptionDisableKnowsBesidePasses) {
+  std::set<absl::string_view> known = {"autotune", "graphs"};
+  for (const VariantKind& kind : VariantKinds()) known.insert(kind.name);
+  for (const absl::Span<const ir::Pass> passes : {ir::Passes(), codegen::Passes(), ConvolutionPasses()}) {
+    for (const ir::Pass& pass : passes) {
+      if (!pass.is_needed) known.insert(pass.name);
+    }
+  }
+  const auto option = std::find_if(base::Options().begin(), base::Options().end(),
+                                   [](const base::OptionInfo& info) { return info.name == "disable"; });
+  const std::vector<absl::string_view> words = absl::StrSplit(option->choices, '|');
+  EXPECT_THAT(words, IsSubsetOf(known));
 }
 
 }  // namespace
