@@ -26,7 +26,7 @@ constexpr ir::Pass kPasses[] = {
 absl::Span<const ir::Pass> Passes() { return kPasses; }
 
 ir::PassOptions OptionsOfPasses(bool verify, const std::string& dump_folder) {
-  return {verify, dump_folder, /*first_number=*/81, /*number_step=*/1, ir::Header::kAnywhere};
+  return {verify, dump_folder, /*first_number=*/81, ir::Header::kAnywhere};
 }
 
 const ir::Pass* FindPass(absl::string_view name) {

@@ -21,9 +21,9 @@ absl::Status VerifyAfter(absl::string_view pass, const Graph& graph, Header head
 
 absl::StatusOr<Graph> RunPasses(absl::Span<const Pass> passes, Graph graph, const PassOptions& options,
                                 PassContext* context) {
-  int number = options.first_number - options.number_step;
+  int number = options.first_number - 1;
   for (const Pass& pass : passes) {
-    number += options.number_step;
+    ++number;
     if (!pass.RunsFor(*context) || (!pass.is_needed && base::IsDisabled(pass.name))) continue;
     const size_t nodes_before = graph.nodes.size();
     graph = pass.run(graph, context);

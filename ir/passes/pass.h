@@ -48,8 +48,7 @@ Graph OfGraphAlone(const Graph& graph, PassContext*) {
 struct PassOptions {
   bool verify = false;      // check the graph after each pass; a broken one is an internal error that names the pass
   std::string dump_folder;  // receives "10-cse.lir", ...; empty: nothing
-  int first_number = 10;    // of these files
-  int number_step = 10;
+  int first_number = 10;    // of these files, which are numbered on by places in the table
   Header header = Header::kLeads;  // that is verified
 };
 
