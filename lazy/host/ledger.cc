@@ -18,7 +18,7 @@ struct Terms {
   double credit_seconds, share_of_time;
 };
 constexpr Terms kTerms[] = {
-    {"products", 0.02, 0.01},      // tries of 0.1 to 1 ms
+    {"products", 0.01, 0.005},     // tries of 0.1 to 1 ms
     {"cuda_products", 0.5, 0.01},  // of a GPU: a dozen sizes, of 10 ms each
     {"convolutions", 1, 0.01},     // some twenty forms, of 20 ms each
     {"cuda_graphs", 0.25, 0},      // a large plan's capture takes 30 ms
