@@ -34,6 +34,7 @@
 #include "device/imports.h"
 #include "device/ready_queue.h"
 #include "device/self_check.h"
+#include "torch_compat/modes.h"
 
 namespace torch_lazy::device {
 namespace {
@@ -56,7 +57,8 @@ bool operator==(const State& a, const State& b) {
          a.modes.get_inference_mode() == b.modes.get_inference_mode() &&
          a.modes.get_fw_grad_mode() == b.modes.get_fw_grad_mode() &&
          a.modes.get_multithreading_enabled() == b.modes.get_multithreading_enabled() &&
-         a.keys.included_ == b.keys.included_ && a.keys.excluded_ == b.keys.excluded_;
+         torch_compat::NewModesAreEqual(a.modes, b.modes) && a.keys.included_ == b.keys.included_ &&
+         a.keys.excluded_ == b.keys.excluded_;
 }
 
 bool IsWatched() {

@@ -8,6 +8,7 @@
 #include "lazy/eager/current_device.h"
 #include "lazy/eager/on_host.h"
 #include "lazy/ops/deterministic.h"
+#include "torch_compat/gpu_settings.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -20,7 +21,10 @@ constexpr uint32_t kTf32Convolutions = 1 << 11;
 constexpr uint32_t kCudnn = 1 << 12;
 constexpr uint32_t kCudnnBenchmark = 1 << 13;
 constexpr uint32_t kCudnnDeterministic = 1 << 14;
-constexpr uint32_t kGpu = kTf32Products | kTf32Convolutions | kCudnn | kCudnnBenchmark | kCudnnDeterministic;
+constexpr int kNewShift = 15;
+constexpr uint32_t kNew = ((1u << torch_compat::kNewGpuSettingsBits) - 1) << kNewShift;
+static_assert(kNew >> kDeviceShift == 0);
+constexpr uint32_t kGpu = kTf32Products | kTf32Convolutions | kCudnn | kCudnnBenchmark | kCudnnDeterministic | kNew;
 
 uint32_t GpuSettings(const at::Context& context) {
   const auto is_tf32 = [&](at::Float32Op op) {
@@ -28,7 +32,7 @@ uint32_t GpuSettings(const at::Context& context) {
   };
   return (is_tf32(at::Float32Op::MATMUL) ? kTf32Products : 0) | (is_tf32(at::Float32Op::CONV) ? kTf32Convolutions : 0) |
          (context.userEnabledCuDNN() ? kCudnn : 0) | (context.benchmarkCuDNN() ? kCudnnBenchmark : 0) |
-         (context.deterministicCuDNN() ? kCudnnDeterministic : 0);
+         (context.deterministicCuDNN() ? kCudnnDeterministic : 0) | torch_compat::NewGpuSettings(context) << kNewShift;
 }
 
 uint32_t& LatestGpuSettings() {
@@ -38,7 +42,8 @@ uint32_t& LatestGpuSettings() {
 
 void SetGpuSettings(uint32_t settings, uint32_t changed) {
   at::Context& context = at::globalContext();
-  if ((changed & kTf32Products) != 0) context.setAllowTF32CuBLAS((settings & kTf32Products) != 0);
+  if ((changed & (kTf32Products | kNew)) != 0) context.setAllowTF32CuBLAS((settings & kTf32Products) != 0);
+  if ((changed & kNew) != 0) torch_compat::SetNewGpuSettings(context, (settings & kNew) >> kNewShift);
   if ((changed & kTf32Convolutions) != 0) {  // not setAllowTF32CuDNN, which sets that of recurrent nets, too
     const bool is_tf32 = (settings & kTf32Convolutions) != 0;
     context.setFloat32Precision(at::Float32Backend::CUDA, at::Float32Op::CONV,

@@ -26,7 +26,7 @@ inline int64_t FirstWord(const Op& op) {
 }
 inline uint32_t SettingsOf(int64_t first_word) { return static_cast<uint32_t>(first_word >> 32); }
 
-inline constexpr int kDeviceShift = 16;  // the device is above the others
+inline constexpr int kDeviceShift = 20;  // the device is above the others
 inline int DeviceOfSettings(uint32_t settings) { return static_cast<int>(settings >> kDeviceShift); }
 
 // Why a call cannot join a trace of other settings; null: they are the same.

@@ -132,6 +132,35 @@ def test_a_hook_of_saved_tensors_that_leaves_grad_mode_on():
     assert Notes.seen == [(False, False)]
 
 
+@pytest.mark.skipif(not hasattr(torch.autograd, "enforce_grad_layout_policy"), reason="the mode is of PyTorch 2.13")
+@pytest.mark.parametrize("device", ["lazy", "cpu"])
+def test_a_hook_of_saved_tensors_that_leaves_the_layout_of_gradients_changed(device):
+    def unpack(x):
+        torch._C._set_grad_layout_enforcement_enabled(False)
+        return x
+
+    x = torch.ones(2, 3, device=device).t().requires_grad_()
+    y = x.contiguous() * 1
+    with torch.autograd.graph.saved_tensors_hooks(lambda x: x, unpack):
+        y = torch.tanh(y)
+    try:
+        torch.tanh(y * 1).sum().backward()
+    finally:
+        torch._C._set_grad_layout_enforcement_enabled(True)
+    assert x.grad.stride() == x.stride()
+
+
+@pytest.mark.skipif(not hasattr(torch.autograd, "enforce_grad_layout_policy"), reason="the mode is of PyTorch 2.13")
+def test_the_layout_of_gradients_is_that_of_the_pass():
+    x = torch.ones(2, 3, device="lazy").t().requires_grad_()
+    for enforced in (True, True, False, False, True):
+        x.grad = None
+        with torch.autograd.enforce_grad_layout_policy(enforced):
+            (x.contiguous() * 2).sum().backward()
+        assert x.grad.is_contiguous() != enforced
+        assert x.grad.tolist() == [[2, 2]] * 3
+
+
 def test_anomaly_detection_sees_each_node():
     x = leaf()
     with pytest.warns(UserWarning, match="Anomaly Detection"), torch.autograd.detect_anomaly():
