@@ -8,10 +8,16 @@ namespace torch_lazy::torch_compat {
 
 HookedStorage::HookedStorage(size_t size_bytes, void* placeholder, c10::Device device)
     : c10::StorageImpl(use_byte_size_t(), size_bytes, Pointer(placeholder, device), /*allocator=*/this,
-                       /*resizable=*/true) {
+                       /*resizable=*/true),
+      shown_(placeholder) {
 #if TORCH_VERSION_MINOR >= 13
   set_materializer(&Materialize);
 #endif
+}
+
+void HookedStorage::KeepAddress() {
+  shown_ = _mutable_data_ptr_no_checks().get();
+  set_allocator(this);
 }
 
 void HookedStorage::Disarm() {
@@ -38,12 +44,15 @@ c10::DataPtr HookedStorage::Pointer(void* placeholder, c10::Device device) {
 }
 
 void HookedStorage::Arm(void* placeholder) {
-  if (!IsArmed()) set_data_ptr_noswap(Pointer(placeholder, device()));
+  if (IsArmed()) return;
+  set_data_ptr_noswap(Pointer(placeholder, device()));
+  KeepAddress();
 }
 
 c10::DataPtr HookedStorage::allocate(size_t size_bytes) {
   if (!IsArmed() || size_bytes != nbytes()) return NewMemory(size_bytes);
   c10::DataPtr answer = Answer();
+  shown_ = answer.get();
   Mark().increment_refcount();
   return answer;
 }
@@ -62,6 +71,7 @@ c10::DataPtr HookedStorage::Pointer(void* placeholder, c10::Device device) {
 void HookedStorage::Arm(void* placeholder) {
   if (IsArmed()) return;
   set_data_ptr_noswap(Pointer(placeholder, device()));
+  KeepAddress();
   if (!has_materializer()) set_materializer(&Materialize);
 }
 
@@ -70,6 +80,7 @@ void HookedStorage::Materialize(c10::StorageImpl* storage) {
   auto* hooked = static_cast<HookedStorage*>(storage);
   if (!hooked->IsArmed()) return;
   hooked->set_data_ptr_no_materialize(hooked->Answer());
+  hooked->KeepAddress();
 }
 
 c10::DataPtr HookedStorage::allocate(size_t size_bytes) { return NewMemory(size_bytes); }

@@ -31,6 +31,15 @@ class HookedStorage : public c10::StorageImpl, public c10::Allocator {
   // To be called before the pointer goes, be it that the storage dies: the placeholder is nobody's memory.
   void Disarm();
 
+  // Whether the storage has been given another address past the hook, since it has shown one or KeepAddress() was
+  // called: swap_data_ptr(), which PyTorch has from 2.12 on, gives it that of another storage, and its allocator.
+#if TORCH_VERSION_MINOR < 12
+  bool IsSwapped() const { return false; }
+#else
+  bool IsSwapped() const { return data_ptr().get() != shown_; }
+#endif
+  void KeepAddress();
+
   bool IsArmed() { return _mutable_data_ptr_no_checks().get_context() == &Mark(); }
 
   c10::DataPtr allocate(size_t size_bytes) final;
@@ -46,6 +55,7 @@ class HookedStorage : public c10::StorageImpl, public c10::Allocator {
   virtual c10::DataPtr NewMemory(size_t size_bytes) = 0;
 
  private:
+  void* shown_;
 #if TORCH_VERSION_MINOR < 13
   using Context = c10::impl::cow::COWDeleterContext;
 #else

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // What PyTorch gets when it asks a lazy storage for its address: Note [Mutable access] in torch_compat/storage_hook.h.
+#include <utility>
+
 #include <c10/core/CPUAllocator.h>
 
 #include "lazy/cuda/graph_result.h"
+#include "lazy/cuts/cut.h"
 #include "lazy/cuts/sync.h"
 #include "lazy/eager/current_device.h"
 #include "lazy/eager/eager_device.h"
 #include "lazy/trace/placeholder.h"
 #include "lazy/trace/storage.h"
+#include "lazy/trace/trace.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -22,6 +26,27 @@ c10::DataPtr LazyStorageImpl::Answer() {
   MoveOut(now.unsafeGetStorageImpl());
   void* const address = now.mutable_data();
   return c10::DataPtr(address, new c10::Storage(std::move(now)), &DeleteStorage, device());
+}
+
+// Both addresses came from Answer(), so both storages are exposed. Any other address is nobody's content.
+void LazyStorageImpl::TakeSwapped() {
+  c10::Storage former;  // ended outside the lock
+  while (true) {
+    std::shared_ptr<Trace> trace;
+    {
+      const Locked lock(DeviceLock());
+      if (!IsSwapped()) return;
+      if (touches.empty()) {
+        const bool is_answer = data_ptr().get_deleter() == &DeleteStorage;
+        if (is_answer) former = std::exchange(content, *static_cast<c10::Storage*>(data_ptr().get_context()));
+        KeepAddress();
+        return;
+      }
+      trace = touches.front().trace;
+      CheckNotFailed(*trace);
+    }
+    CutAndRun(trace, "swapped");
+  }
 }
 
 c10::DataPtr LazyStorageImpl::NewMemory(size_t size_bytes) {

@@ -18,6 +18,7 @@ namespace torch_lazy::lazy {
 c10::Storage Sync(LazyStorageImpl* storage, const char* reason, bool writes) {
   if (CurrentReplayRecorder() != nullptr) BreakReplay(absl::StrCat("it does at once: ", reason));
   const OnDevice on(storage->device().index());
+  if (storage->IsSwapped()) storage->TakeSwapped();
   c10::Storage made;  // for what nobody has written, without the lock
   while (true) {
     std::shared_ptr<Trace> trace;

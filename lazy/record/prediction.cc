@@ -35,6 +35,7 @@ Prediction::Prediction(const Op& op)
 
 bool Prediction::Operand(const CallOperand& operand) {
   LazyStorageImpl* storage = operand.storage;
+  if (storage->IsSwapped()) return false;
   if (storage->writer != nullptr && storage->writer != trace_.get() && !storage->writer->RunsAhead()) return false;
   int32_t slot = -1;
   for (const LazyStorageImpl::Touch& touch : storage->touches) {

@@ -185,6 +185,9 @@ void RecordOrRun(const Op& op, torch::jit::Stack* stack) {
   CallDescription call;
   if (!op.immediate) {
     Describe(op, *stack, &call);
+    for (const CallOperand& operand : call.operands) {
+      if (operand.storage->IsSwapped()) operand.storage->TakeSwapped();
+    }
     if (call.recordable && Record(op, call, stack)) return;
   }
   LAZY_LOG(1, "at once: ", op.name);

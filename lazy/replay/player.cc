@@ -39,7 +39,7 @@ class Player {
   }
 
   // What the function leaves behind is new with each call if it saves it, else that of the recording if anyone still
-  // has it. False if one has another size than when it was recorded.
+  // has it. False if one has another size than when it was recorded, or memory that the trace does not know of.
   bool FindStorages() {
     for (size_t s = 0; s < storages_.size(); ++s) {
       const Storage& recorded = recording_.storages[s];
@@ -59,7 +59,9 @@ class Player {
             storages_[s] = c10::Storage(recording_.left[static_cast<size_t>(recorded.left)].lock());
           }
       }
-      if (storages_[s] && storages_[s].nbytes() != recorded.size_bytes) return false;
+      if (!storages_[s]) continue;
+      if (storages_[s].nbytes() != recorded.size_bytes) return false;
+      if (LazyStorageImpl::Of(storages_[s].unsafeGetStorageImpl())->IsSwapped()) return false;
     }
     return true;
   }

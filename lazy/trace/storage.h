@@ -42,6 +42,10 @@ class LazyStorageImpl final : public torch_compat::HookedStorage {
   // write to the storage is recorded, and whenever its content moves.
   void Arm() { HookedStorage::Arm(PlaceholderOf(this)); }
 
+  // Makes the content that which the address belongs to, after what was recorded with the former. To be called without
+  // the lock where IsSwapped(), before the storage is used.
+  void TakeSwapped();
+
   // As an allocator: see Note [Mutable access].
   void copy_data(void* to, const void* from, size_t size_bytes) const override;
 
@@ -74,7 +78,7 @@ class LazyStorageImpl final : public torch_compat::HookedStorage {
   } seen;  // by which NewSlots, and what it gave
 
  private:
-  // These wait for what is pending, so they are written above the traces, in cuts/address.cc.
+  // These wait for what is pending, so they are written above the traces, in cuts/address.cc, as is TakeSwapped().
   c10::DataPtr Answer() override;
   c10::DataPtr NewMemory(size_t size_bytes) override;
   void LeaveTraces();
