@@ -2,7 +2,12 @@
 # The Python package in the build tree, and tests that run with it: lazy_pytest(name file [environment]), one ctest test per file, and
 # lazy_check(name [FULL] file argument...) for a program of its own that keeps two processors busy. What is FULL runs in
 # `make test-full` alone.
-set(LAZY_PYTHON ${PROJECT_SOURCE_DIR}/.venv/bin/python)
+# The interpreter of the environment that LibTorch lies in: the library serves no other version.
+get_filename_component(torch_environment "${LAZY_TORCH_DIR}/../../../.." ABSOLUTE)
+set(LAZY_PYTHON ${torch_environment}/bin/python)
+if(NOT EXISTS ${LAZY_PYTHON})
+  set(LAZY_PYTHON ${PROJECT_SOURCE_DIR}/.venv/bin/python)
+endif()
 if(NOT EXISTS ${LAZY_PYTHON})
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
   set(LAZY_PYTHON ${Python3_EXECUTABLE})
