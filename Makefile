@@ -3,7 +3,7 @@
 JOBS ?= $(shell nproc)
 export PYTHONPATH := $(CURDIR)/build/python:$(PYTHONPATH)
 
-.PHONY: build setup demo test test-full tsan bench cuda-kit test-cuda bench-cuda
+.PHONY: build setup demo test test-full test-versions tsan bench cuda-kit test-cuda bench-cuda
 
 build: setup
 	@cmake --preset dev >/dev/null
@@ -25,6 +25,13 @@ test: build
 # All that can be checked, of which `test` is a share that takes minutes; this takes hours.
 test-full: build
 	@ctest --preset full; status=$$?; $(COUNTS); exit $$status
+
+# The device against each version of PyTorch that it supports, on the CPU, in parts: what has passed is not run again. An
+# environment of a version that is not in TORCHES is made there. ARGS are patterns, for instance '2.15*'.
+VERSIONS ?= 2.11.0 2.12.1 2.13.0 2.14.1 2.15.0
+TORCHES ?= build/torch
+test-versions: setup
+	@.venv/bin/python test/versions/run.py --versions $(VERSIONS) --torches $(TORCHES) --jobs $(JOBS) $(if $(ARGS),-- $(ARGS))
 
 # Eight threads that record at once, under ThreadSanitizer. Builds everything anew, in build/tsan.
 tsan: setup
