@@ -27,11 +27,10 @@ test-full: build
 	@ctest --preset full; status=$$?; $(COUNTS); exit $$status
 
 # The device against each version of PyTorch that it supports, on the CPU, in parts: what has passed is not run again. An
-# environment of a version that is not in TORCHES is made there. ARGS are patterns, for instance '2.15*'.
-VERSIONS ?= 2.11.0 2.12.1 2.13.0 2.14.1 2.15.0
+# environment of a version that is not in TORCHES is made there. ARGS are arguments, for instance '2.15*'; --list shows the parts.
 TORCHES ?= build/torch
 test-versions: setup
-	@.venv/bin/python test/versions/run.py --versions $(VERSIONS) --torches $(TORCHES) --jobs $(JOBS) $(if $(ARGS),-- $(ARGS))
+	@.venv/bin/python test/versions/run.py $(ARGS) --torches $(TORCHES) --jobs $(JOBS)
 
 # Eight threads that record at once, under ThreadSanitizer. Builds everything anew, in build/tsan.
 tsan: setup
