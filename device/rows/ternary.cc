@@ -6,6 +6,7 @@
 #include "device/shapes/indexing.h"
 #include "device/shapes/layers.h"
 #include "ir/decompose/interpolate.h"
+#include "torch_compat/clamp.h"
 
 namespace torch_lazy::device {
 namespace {
@@ -14,22 +15,19 @@ using ir::decompose::Addcdiv;
 using ir::decompose::Addcmul;
 using ir::decompose::Lerp;
 
-// A bound that is NaN bounds nothing, and NaN stays: what the comparison gives.
-Tensor AtLeast(Tensor x, Tensor low) { return Where(x < low, low, x); }
-Tensor AtMost(Tensor x, Tensor high) { return Where(x > high, high, x); }
-
 using Bound = std::optional<Number>;
 using Bounds = std::optional<Tensor>;
 
-Tensor Clamp(Tensor x, const Bound& low, const Bound& high) {
-  if (low) x = AtLeast(x, *low);
-  return high ? AtMost(x, *high) : x;
-}
-
-// Bounds that are tensors: NaN wins everywhere.
+// NaN wins everywhere.
 Tensor ClampBetween(Tensor x, const Bounds& low, const Bounds& high) {
   if (low) x = Max(x, *low);
   return high ? Min(x, *high) : x;
+}
+
+Tensor Clamp(Tensor x, const Bound& low, const Bound& high) {
+  if (torch_compat::kOneBoundMayBeNan || (low && high)) return ClampBetween(x, low, high);
+  if (low) return Where(x < *low, *low, x);  // NaN bounds nothing
+  return high ? Where(x > *high, *high, x) : x;
 }
 
 Tensor AddProduct(Tensor x, Tensor y, Tensor z, Tensor scale) {
@@ -51,13 +49,12 @@ constexpr lazy::Row kRows[] = {
     {"aten::clamp", Formula<kNumbers, [](Tensor x, Bound low, Bound high) { return Clamp(x, low, high); }>},
     {"aten::clamp.Tensor",
      Formula<kNumbers, [](Tensor x, Bounds low, Bounds high) { return ClampBetween(x, low, high); }>},
-    {"aten::clamp_min", Formula<kNumbers, [](Tensor x, Number low) { return AtLeast(x, low); }>},
-    {"aten::clamp_max", Formula<kNumbers, [](Tensor x, Number high) { return AtMost(x, high); }>},
+    {"aten::clamp_min", Formula<kNumbers, [](Tensor x, Number low) { return Max(x, low); }>},
+    {"aten::clamp_max", Formula<kNumbers, [](Tensor x, Number high) { return Min(x, high); }>},
     {"aten::clamp_min.Tensor", Formula<kNumbers, [](Tensor x, Tensor low) { return Max(x, low); }>},
     {"aten::clamp_max.Tensor", Formula<kNumbers, [](Tensor x, Tensor high) { return Min(x, high); }>},
-    {"aten::hardtanh",
-     Formula<kNumbers, [](Tensor x, Number low, Number high) { return AtMost(AtLeast(x, low), high); }>, kPlain,
-     shapes::Clamp},
+    {"aten::hardtanh", Formula<kNumbers, [](Tensor x, Number low, Number high) { return Min(Max(x, low), high); }>,
+     kPlain, shapes::Clamp},
     {"aten::addcmul", Formula<kNumbers, [](Tensor x, Tensor y, Tensor z, Number v) { return AddProduct(x, y, z, v); }>,
      kRefusesTruth},
     {"aten::addcdiv",

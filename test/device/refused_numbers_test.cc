@@ -28,7 +28,7 @@ const Refusing kCalls[] = {
      [](const at::Tensor& x, const at::Scalar& n) { return x.masked_fill(x.gt(0), n); }},
     {"masked_fill of half", at::kHalf, 1, -1e9,
      [](const at::Tensor& x, const at::Scalar& n) { return x.masked_fill(x.gt(0), n); }},
-    {"clamp", at::kChar, 1, 1000, [](const at::Tensor& x, const at::Scalar& n) { return x.clamp_max(n.toLong()); }},
+    {"clamp", at::kChar, 1, 1000, [](const at::Tensor& x, const at::Scalar& n) { return x.clamp_min(n.toLong()); }},
     {"where", at::kChar, 1, 1000,
      [](const at::Tensor& x, const at::Scalar& n) { return at::where(x.gt(0), x, n.toLong()); }},
     {"div", at::kInt, 2, 0, [](const at::Tensor& x, const at::Scalar& n) { return x.div(n.toLong(), "floor"); }},

@@ -157,6 +157,11 @@ case("clamp_max", lambda t: aten.clamp_max(t.x, 0.3))
 case("clamp_min.Tensor", lambda t: aten.clamp_min.Tensor(t.x, t.row), FLOATS + [torch.int64])
 case("clamp_max.Tensor", lambda t: aten.clamp_max.Tensor(t.x, t.row), FLOATS + [torch.int64])
 case("hardtanh", lambda t: aten.hardtanh(t.x, -0.7, 0.9))
+for low, high in ((math.nan, None), (None, math.nan), (math.nan, 1), (-1, math.nan)):
+    case("clamp", lambda t, low=low, high=high: aten.clamp(t.x, low, high))
+case("clamp_min", lambda t: aten.clamp_min(t.x, math.nan))
+case("clamp_max", lambda t: aten.clamp_max(t.x, math.nan))
+case("hardtanh", lambda t: aten.hardtanh(t.x, math.nan, 0.9))
 case("addcmul", lambda t: aten.addcmul(t.x, t.y, t.row, value=2), FLOATS + [torch.int64])
 case("addcmul", lambda t: aten.addcmul(t.x, t.y, t.z, value=0.3), FLOATS[:2])
 case("addcdiv", lambda t: aten.addcdiv(t.x, t.y, t.p, value=0.3))
@@ -315,7 +320,8 @@ case("_foreach_add.List", lambda t: _written(t.lists[0], lambda x: torch._foreac
 for name in "maximum minimum".split():
     case(f"_foreach_{name}.List", lambda t, f=op(f"_foreach_{name}.List"): f(t.lists[0], t.lists[1]))
 for name in "maximum minimum clamp_min clamp_max".split():
-    case(f"_foreach_{name}.Scalar", lambda t, f=op(f"_foreach_{name}.Scalar"): f(t.lists[0], 0.3))
+    for bound in (0.3, math.nan):
+        case(f"_foreach_{name}.Scalar", lambda t, f=op(f"_foreach_{name}.Scalar"), bound=bound: f(t.lists[0], bound))
 case("_foreach_lerp.Scalar", lambda t: _written(t.lists[0], lambda x: torch._foreach_lerp_(x, t.lists[1], 0.1)))
 case("_foreach_lerp.List", lambda t: aten._foreach_lerp.List(t.lists[0], t.lists[1], t.lists[2]), FLOATS[:2])
 case("_foreach_lerp.ScalarList", lambda t: aten._foreach_lerp.ScalarList(t.lists[0], t.lists[1], [0.1, 0.9]))
