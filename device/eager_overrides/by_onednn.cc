@@ -38,11 +38,6 @@ bool TakesType(at::ScalarType dtype) {
          (dtype == at::kHalf && half && !at::GradMode::is_enabled());
 }
 
-// One after the other along a new dimension; one alone needs no copy.
-Tensor Stacked(const std::vector<Tensor>& states) {
-  return states.size() == 1 ? states[0].unsqueeze(0) : at::stack(states, 0);
-}
-
 bool IsSymbolic(const Tensor& tensor) { return tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides(); }
 
 bool TakesOneDnn(const RecurrentNet& net) {
@@ -99,7 +94,8 @@ std::optional<RecurrentResult> ByOneDnn(const RecurrentNet& net) {
     const bool is_last = layer == net.num_layers - 1;
     if (net.dropout != 0 && net.train && !is_last) input = at::dropout(input, net.dropout, /*train=*/true);
   }
-  return RecurrentResult(net.batch_first ? input.transpose(0, 1) : input, Stacked(hy), Stacked(cy));
+  // New tensors, of one layer too: a program may detach its states in place, which views refuse.
+  return RecurrentResult(net.batch_first ? input.transpose(0, 1) : input, at::stack(hy, 0), at::stack(cy, 0));
 }
 
 void RegisterOneDnnRnn(torch::Library& aten) { aten.impl("mkldnn_rnn_layer", TORCH_FN(RnnLayer)); }

@@ -64,6 +64,29 @@ def test_what_eager_runs_by_cells_is_run_by_cells(kind, options, how):
     assert_same(trained("lazy", kind, options, **how), trained("cpu", kind, options, **how), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+@pytest.mark.parametrize("num_layers", [1, 2])
+def test_states_are_new_tensors_that_can_be_detached_in_place(kind, num_layers):
+    """Truncated backpropagation: a program carries its states from part to part, and cuts their history."""
+
+    def losses(device):
+        torch.manual_seed(0)
+        net, x = getattr(nn, kind)(3, 4, num_layers).to(device), torch.randn(6, 5, 2, 3).to(device)
+        optimizer, states, values = torch.optim.SGD(net.parameters(), lr=0.1), None, []
+        for part in x:
+            y, states = net(part, states)
+            for state in states if kind == "LSTM" else (states,):
+                assert not state._is_view()
+                state.detach_()
+            optimizer.zero_grad()
+            y.square().sum().backward()
+            optimizer.step()
+            values.append(y.detach().sum().item())
+        return torch.tensor(values)
+
+    torch.testing.assert_close(losses("lazy"), losses("cpu"), rtol=1e-5, atol=1e-6)
+
+
 def test_lstms_are_recorded():
     trained("lazy", "LSTM", {"num_layers": 2})
     torch_lazy.reset_metrics()
