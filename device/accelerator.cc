@@ -60,7 +60,7 @@ bool IsAccelerator(c10::DeviceType type) {
          !(type == c10::kPrivateUse1 && (not_the_accelerator > 0 || !IsPrivateUse1Registered()));
 }
 
-[[maybe_unused]] const bool done = [] {
+[[maybe_unused]] const bool are_imports_replaced = [] {
   void* const asked = reinterpret_cast<void*>(&at::accelerator::isAccelerator);
   ReplaceImport(asked, reinterpret_cast<void*>(&c10::is_privateuse1_backend_registered),
                 reinterpret_cast<void*>(&IsPrivateUse1Registered));

@@ -86,7 +86,7 @@ c10::intrusive_ptr<c10::StorageImpl> MakeStorageImpl(c10::StorageImpl::use_byte_
   return storage;
 }
 
-[[maybe_unused]] const bool registered = [] {
+[[maybe_unused]] const bool is_allocator_registered = [] {
   c10::SetAllocator(c10::kPrivateUse1, new Allocator);
   c10::SetStorageImplCreate(c10::kPrivateUse1, &MakeStorageImpl);
   lazy::InstallPooledResults();

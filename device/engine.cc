@@ -101,7 +101,7 @@ void Evaluate(Engine* engine, std::shared_ptr<GraphTask>& pass, Node* node, Inpu
   if (next.has_value()) Push(pass, *queue, *std::move(next));
 }
 
-[[maybe_unused]] const bool done = [] {
+[[maybe_unused]] const bool is_engine_replaced = [] {
   const auto original = &Engine::evaluate_function;
   void* function;
   std::memcpy(&function, &original, sizeof(function));  // its address, since it is not virtual

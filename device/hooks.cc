@@ -48,7 +48,7 @@ class Hooks final : public at::PrivateUse1HooksInterface {
   }
 };
 
-[[maybe_unused]] const bool registered = (at::RegisterPrivateUse1HooksInterface(new Hooks), true);
+[[maybe_unused]] const bool are_hooks_registered = (at::RegisterPrivateUse1HooksInterface(new Hooks), true);
 
 }  // namespace
 }  // namespace torch_lazy::device

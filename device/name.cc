@@ -8,7 +8,7 @@
 namespace torch_lazy::device {
 namespace {
 
-[[maybe_unused]] const bool registered = (c10::register_privateuse1_backend("lazy"), true);
+[[maybe_unused]] const bool is_name_registered = (c10::register_privateuse1_backend("lazy"), true);
 
 }  // namespace
 }  // namespace torch_lazy::device

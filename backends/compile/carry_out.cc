@@ -16,12 +16,12 @@
 namespace torch_lazy::backends {
 namespace {
 
-constexpr absl::Duration kTimeLimit = absl::Minutes(5);
-constexpr absl::Duration kTurn = absl::Milliseconds(100);
+constexpr absl::Duration kCompilerTimeLimit = absl::Minutes(5);
+constexpr absl::Duration kCompilerTurn = absl::Milliseconds(100);
 
 absl::Status Await(pid_t compiler, const CarryOutOptions& options) {
-  const absl::Time deadline = absl::Now() + kTimeLimit;
-  while (!EndsWithin(compiler, kTurn)) {
+  const absl::Time deadline = absl::Now() + kCompilerTimeLimit;
+  while (!EndsWithin(compiler, kCompilerTurn)) {
     if (absl::Now() <= deadline && !options.must_stop()) continue;
     AskChildToEnd(compiler, options.own_group).IgnoreError();
     return absl::DeadlineExceededError("the C++ compiler was ended, since it took too long");

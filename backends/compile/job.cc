@@ -22,8 +22,8 @@ namespace {
 
 // A program that keeps all processors busy leaves an idle process nothing, for ever.
 constexpr absl::Duration kPatience = absl::Seconds(1);
-constexpr absl::Duration kTurn = absl::Milliseconds(50);
-constexpr absl::Duration kTimeLimit = absl::Minutes(7);  // the process's own is shorter
+constexpr absl::Duration kJobTurn = absl::Milliseconds(50);
+constexpr absl::Duration kJobTimeLimit = absl::Minutes(7);  // the process's own is shorter
 
 bool IsProgram(const std::string& path) {
   struct stat info = {};
@@ -113,9 +113,9 @@ bool CompileJob::Raise() {
 }
 
 absl::Status CompileJob::AwaitProcess() {
-  if (!idle_) EndsWithin(child(), kTimeLimit);
-  for (int turn = 0; idle_ && turn < kTimeLimit / kTurn && !EndsWithin(child(), kTurn); ++turn) {
-    if (turn == kPatience / kTurn && !Raise()) {
+  if (!idle_) EndsWithin(child(), kJobTimeLimit);
+  for (int turn = 0; idle_ && turn < kJobTimeLimit / kJobTurn && !EndsWithin(child(), kJobTurn); ++turn) {
+    if (turn == kPatience / kJobTurn && !Raise()) {
       AskChildToEnd(TakeChild()).IgnoreError();
       LAZY_RETURN_IF_ERROR(StartProcess(Priority::kLow));
     }

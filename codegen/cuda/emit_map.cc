@@ -23,7 +23,7 @@
 namespace torch_lazy::codegen::cuda {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kMapThreads = 256;
 
 class MapEmitter {
  public:
@@ -39,11 +39,11 @@ class MapEmitter {
     EmitElements();
     if (rows_ > 1) EmitRows();
     EmitBlock();
-    return Finish(text_, "map", RangeOf(loops_), kThreads, elements(), rows_ > 1 ? 2 : 0);
+    return Finish(text_, "map", RangeOf(loops_), kMapThreads, elements(), rows_ > 1 ? 2 : 0);
   }
 
  private:
-  int elements() const { return kThreads * access_.width() * rows_; }  // of a block
+  int elements() const { return kMapThreads * access_.width() * rows_; }  // of a block
 
   int RowsOfThread(const CompileOptions& options) const {
     constexpr int kMostRows = 4;
@@ -215,7 +215,7 @@ class MapEmitter {
     }
     text_.Line("#pragma unroll 1");
     text_.Open(
-        absl::StrCat("for (long at = first + threadIdx.x; at < first + ", elements(), "; at += ", kThreads, ") {"));
+        absl::StrCat("for (long at = first + threadIdx.x; at < first + ", elements(), "; at += ", kMapThreads, ") {"));
     text_.Line("if (at < arguments.iterations) KERNEL_at<1>(arguments, at);");
     text_.Close("}");
     CloseFunction(&text_);
@@ -232,9 +232,10 @@ class MapEmitter {
     text_.Line(absl::StrCat("const long items = (", Rows(), " + ", rows_ - 1, ") / ", rows_, " * (", Columns(), " / ",
                             access_.width(), ");"));
     text_.Line(absl::StrCat("const long threads = (arguments.iterations + ", elements() - 1, ") / ", elements(), " * ",
-                            kThreads, ";"));
+                            kMapThreads, ";"));
     text_.Line("#pragma unroll 1");
-    text_.Open(absl::StrCat("for (long item = block * ", kThreads, " + threadIdx.x; item < items; item += threads) {"));
+    text_.Open(
+        absl::StrCat("for (long item = block * ", kMapThreads, " + threadIdx.x; item < items; item += threads) {"));
     text_.Line(absl::StrCat("KERNEL_rows<", access_.width(), ">(arguments, item);"));
     text_.Close("}");
     text_.Line("return;");

@@ -14,7 +14,7 @@
 namespace torch_lazy::codegen::cuda {
 namespace {
 
-constexpr int kThreads = 512;
+constexpr int kShareThreads = 512;
 constexpr int kColumns = 32;  // of a block at once
 
 class ShareEmitter {
@@ -37,7 +37,7 @@ class ShareEmitter {
     EmitBlock();
     ir::Dims range = has_columns_ ? ir::Dims() : RangeOf(loops_);
     range.push_back(ir::Extent::Constant(body_.shares));
-    return Finish(text_, "shares", range, kThreads, 1);
+    return Finish(text_, "shares", range, kShareThreads, 1);
   }
 
  private:
@@ -49,7 +49,7 @@ class ShareEmitter {
                               : "const long share, const long r, const int t",
                  &text_);
     if (has_columns_) {
-      text_.Line(absl::StrCat("const int groups = ", kThreads, " / width, y = t / width;"));
+      text_.Line(absl::StrCat("const int groups = ", kShareThreads, " / width, y = t / width;"));
       text_.Line("const bool in = y < groups;");
     }
     PlaceAddresses(PlaceLoops(loops_.outer, 'i', "r", &text_), "r", &text_);
@@ -61,7 +61,7 @@ class ShareEmitter {
     }
     for (Accumulator& fold : folds_) fold.Declare();
     EmitWalk();
-    has_columns_ ? CombineColumns() : CombineGroup(folds_, kThreads, &text_);
+    has_columns_ ? CombineColumns() : CombineGroup(folds_, kShareThreads, &text_);
     for (const Store& store : body_.stores) {
       if (!IsShareSum(body_, store)) continue;
       text_.Line(absl::StrCat(has_columns_ ? "if (in && y == 0) (" : "if (t == 0) (",
@@ -73,7 +73,7 @@ class ShareEmitter {
 
   // V neighbours at a time, in blocks of some for each thread.
   void EmitWalk() {
-    const std::string threads = has_columns_ ? "groups" : absl::StrCat(kThreads);
+    const std::string threads = has_columns_ ? "groups" : absl::StrCat(kShareThreads);
     const std::string own = has_columns_ ? "y" : "t";
     const std::string shares = absl::StrCat(body_.shares);
     text_.Line(absl::StrCat("const long vectors = ", text_.Number(length_), " / V;"));
@@ -137,7 +137,7 @@ class ShareEmitter {
   // The groups' accumulators of a column: the first half of the groups folds the others' in, until
   // one is left.
   void CombineColumns() {
-    for (Accumulator& fold : folds_) fold.DeclareShared(absl::StrCat(kThreads));
+    for (Accumulator& fold : folds_) fold.DeclareShared(absl::StrCat(kShareThreads));
     text_.Line("__syncthreads();");  // the last columns' are read
     for (Accumulator& fold : folds_) fold.Put("t");
     text_.Line("__syncthreads();");

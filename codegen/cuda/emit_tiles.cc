@@ -17,8 +17,8 @@ namespace torch_lazy::codegen::cuda {
 namespace {
 
 constexpr int kSide = 32;
-constexpr int kThreads = 256;
-constexpr int kRows = kThreads / kSide;  // of a tile at once
+constexpr int kTileThreads = 256;
+constexpr int kRows = kTileThreads / kSide;  // of a tile at once
 
 // The loops of a tile, and which addresses are turned.
 struct Turn {
@@ -99,7 +99,7 @@ class TileEmitter {
     text_.Line("__syncthreads();");  // before the next tile's are written
     text_.Close("}");
     CloseFunction(&text_);
-    return Finish(text_, "tiles", RangeOf(loops_), kThreads, kSide * kSide);
+    return Finish(text_, "tiles", RangeOf(loops_), kTileThreads, kSide * kSide);
   }
 
  private:

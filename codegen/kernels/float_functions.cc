@@ -7,7 +7,7 @@
 namespace torch_lazy::codegen {
 namespace {
 
-constexpr NamedFunction kFunctions[] = {
+constexpr NamedFunction kFloatFunctions[] = {
     {"lazy_from_bf16", R"(
 inline float lazy_from_bf16(unsigned short x) { return __builtin_bit_cast(float, (unsigned)x << 16); }
 )"},
@@ -264,6 +264,6 @@ inline double lazy_erf(double x) { return __builtin_erf(x); }
 
 }  // namespace
 
-absl::Span<const NamedFunction> FloatFunctions() { return kFunctions; }
+absl::Span<const NamedFunction> FloatFunctions() { return kFloatFunctions; }
 
 }  // namespace torch_lazy::codegen

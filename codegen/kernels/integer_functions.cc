@@ -5,7 +5,7 @@
 namespace torch_lazy::codegen {
 namespace {
 
-constexpr NamedFunction kFunctions[] = {
+constexpr NamedFunction kIntegerFunctions[] = {
     {"lazy_floor_div", R"(
 // Integers: 0 for division by 0; division by -1 is negation, since the lowest number divided by it traps.
 template <typename T> inline T lazy_floor_div(T a, T b) {
@@ -131,6 +131,6 @@ template <int V> inline void lazy_bernoullis(bool (&to)[V], long first, long see
 
 }  // namespace
 
-absl::Span<const NamedFunction> IntegerFunctions() { return kFunctions; }
+absl::Span<const NamedFunction> IntegerFunctions() { return kIntegerFunctions; }
 
 }  // namespace torch_lazy::codegen

@@ -13,7 +13,7 @@
 namespace torch_lazy::device {
 namespace {
 
-bool TakesCudnn(const at::Tensor& input) {
+bool CudnnTakes(const at::Tensor& input) {
   if (lazy::IsOnHost() || !at::native::cudnn_is_acceptable(LikeOnCuda(input))) return false;
   switch (input.scalar_type()) {
     case at::kDouble:
@@ -39,7 +39,7 @@ at::IntArrayRef BatchSizesOf(const RecurrentNet& net) {
 
 std::optional<RecurrentResult> ByCudnn(const RecurrentNet& net) {
   const lazy::OnDevice on(lazy::DeviceOf(net.input));
-  if (!TakesCudnn(net.input)) return std::nullopt;
+  if (!CudnnTakes(net.input)) return std::nullopt;
   std::optional<at::Tensor> dropout_state;
   if (net.train && net.dropout > 0) {
     dropout_state = RnnDropoutState(net.dropout);

@@ -31,8 +31,8 @@ using Backward = std::tuple<Tensor, Tensor, Tensor, Tensor>;             // of i
 using AtenForward = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>;  // the last one: the buffer of weights
 using AtenBackward = std::tuple<Tensor, Tensor, Tensor, std::vector<Tensor>>;
 
-bool Given(const OptionalTensor& tensor) { return tensor.has_value() && tensor->defined(); }
-OptionalTensor IfGiven(const OptionalTensor& tensor) { return Given(tensor) ? tensor : std::nullopt; }
+bool IsDefined(const OptionalTensor& tensor) { return tensor.has_value() && tensor->defined(); }
+OptionalTensor IfGiven(const OptionalTensor& tensor) { return IsDefined(tensor) ? tensor : std::nullopt; }
 
 // ---- runners, on CUDA ----
 
@@ -148,7 +148,7 @@ AtenForward CudnnRnn(const Tensor& input, at::TensorList weights, int64_t per_la
   const RnnForm form = FormOf(input, mode, hidden_size, proj_size, num_layers, bidirectional);
   const Ints batch_sizes = IntsOf(sym_batch_sizes);
   CheckStates(input, hx, cx, form, batch_sizes, batch_first);
-  const Tensor packed = Given(buffer) ? *buffer : PackWeights(weights, LayoutOf(form, weights, per_layer));
+  const Tensor packed = IsDefined(buffer) ? *buffer : PackWeights(weights, LayoutOf(form, weights, per_layer));
   auto [output, hy, cy, reserve] =
       op.call(input, packed, hx, cx, IfGiven(dropout_state), mode, form.hidden_size, form.proj_size, num_layers,
               batch_first, dropout, train, bidirectional, batch_sizes, AllowsTf32());
@@ -169,7 +169,7 @@ AtenBackward CudnnRnnBackward(const Tensor& input, at::TensorList weights, int64
                           const OptionalTensor&, const OptionalTensor&, const OptionalTensor&, const OptionalTensor&,
                           const Tensor&, int64_t, int64_t, int64_t, int64_t, bool, double, bool, bool, at::IntArrayRef,
                           std::array<bool, 4>, bool)>();
-  if (!Given(grad_output) && !Given(grad_hy) && !Given(grad_cy))
+  if (!IsDefined(grad_output) && !IsDefined(grad_hy) && !IsDefined(grad_cy))
     return {Tensor(), Tensor(), Tensor(), std::vector<Tensor>(weights.size())};
   TORCH_CHECK(train, "cudnn RNN backward can only be called in training mode");
   const lazy::OnDevice on(lazy::DeviceOf(input));

@@ -42,7 +42,7 @@ bool LogSigmoid(lazy::Lowering& call) {
   return true;
 }
 
-constexpr lazy::Row kRows[] = {
+constexpr lazy::Row kActivationRows[] = {
     {"aten::relu", Formula<kNumbers, [](Tensor x) { return Where(x < 0.0, x.Number(0), x); }>},
     {"aten::threshold", Formula<kNumbers, [](Tensor x, Number t, Number v) { return Where(x <= t, v, x); }>},
     {"aten::threshold_backward",
@@ -110,6 +110,6 @@ constexpr lazy::Row kRows[] = {
 
 }  // namespace
 
-Rows ActivationRows() { return kRows; }
+Rows ActivationRows() { return kActivationRows; }
 
 }  // namespace torch_lazy::device

@@ -103,7 +103,7 @@ Tensor LogAddExp(Tensor x, Tensor y) {
   return Where(Binary(Op::kAnd, Equal(x, y), Equal(Abs(x), HUGE_VAL)), x, sum);  // inf - inf would be NaN
 }
 
-constexpr lazy::Row kRows[] = {
+constexpr lazy::Row kArithmeticRows[] = {
     {"aten::add.Tensor", AddTensors<0, 1, 1>, kRefusesTruth | kTakesAllNumbers},
     {"aten::sub.Tensor", AddTensors<0, 1, -1>, kRefusesTruth | kTakesAllNumbers},
     {"aten::rsub.Tensor", AddTensors<1, 0, -1>},
@@ -145,6 +145,6 @@ constexpr lazy::Row kRows[] = {
 
 }  // namespace
 
-Rows ArithmeticRows() { return kRows; }
+Rows ArithmeticRows() { return kArithmeticRows; }
 
 }  // namespace torch_lazy::device

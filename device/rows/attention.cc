@@ -8,7 +8,7 @@
 namespace torch_lazy::device {
 namespace {
 
-constexpr lazy::Row kRows[] = {
+constexpr lazy::Row kAttentionRows[] = {
     {.name = "aten::_scaled_dot_product_*", .flags = kTakesAllValues},
     // The CPU's kernels refuse dropout.
     {.name = "aten::_scaled_dot_product_flash_attention_for_cpu", .flags = kDrawsNothing, .shape = shapes::Attention},
@@ -29,6 +29,6 @@ constexpr lazy::Row kRows[] = {
 
 }  // namespace
 
-Rows AttentionRows() { return kRows; }
+Rows AttentionRows() { return kAttentionRows; }
 
 }  // namespace torch_lazy::device

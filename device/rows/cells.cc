@@ -126,7 +126,7 @@ bool GruCellBackward(lazy::Lowering& call) {
   return true;
 }
 
-constexpr lazy::Row kRows[] = {
+constexpr lazy::Row kCellRows[] = {
     {"aten::_thnn_fused_gru_cell", GruCell, kWhole | kTakesAllValues, shapes::GruCell, RunGruCell},
     {"aten::_thnn_fused_gru_cell_backward", GruCellBackward, kWhole | kTakesAllValues, shapes::GruCellBackward,
      RunGruCellBackward},
@@ -147,6 +147,6 @@ constexpr lazy::Row kRows[] = {
 
 }  // namespace
 
-Rows CellRows() { return kRows; }
+Rows CellRows() { return kCellRows; }
 
 }  // namespace torch_lazy::device

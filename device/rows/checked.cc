@@ -6,7 +6,7 @@
 namespace torch_lazy::device {
 namespace {
 
-constexpr lazy::Row kRows[] = {
+constexpr lazy::Row kCheckedRows[] = {
     {.name = "aten::_cdist_forward", .flags = kRefusesNumbers},
     {.name = "aten::histc", .flags = kRefusesNumbers, .runner = RunHistc},
     {.name = "aten::renorm", .flags = kRefusesNumbers},
@@ -14,6 +14,6 @@ constexpr lazy::Row kRows[] = {
 
 }  // namespace
 
-Rows CheckedRows() { return kRows; }
+Rows CheckedRows() { return kCheckedRows; }
 
 }  // namespace torch_lazy::device

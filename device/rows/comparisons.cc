@@ -70,7 +70,7 @@ bool Logical(lazy::Lowering& call) {
   return true;
 }
 
-constexpr lazy::Row kRows[] = {
+constexpr lazy::Row kComparisonRows[] = {
     {"aten::eq.Tensor", CompareTensors<Op::kEq>, kBoolean},
     {"aten::ne.Tensor", CompareTensors<Op::kNe>, kBoolean},
     {"aten::lt.Tensor", CompareTensors<Op::kLt>, kBoolean},
@@ -90,6 +90,6 @@ constexpr lazy::Row kRows[] = {
 
 }  // namespace
 
-Rows ComparisonRows() { return kRows; }
+Rows ComparisonRows() { return kComparisonRows; }
 
 }  // namespace torch_lazy::device

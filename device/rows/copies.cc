@@ -48,7 +48,7 @@ bool Triangle(lazy::Lowering& call) {
   return true;
 }
 
-constexpr lazy::Row kRows[] = {
+constexpr lazy::Row kCopyRows[] = {
     {"aten::copy_", Copy, kTakesAllValues | kCopies, shapes::Copy},
     {"aten::clone", Clone, kTakesAllValues},
     {"aten::fill_.Scalar", FillNumber, kTakesAllValues, shapes::Fill},
@@ -63,6 +63,6 @@ constexpr lazy::Row kRows[] = {
 
 }  // namespace
 
-Rows CopyRows() { return kRows; }
+Rows CopyRows() { return kCopyRows; }
 
 }  // namespace torch_lazy::device

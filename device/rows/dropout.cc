@@ -33,15 +33,15 @@ bool Dropout(lazy::Lowering& call) {
   return true;
 }
 
-constexpr lazy::Row kRows[] = {{.name = "torch_lazy::dropout",
-                                .lower = Dropout,
-                                .flags = kTakesSeed,
-                                .shape = shapes::Dropout,
-                                .runner = RunDropout,
-                                .check = CheckDropout}};
+constexpr lazy::Row kDropoutRows[] = {{.name = "torch_lazy::dropout",
+                                       .lower = Dropout,
+                                       .flags = kTakesSeed,
+                                       .shape = shapes::Dropout,
+                                       .runner = RunDropout,
+                                       .check = CheckDropout}};
 
 }  // namespace
 
-Rows DropoutRows() { return kRows; }
+Rows DropoutRows() { return kDropoutRows; }
 
 }  // namespace torch_lazy::device

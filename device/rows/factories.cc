@@ -6,7 +6,7 @@
 namespace torch_lazy::device {
 namespace {
 
-constexpr lazy::Row kRows[] = {
+constexpr lazy::Row kFactoryRows[] = {
     {.name = "aten::arange.start_out", .shape = shapes::Arange},
     {.name = "aten::eye", .shape = shapes::Eye},
     {.name = "aten::eye.m", .shape = shapes::EyeOf},
@@ -20,6 +20,6 @@ constexpr lazy::Row kRows[] = {
 
 }  // namespace
 
-Rows FactoryRows() { return kRows; }
+Rows FactoryRows() { return kFactoryRows; }
 
 }  // namespace torch_lazy::device

@@ -48,7 +48,7 @@ bool NormEach(lazy::Lowering& call) {
   return true;
 }
 
-constexpr lazy::Row kRows[] = {
+constexpr lazy::Row kForeachRows[] = {
     {"aten::_foreach_neg", EachUnary<kNumbers, Op::kNeg>},
     {"aten::_foreach_abs", EachUnary<kNumbers, Op::kAbs>},
     {"aten::_foreach_sqrt", EachUnary<kFloats, Op::kSqrt>},
@@ -106,6 +106,6 @@ constexpr lazy::Row kRows[] = {
 
 }  // namespace
 
-Rows ForeachRows() { return kRows; }
+Rows ForeachRows() { return kForeachRows; }
 
 }  // namespace torch_lazy::device

@@ -11,7 +11,7 @@ namespace {
 constexpr lazy::ConvolutionArguments kConvolution = {
     .image = 0, .weight = 1, .bias = 2, .stride = 3, .padding = 4, .dilation = 5, .transposed = 6, .groups = 8};
 
-constexpr lazy::Row kRows[] = {
+constexpr lazy::Row kImageRows[] = {
     {.name = "aten::convolution",
      .flags = kWhole | kTakesAllValues,
      .shape = shapes::Convolution,
@@ -43,6 +43,6 @@ constexpr lazy::Row kRows[] = {
 
 }  // namespace
 
-Rows ImageRows() { return kRows; }
+Rows ImageRows() { return kImageRows; }
 
 }  // namespace torch_lazy::device

@@ -8,7 +8,7 @@
 namespace torch_lazy::device {
 namespace {
 
-constexpr lazy::Row kRows[] = {
+constexpr lazy::Row kIndexingRows[] = {
     {.name = "aten::bucketize.Tensor", .shape = shapes::Bucketize},
     {.name = "aten::embedding", .flags = kWhole, .shape = shapes::Embedding},
     {.name = "aten::embedding_dense_backward", .flags = kTakesAllValues, .shape = shapes::EmbeddingBackward},
@@ -30,6 +30,6 @@ constexpr lazy::Row kRows[] = {
 
 }  // namespace
 
-Rows IndexingRows() { return kRows; }
+Rows IndexingRows() { return kIndexingRows; }
 
 }  // namespace torch_lazy::device

@@ -93,7 +93,7 @@ bool SelectBackward(lazy::Lowering& call) {
   return true;
 }
 
-constexpr lazy::Row kRows[] = {
+constexpr lazy::Row kJoinRows[] = {
     {"aten::cat", Concatenate, kTakesAllValues, shapes::Concatenate},
     {"aten::constant_pad_nd", Pad, kWhole | kTakesAllValues, shapes::Pad},
     {"aten::select_backward", SelectBackward, kTakesAllValues, shapes::PartBackward},
@@ -105,6 +105,6 @@ constexpr lazy::Row kRows[] = {
 
 }  // namespace
 
-Rows JoinRows() { return kRows; }
+Rows JoinRows() { return kJoinRows; }
 
 }  // namespace torch_lazy::device

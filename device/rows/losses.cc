@@ -71,7 +71,7 @@ bool ClassLoss(lazy::Lowering& call) {
   return true;
 }
 
-constexpr lazy::Row kRows[] = {
+constexpr lazy::Row kLossRows[] = {
     {"aten::mse_loss",
      Formula<kFloats, [](Tensor x, Tensor target,
                          int64_t reduction) { return formula::MseLoss(x.builder(), x, target, As(reduction)); }>,
@@ -119,6 +119,6 @@ constexpr lazy::Row kRows[] = {
 
 }  // namespace
 
-Rows LossRows() { return kRows; }
+Rows LossRows() { return kLossRows; }
 
 }  // namespace torch_lazy::device

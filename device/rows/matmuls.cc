@@ -92,7 +92,7 @@ bool LinearBackward(lazy::Lowering& call) {
   return true;
 }
 
-constexpr lazy::Row kRows[] = {
+constexpr lazy::Row kMatmulRows[] = {
     {"aten::addmm", AddProduct, kStructuralScalars | kTakesAllValues | kHasMeta | kMetaTakesMore | kRefusesTruth,
      shapes::ProductAndSum},
     {"aten::baddbmm", AddProduct, kStructuralScalars | kTakesAllValues | kHasMeta, shapes::ProductAndSum},
@@ -109,6 +109,6 @@ constexpr lazy::Row kRows[] = {
 
 }  // namespace
 
-Rows MatmulRows() { return kRows; }
+Rows MatmulRows() { return kMatmulRows; }
 
 }  // namespace torch_lazy::device

@@ -35,8 +35,6 @@ bool NormOver(lazy::Lowering& call, double order, const Ints& dims, bool keepdim
   return norm.has_value();
 }
 
-int RankOf(lazy::Lowering& call) { return call.b().rank(call.Tensor(0)); }
-
 // (self, ord, dims?, keepdim, dtype?)
 bool VectorNorm(lazy::Lowering& call) {
   return NormOver(call, call.StructuralNumber(1), DimsArgument(call, 2, RankOf(call)), call.Bool(3));
@@ -48,7 +46,7 @@ bool NormWithDims(lazy::Lowering& call) {
   return NormOver(call, order, DimsArgument(call, 2, RankOf(call)), call.Bool(3));
 }
 
-constexpr lazy::Row kRows[] = {
+constexpr lazy::Row kMomentRows[] = {
     {"aten::var.correction", Variance<false>, kPlain, shapes::Spread},
     {"aten::std.correction", Variance<true>, kPlain, shapes::Spread},
     {"aten::var_mean.correction", Variance<false>, kPlain, shapes::SpreadAndMean},
@@ -70,6 +68,6 @@ std::optional<ir::Value> Norm(const Tensor& x, double order, const Ints& dims, b
   return std::nullopt;
 }
 
-Rows MomentRows() { return kRows; }
+Rows MomentRows() { return kMomentRows; }
 
 }  // namespace torch_lazy::device

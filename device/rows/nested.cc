@@ -5,13 +5,13 @@
 namespace torch_lazy::device {
 namespace {
 
-constexpr lazy::Row kRows[] = {
+constexpr lazy::Row kNestedRows[] = {
     {.name = "aten::_nested*", .flags = kTakesHostTensors},
     {.name = "aten::_padded_dense_to_jagged_forward", .flags = kImmediate},
 };
 
 }  // namespace
 
-Rows NestedRows() { return kRows; }
+Rows NestedRows() { return kNestedRows; }
 
 }  // namespace torch_lazy::device

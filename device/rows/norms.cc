@@ -141,7 +141,7 @@ bool BatchNormBackward(lazy::Lowering& call) {
                                                           rstd, Read(call, 2, type), training));
 }
 
-constexpr lazy::Row kRows[] = {
+constexpr lazy::Row kNormRows[] = {
     {"aten::native_layer_norm", LayerNorm, kWhole | kTakesAllValues, shapes::LayerNorm},
     {"aten::native_layer_norm_backward", LayerNormBackward, kTakesAllValues, shapes::LayerNormBackward},
     {"aten::native_group_norm", GroupNorm, kWhole | kTakesAllValues, shapes::GroupNorm},
@@ -155,6 +155,6 @@ constexpr lazy::Row kRows[] = {
 
 }  // namespace
 
-Rows NormRows() { return kRows; }
+Rows NormRows() { return kNormRows; }
 
 }  // namespace torch_lazy::device

@@ -79,7 +79,7 @@ bool AdamStep(lazy::Lowering& call) {
   return true;
 }
 
-constexpr lazy::Row kRows[] = {
+constexpr lazy::Row kOptimizerRows[] = {
     {"aten::_fused_adam_", AdamStep</*kDecoupled=*/false, /*kTensorRate=*/false>, kTakesAllValues},
     {"aten::_fused_adam_.tensor_lr", AdamStep<false, true>, kTakesAllValues},
     {"aten::_fused_adamw_", AdamStep<true, false>, kTakesAllValues},
@@ -90,6 +90,6 @@ constexpr lazy::Row kRows[] = {
 
 }  // namespace
 
-Rows OptimizerRows() { return kRows; }
+Rows OptimizerRows() { return kOptimizerRows; }
 
 }  // namespace torch_lazy::device

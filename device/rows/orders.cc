@@ -7,7 +7,7 @@
 namespace torch_lazy::device {
 namespace {
 
-constexpr lazy::Row kRows[] = {
+constexpr lazy::Row kOrderRows[] = {
     {.name = "aten::sort.stable", .flags = kTakesAllValues, .shape = shapes::Sort},
     {.name = "aten::topk", .flags = kTakesAllValues, .shape = shapes::TopK},
     {.name = "aten::kthvalue", .flags = kWhole, .shape = shapes::KthValue},
@@ -20,6 +20,6 @@ constexpr lazy::Row kRows[] = {
 
 }  // namespace
 
-Rows OrderRows() { return kRows; }
+Rows OrderRows() { return kOrderRows; }
 
 }  // namespace torch_lazy::device

@@ -5,7 +5,7 @@
 
 namespace torch_lazy::device {
 
-int64_t Item(const ir::Ints& list, size_t k, int64_t otherwise) {
+int64_t ItemOr(const ir::Ints& list, size_t k, int64_t otherwise) {
   return list.empty() ? otherwise : list[list.size() == 1 ? 0 : k];
 }
 

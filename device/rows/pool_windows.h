@@ -20,7 +20,7 @@ struct Window {
 };
 
 // Of a list with a number for each spatial dim, or with one for all.
-int64_t Item(const ir::Ints& list, size_t k, int64_t otherwise);
+int64_t ItemOr(const ir::Ints& list, size_t k, int64_t otherwise);
 
 int64_t CeilDiv(int64_t a, int64_t b);  // 0 for negative ones
 

@@ -151,10 +151,10 @@ bool MaxPool2d(lazy::Lowering& call) {
   for (int k = 0; k < 2; ++k) {
     Window& w = windows[k];
     w.dim = static_cast<int>(order[rank - 2 + static_cast<size_t>(k)]);
-    w.kernel = Item(kernel, static_cast<size_t>(k), 1);
-    w.stride = Item(stride, static_cast<size_t>(k), w.kernel);
-    w.padding = Item(padding, static_cast<size_t>(k), 0);
-    w.dilation = Item(dilation, static_cast<size_t>(k), 1);
+    w.kernel = ItemOr(kernel, static_cast<size_t>(k), 1);
+    w.stride = ItemOr(stride, static_cast<size_t>(k), w.kernel);
+    w.padding = ItemOr(padding, static_cast<size_t>(k), 0);
+    w.dilation = ItemOr(dilation, static_cast<size_t>(k), 1);
     w.input = sizes[rank - 2 + static_cast<size_t>(k)];
   }
   if (windows[0].kernel * windows[1].kernel > kMostInWindow) return false;
@@ -194,12 +194,12 @@ bool MaxPool2d(lazy::Lowering& call) {
   return true;
 }
 
-constexpr lazy::Row kRows[] = {
+constexpr lazy::Row kPoolingRows[] = {
     {"aten::max_pool2d_with_indices", MaxPool2d, kTakesAllValues, shapes::MaxPool},
 };
 
 }  // namespace
 
-Rows PoolingRows() { return kRows; }
+Rows PoolingRows() { return kPoolingRows; }
 
 }  // namespace torch_lazy::device

@@ -90,12 +90,12 @@ bool MaxPool2dBackward(lazy::Lowering& call) {
     const size_t item = static_cast<size_t>(k);
     Window& w = windows[k];
     w = {static_cast<int>(order[rank - 2 + item]),
-         Item(kernel, item, 1),
+         ItemOr(kernel, item, 1),
          0,
-         Item(padding, item, 0),
-         Item(dilation, item, 1),
+         ItemOr(padding, item, 0),
+         ItemOr(dilation, item, 1),
          call.Sizes(1)[rank - 2 + item]};
-    w.stride = Item(stride, item, w.kernel);
+    w.stride = ItemOr(stride, item, w.kernel);
     if (w.dilation != 1 || w.input % w.stride != 0) return false;
     reached[k] = ReachedBy(w, call.Sizes(0)[rank - 2 + item]);
     int64_t runs = 0;
@@ -130,11 +130,11 @@ bool MaxPool2dBackward(lazy::Lowering& call) {
   return true;
 }
 
-constexpr lazy::Row kRows[] = {
+constexpr lazy::Row kPoolingGradientRows[] = {
     {"aten::max_pool2d_with_indices_backward", MaxPool2dBackward, kTakesAllValues, shapes::PoolBackward}};
 
 }  // namespace
 
-Rows PoolingGradientRows() { return kRows; }
+Rows PoolingGradientRows() { return kPoolingGradientRows; }
 
 }  // namespace torch_lazy::device

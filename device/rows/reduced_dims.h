@@ -7,6 +7,9 @@
 
 namespace torch_lazy::device {
 
+// Of the tensor that a call reduces.
+inline int RankOf(lazy::Lowering& call) { return call.b().rank(call.Tensor(0)); }
+
 ir::Ints AllDims(int rank);
 
 // Dim `dim` of a tensor of this rank, counted from the end if negative; none for a number, which has one all the same.

@@ -21,8 +21,6 @@ bool Fold(lazy::Lowering& call, Op op, TypeClass type_class, const Ints& dims, b
   return true;
 }
 
-int RankOf(lazy::Lowering& call) { return call.b().rank(call.Tensor(0)); }
-
 template <Op kOp, TypeClass kClass>
 bool FoldAll(lazy::Lowering& call) {
   return Fold(call, kOp, kClass, AllDims(RankOf(call)), /*keepdim=*/false);
@@ -106,7 +104,7 @@ bool AMinMax(lazy::Lowering& call) {
   return true;
 }
 
-constexpr lazy::Row kRows[] = {
+constexpr lazy::Row kReductionRows[] = {
     {"aten::sum", FoldAll<Op::kSum, kNumbers>, kPlain, shapes::Sum},
     {"aten::sum.dim_IntList", FoldDims<Op::kSum, kNumbers>, kPlain, shapes::SumOverDims},
     {"aten::mean.dim", MeanDims, kPlain, shapes::MeanOverDims},
@@ -137,6 +135,6 @@ constexpr lazy::Row kRows[] = {
 
 }  // namespace
 
-Rows ReductionRows() { return kRows; }
+Rows ReductionRows() { return kReductionRows; }
 
 }  // namespace torch_lazy::device

@@ -33,7 +33,7 @@ bool Backward(lazy::Lowering& call) {
   return true;
 }
 
-constexpr lazy::Row kRows[] = {
+constexpr lazy::Row kSoftmaxRows[] = {
     {"aten::_softmax", Forward<formula::Softmax>, kTakesAllValues, shapes::Softmax},
     {"aten::_log_softmax", Forward<formula::LogSoftmax>, kTakesAllValues, shapes::Softmax},
     {"aten::_softmax_backward_data", Backward<formula::SoftmaxBackward>, kTakesAllValues, shapes::SoftmaxBackward},
@@ -43,6 +43,6 @@ constexpr lazy::Row kRows[] = {
 
 }  // namespace
 
-Rows SoftmaxRows() { return kRows; }
+Rows SoftmaxRows() { return kSoftmaxRows; }
 
 }  // namespace torch_lazy::device

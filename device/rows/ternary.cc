@@ -35,7 +35,7 @@ Tensor AddProduct(Tensor x, Tensor y, Tensor z, Tensor scale) {
   return {x.builder(), Addcmul(x.builder(), x, y, z, scale)};
 }
 
-constexpr lazy::Row kRows[] = {
+constexpr lazy::Row kTernaryRows[] = {
     {"aten::where.self", Formula<kReals, [](Mask c, Tensor x, Tensor y) { return Where(c, x, y); }>, kPlain,
      shapes::Where},
     {.name = "aten::masked_fill.Scalar",
@@ -68,6 +68,6 @@ constexpr lazy::Row kRows[] = {
 
 }  // namespace
 
-Rows TernaryRows() { return kRows; }
+Rows TernaryRows() { return kTernaryRows; }
 
 }  // namespace torch_lazy::device

@@ -63,7 +63,7 @@ bool Test(lazy::Lowering& call) {
 
 Tensor IsInfinite(Tensor x, double infinity) { return IsFloat(x) ? Equal(x, infinity) : NotEqual(x, x); }
 
-constexpr lazy::Row kRows[] = {
+constexpr lazy::Row kUnaryRows[] = {
     {"aten::neg", Primitive1<kNumbers, Op::kNeg>},
     // `abs` and the logical functions are whole: in parts they write into an empty tensor and resize it, which is never
     // recorded.
@@ -103,6 +103,6 @@ constexpr lazy::Row kRows[] = {
 
 }  // namespace
 
-Rows UnaryRows() { return kRows; }
+Rows UnaryRows() { return kUnaryRows; }
 
 }  // namespace torch_lazy::device

@@ -60,7 +60,7 @@ Value CastOfChoice(Builder& b, const Node& node) {
   return b.Where(choice.inputs[0], cast(yes), cast(no));
 }
 
-Value Hoist(Builder& b, const Node& node) {
+Value HoistExpand(Builder& b, const Node& node) {
   const Dims& dims = node.type.dims;
   const bool is_wide = std::any_of(dims.begin(), dims.end(), [](Extent e) { return !e.is_one(); });
   if (Info(node.op).kind != Kind::kElementwise || !is_wide) return kNoValue;
@@ -72,6 +72,6 @@ Value Hoist(Builder& b, const Node& node) {
 
 }  // namespace
 
-Graph HoistExpands(const Graph& graph) { return Rebuild(graph, Hoist); }
+Graph HoistExpands(const Graph& graph) { return Rebuild(graph, HoistExpand); }
 
 }  // namespace torch_lazy::ir

@@ -12,7 +12,7 @@
 namespace torch_lazy::ir {
 namespace {
 
-const Node* MakerIf(const Builder& b, Value v, Op op) {
+const Node* MakerOf(const Builder& b, Value v, Op op) {
   const Node& node = b.graph().node(v);
   return node.op == op ? &node : nullptr;
 }
@@ -61,7 +61,7 @@ Value OfElementwise(Builder& b, const Node& node) {
 }
 
 Value OfSlice(Builder& b, const Node& node) {
-  const Node* permute = MakerIf(b, node.inputs[0], Op::kPermute);
+  const Node* permute = MakerOf(b, node.inputs[0], Op::kPermute);
   if (permute == nullptr) return kNoValue;
   const Ints order = permute->attrs.dims;
   const Value x = permute->inputs[0];
@@ -80,7 +80,7 @@ Value OfConcat(Builder& b, const Node& node) {
 }
 
 Value OfReduction(Builder& b, const Node& node) {
-  const Node* permute = MakerIf(b, node.inputs[0], Op::kPermute);
+  const Node* permute = MakerOf(b, node.inputs[0], Op::kPermute);
   if (permute == nullptr) return kNoValue;
   const Ints order = permute->attrs.dims;
   const Value x = permute->inputs[0];
@@ -133,7 +133,7 @@ Dims WithoutOnes(const Dims& dims) {
 }
 
 Value OfReshape(Builder& b, const Node& node) {
-  const Node* permute = MakerIf(b, node.inputs[0], Op::kPermute);
+  const Node* permute = MakerOf(b, node.inputs[0], Op::kPermute);
   if (permute == nullptr || WithoutOnes(permute->type.dims) != WithoutOnes(node.type.dims)) return kNoValue;
   const Ints order = permute->attrs.dims;
   return PermuteAroundOnes(b, permute->inputs[0], order, node.type.dims);
@@ -142,14 +142,14 @@ Value OfReshape(Builder& b, const Node& node) {
 Value OfPermute(Builder& b, const Node& node) {
   Value x = node.inputs[0];
   Ints order = node.attrs.dims;
-  if (const Node* inner = MakerIf(b, x, Op::kPermute)) {
+  if (const Node* inner = MakerOf(b, x, Op::kPermute)) {
     for (int64_t& dim : order) dim = inner->attrs.dims[dim];
     x = inner->inputs[0];
   }
   return PermuteAroundOnes(b, x, order, node.type.dims);
 }
 
-Value Hoist(Builder& b, const Node& node) {
+Value HoistPermute(Builder& b, const Node& node) {
   switch (Info(node.op).kind) {
     case Kind::kElementwise:
       return OfElementwise(b, node);
@@ -169,6 +169,6 @@ Value Hoist(Builder& b, const Node& node) {
 
 }  // namespace
 
-Graph HoistPermutes(const Graph& graph) { return Rebuild(graph, Hoist); }
+Graph HoistPermutes(const Graph& graph) { return Rebuild(graph, HoistPermute); }
 
 }  // namespace torch_lazy::ir

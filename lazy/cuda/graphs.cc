@@ -7,7 +7,7 @@
 namespace torch_lazy::lazy {
 namespace {
 
-const CudaGraphs* Open() {
+const CudaGraphs* FindThem() {
   if (base::IsDisabled("graphs")) return nullptr;
   if (base::Backend() == base::BackendChoice::kCudaEmulator) return &kEmulatedCudaGraphs;
   const auto graphs = reinterpret_cast<const CudaGraphs* (*)()>(FindInCudaLibrary("torch_lazy_cuda_graphs"));
@@ -17,7 +17,7 @@ const CudaGraphs* Open() {
 }  // namespace
 
 const CudaGraphs* FindCudaGraphs() {
-  static const CudaGraphs* const graphs = Open();
+  static const CudaGraphs* const graphs = FindThem();
   return graphs;
 }
 

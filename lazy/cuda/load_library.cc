@@ -30,7 +30,7 @@ const std::string& Folder() {
 // Asked while it is loaded: its path may be relative to what the current folder is then.
 __attribute__((constructor)) void FindFolder() { Folder(); }
 
-void* Open() {
+void* OpenLibrary() {
   if (IsOnHost() || Folder().empty()) return nullptr;
   const std::string library = Folder() + "libtorch_lazy_cuda.so";
   void* const opened = dlopen(library.c_str(), RTLD_NOW);
@@ -44,7 +44,7 @@ void* Open() {
 }  // namespace
 
 void* FindInCudaLibrary(const char* name) {
-  static void* const library = Open();
+  static void* const library = OpenLibrary();
   return library == nullptr ? nullptr : dlsym(library, name);
 }
 

@@ -8,7 +8,7 @@ namespace torch_lazy::lazy {
 namespace {
 
 // Functions of Python's C interface.
-struct Python {
+struct PythonSignals {
   int (*Py_IsInitialized)();
   int (*PyGILState_Ensure)();
   void (*PyGILState_Release)(int);
@@ -16,7 +16,7 @@ struct Python {
   void (*PyErr_SetInterrupt)();
   bool is_complete = true;
 
-  Python() {
+  PythonSignals() {
 #define FIND(function) Find(&function, #function)
     FIND(Py_IsInitialized), FIND(PyGILState_Ensure), FIND(PyGILState_Release), FIND(PyOS_InterruptOccurred),
         FIND(PyErr_SetInterrupt);
@@ -34,7 +34,7 @@ struct Python {
 }  // namespace
 
 bool IsInterrupted() {
-  static const Python& python = *new Python;
+  static const PythonSignals& python = *new PythonSignals;
   if (gettid() != getpid() || !python.is_complete || python.Py_IsInitialized() == 0) return false;
   const int state = python.PyGILState_Ensure();
   const bool has_come = python.PyOS_InterruptOccurred() != 0;

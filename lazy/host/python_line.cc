@@ -17,7 +17,7 @@ namespace {
 using Object = void;  // PyObject, PyFrameObject, PyCodeObject
 
 // Functions of Python's C interface, all of them there since 3.9.
-struct Python {
+struct PythonFrames {
   int (*PyGILState_Ensure)();
   void (*PyGILState_Release)(int);
   void (*PyErr_Fetch)(Object**, Object**, Object**);
@@ -32,7 +32,7 @@ struct Python {
   const char* (*PyUnicode_AsUTF8)(Object*);
   bool is_complete = true;
 
-  Python() {
+  PythonFrames() {
 #define FIND(function) Find(&function, #function)
     FIND(PyGILState_Ensure), FIND(PyGILState_Release), FIND(PyErr_Fetch), FIND(PyErr_Restore), FIND(Py_IncRef),
         FIND(Py_DecRef);
@@ -49,8 +49,8 @@ struct Python {
   }
 };
 
-const Python& ThePython() {
-  static const Python* const python = new Python;
+const PythonFrames& ThePython() {
+  static const PythonFrames* const python = new PythonFrames;
   return *python;
 }
 
@@ -106,7 +106,7 @@ std::string PythonLine() {
     others = TheOthers().prefixes;
   }
   if (others == nullptr || !ThePython().is_complete) return "";
-  const Python& python = ThePython();
+  const PythonFrames& python = ThePython();
   const Held held;
   Owned frame(python.PyEval_GetFrame());
   if (frame != nullptr) python.Py_IncRef(frame.get());

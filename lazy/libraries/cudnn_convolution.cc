@@ -37,9 +37,9 @@ namespace {
 
 using Form = PackedConvolution::Form;
 
-constexpr int kRounds = 2;              // the faster one counts
-constexpr double kWorthIt = 0.97;       // of the time of both apart
-constexpr int kParts = 2;               // of an octave: images whose sizes are that far from each other are not similar
+constexpr int kFusedRounds = 2;         // the faster one counts
+constexpr double kFusedWorthIt = 0.97;  // of the time of both apart
+constexpr int kImageParts = 2;          // of an octave: images whose sizes are that far from each other are not similar
 constexpr int64_t kFewestChannels = 8;  // where the fused one is faster in 16 bits
 constexpr const char* kFused = "fused";
 constexpr const char* kApart = "apart";
@@ -73,7 +73,7 @@ std::string KeyOf(const FusedForm& fused) {
   const bool is_tf32 =
       context.float32Precision(at::Float32Backend::CUDA, at::Float32Op::CONV) == at::Float32Precision::TF32;
   const auto word = [](c10::IntArrayRef numbers) { return absl::StrCat("[", absl::StrJoin(numbers, ","), "]"); };
-  const std::string images = SimilarWord({form.x.sizes.data(), form.x.sizes.size()}, kParts, /*aligned=*/false);
+  const std::string images = SimilarWord({form.x.sizes.data(), form.x.sizes.size()}, kImageParts, /*aligned=*/false);
   return absl::StrCat("convolutions ", c10::toString(form.x.dtype),
                       form.x.dtype == at::kFloat && is_tf32 ? " tf32 " : " ", images, word(form.weight.sizes),
                       word(form.stride), word(form.padding), word(form.dilation), form.groups,
@@ -153,7 +153,7 @@ Times Time(const FusedForm& fused, const std::string& key) {
   };
   Times times;
   const bool in_graph = !base::IsDisabled("graphs");
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kFusedRounds; ++round) {
     times.apart = std::min(times.apart, cuda.seconds(apart, in_graph));
     times.fused = std::min(times.fused, cuda.seconds([&] { ConvolveWithRelu(form, x, weight, sum, bias); }, in_graph));
   }
@@ -195,7 +195,7 @@ bool IsFusedFaster(const FusedForm& fused) {
     LAZY_LOG(1, key, ": ", error.what());
   }
   AccountOf(Venture::kConvolutions).Spend(SecondsNow() - start);
-  const bool is_faster = times.fused < kWorthIt * times.apart;
+  const bool is_faster = times.fused < kFusedWorthIt * times.apart;
   const double saves = is_faster && std::isfinite(times.apart) ? times.apart - times.fused : 0;
   Choices::Get().Add(key, {is_faster, saves}, /*for_ever=*/std::isfinite(times.fused) && std::isfinite(times.apart));
   return is_faster;

@@ -23,21 +23,21 @@
 namespace torch_lazy::lazy {
 namespace {
 
-constexpr double kFewestOperations = 1e9;  // 2 us of an H200
-constexpr int64_t kFewestOfEach = 8;       // rows, columns and terms
-constexpr double kWorthIt = 0.97;          // of ATen's time
-constexpr int kRounds = 2;                 // the faster one counts
-constexpr size_t kMostKnown = 1 << 12;     // sizes; those that come later are ATen's
-constexpr int kParts = 4;                  // of an octave: sizes that far from each other are not similar
+constexpr double kFewestCudaOperations = 1e9;  // 2 us of an H200
+constexpr int64_t kFewestOfEach = 8;           // rows, columns and terms
+constexpr double kCudaWorthIt = 0.97;          // of ATen's time
+constexpr int kCudaRounds = 2;                 // the faster one counts
+constexpr size_t kMostKnownToCuda = 1 << 12;   // sizes; those that come later are ATen's
+constexpr int kCudaParts = 4;                  // of an octave: sizes that far from each other are not similar
 constexpr const char* kAtensWord = "aten";
 
-const CudaProducts* Open() {
+const CudaProducts* OpenCudaProducts() {
   const auto products = reinterpret_cast<const CudaProducts* (*)()>(FindInCudaLibrary("torch_lazy_cuda_products"));
   return products == nullptr ? nullptr : products();
 }
 
 std::string WordOf(c10::IntArrayRef numbers) {
-  return SimilarWord({numbers.data(), numbers.size()}, kParts, /*aligned=*/true);
+  return SimilarWord({numbers.data(), numbers.size()}, kCudaParts, /*aligned=*/true);
 }
 
 std::string WordOf(const Geometry& matrix) { return WordOf(matrix.sizes) + WordOf(matrix.strides); }
@@ -58,14 +58,14 @@ bool IsLarge(const Geometry& x, const Geometry& y) {
   const double operations =
       2.0 * static_cast<double>(c10::multiply_integers(x.sizes)) * static_cast<double>(y.sizes.back());
   const size_t rank = x.sizes.size();
-  return operations >= kFewestOperations &&
+  return operations >= kFewestCudaOperations &&
          std::min({x.sizes[rank - 2], x.sizes[rank - 1], y.sizes[rank - 1]}) >= kFewestOfEach;
 }
 
 }  // namespace
 
 const CudaProducts* FindCudaProducts() {
-  static const CudaProducts* const products = Open();
+  static const CudaProducts* const products = OpenCudaProducts();
   return products;
 }
 
@@ -88,7 +88,7 @@ TunedCudaProduct* TunedCudaProduct::For(const Geometry& x, const Geometry& y, co
   std::lock_guard<std::mutex> guard(*lock);
   const auto [place, is_new] = known->try_emplace(absl::StrCat(key, SizeOf(x), SizeOf(y), SizeOf(result)));
   if (!is_new) return place->second.get();
-  if (known->size() > kMostKnown) {
+  if (known->size() > kMostKnownToCuda) {
     known->erase(place);
     return nullptr;
   }
@@ -123,7 +123,7 @@ void TunedCudaProduct::Tune(const ProductTensors& tensors, const std::function<v
   std::vector<double> fastest(words.size(), INFINITY);
   double by_aten = INFINITY;
   const bool in_graph = !base::IsDisabled("graphs");
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kCudaRounds; ++round) {
     by_aten = std::min(by_aten, products_.seconds(atens, in_graph));
     for (size_t k = 0; k < words.size(); ++k) {
       if (!products_.choose(product_, words[k])) continue;
@@ -133,7 +133,7 @@ void TunedCudaProduct::Tune(const ProductTensors& tensors, const std::function<v
     }
   }
   const auto best = std::min_element(fastest.begin(), fastest.end());
-  const bool wins = best != fastest.end() && std::isfinite(by_aten) && *best < kWorthIt * by_aten;
+  const bool wins = best != fastest.end() && std::isfinite(by_aten) && *best < kCudaWorthIt * by_aten;
   choice_.state = CudaProductChoice::State::kKnown;
   choice_.word = wins ? words[static_cast<size_t>(best - fastest.begin())] : kAtensWord;
   choice_.saves = wins ? by_aten - *best : 0;

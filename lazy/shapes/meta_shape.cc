@@ -71,7 +71,8 @@ class MetaTwins {
   absl::flat_hash_map<const c10::TensorImpl*, at::Tensor> twins_;
 };
 
-std::shared_ptr<const CallShape> AskMeta(const Op& op, const CallDescription& call, const torch::jit::Stack& stack) {
+std::shared_ptr<const CallShape> ShapeOfTwins(const Op& op, const CallDescription& call,
+                                              const torch::jit::Stack& stack) {
   torch::jit::Stack meta;
   MetaTwins twin;
   meta.reserve(op.args.size());
@@ -112,7 +113,7 @@ std::shared_ptr<const CallShape> AskMeta(const Op& op, const CallDescription& ca
 std::shared_ptr<const CallShape> MetaShape(const Op& op, const CallDescription& call, const torch::jit::Stack& stack) {
   if (Incomplete::Instance().Contains(op)) return nullptr;
   try {
-    return AskMeta(op, call, stack);
+    return ShapeOfTwins(op, call, stack);
   } catch (const c10::NotImplementedError&) {
     Incomplete::Instance().Add(op);
   } catch (const std::exception&) {
