@@ -26,7 +26,7 @@ target_include_directories(torch_lazy PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_
 target_link_options(torch_lazy INTERFACE -Wl,--no-as-needed)
 
 # libtorch_lazy_cuda.so: what needs PyTorch's CUDA libraries. Ours opens it where CUDA works; it needs headers alone.
-find_path(LAZY_CUDA_INCLUDE cuda_runtime_api.h
+find_path(LAZY_CUDA_INCLUDE cublasLt.h
   HINTS ${LAZY_TORCH_DIR}/../nvidia/cu13/include ${LAZY_TORCH_DIR}/../nvidia/cuda_runtime/include /usr/local/cuda/include)
 # What is installed is stripped: what follows in the script of `cmake --install` asks for this variable.
 install(CODE "set(CMAKE_INSTALL_DO_STRIP TRUE)")
@@ -34,6 +34,7 @@ if(LAZY_CUDA_INCLUDE AND EXISTS ${LAZY_TORCH_DIR}/lib/libtorch_cuda.so)
   file(GLOB cuda_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/lazy/cuda/library/*.cc)
   add_library(torch_lazy_cuda SHARED ${cuda_sources})
   target_include_directories(torch_lazy_cuda PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_options(torch_lazy_cuda PRIVATE -fmacro-prefix-map=${LAZY_TORCH_DIR}/include/=)
   target_include_directories(torch_lazy_cuda SYSTEM PRIVATE ${LAZY_CUDA_INCLUDE})
   target_link_libraries(torch_lazy_cuda PRIVATE torch::cpu ${LAZY_TORCH_DIR}/lib/libtorch_cuda.so ${LAZY_TORCH_DIR}/lib/libc10_cuda.so)
   lazy_harden(torch_lazy_cuda)
