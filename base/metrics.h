@@ -3,12 +3,14 @@
 //
 //   Count(Counter::kTraceHits);
 //   Count(Tally::kCuts, "item");
+//   const CountTime time(Counter::kRunSeconds);
 //
 // A fixed counter is one relaxed atomic. A tally counts by name under a lock; where that is too
 // slow, keep the cell.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -42,6 +44,7 @@ namespace torch_lazy::base {
   X(NodesInARow, "nodes_in_a_row", kCount)           \
   X(CompilesPending, "compiles_pending", kGauge)     \
   X(CompileSeconds, "compile_seconds", kSeconds)     \
+  X(RunSeconds, "run_seconds", kSeconds)             \
   X(BytesLive, "bytes_live", kGauge)                 \
   X(BytesPeak, "bytes_peak", kPeak)
 
@@ -73,6 +76,20 @@ inline void Count(Counter counter, int64_t by = 1) {
 }
 inline int64_t Get(Counter counter) { return internal::CounterCell(counter).load(std::memory_order_relaxed); }
 void RaiseTo(Counter peak, int64_t value);  // the larger of its value and this one
+
+// Adds the time that it lives to a counter of seconds.
+class CountTime {
+ public:
+  explicit CountTime(Counter counter) : counter_(counter) {}
+  CountTime(const CountTime&) = delete;
+  CountTime& operator=(const CountTime&) = delete;
+  ~CountTime() { Count(counter_, std::chrono::nanoseconds(Clock::now() - start_).count()); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Counter counter_;
+  Clock::time_point start_ = Clock::now();
+};
 
 // The cell of a name stays valid for ever; a reset sets it to 0.
 std::atomic<int64_t>& Cell(Tally tally, absl::string_view name);

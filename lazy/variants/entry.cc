@@ -36,6 +36,7 @@ std::shared_ptr<Runnable> Entry::Prepare(const Trace& trace, bool once) {
 
 void Entry::Run(Trace* trace, bool once) {
   base::Count(base::Counter::kTracesRun);
+  const base::CountTime time(base::Counter::kRunSeconds);
   WarnOfFailures();
   if (Entry* const replaced = replaced_.exchange(nullptr)) replaced->LetGo();
   const std::shared_ptr<Runnable> way = Prepare(*trace, once);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/metrics.h"
 
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -23,6 +24,16 @@ TEST(Metrics, AreAJsonObject) {
   EXPECT_THAT(json, testing::StartsWith("{\"calls_total\": 7, \"calls_compiled\": 0, "));
   EXPECT_THAT(json, HasSubstr("\"compile_seconds\": 1.5,"));
   EXPECT_THAT(json, HasSubstr("\"cuts\": {\"item\": 2, \"op cap\": 1}}"));
+}
+
+TEST(Metrics, CountTheTimeOfAScope) {
+  ResetMetrics();
+  {
+    const CountTime time(Counter::kRunSeconds);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    EXPECT_EQ(Get(Counter::kRunSeconds), 0);
+  }
+  EXPECT_GE(Get(Counter::kRunSeconds), 2'000'000);
 }
 
 TEST(Metrics, EscapeNames) {
