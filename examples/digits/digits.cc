@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trains a small convolutional network on handwritten digits: a plain LibTorch program.
 //
-// Nothing in it knows of the lazy device but the string "lazy" and the link line in CMakeLists.txt.
-//   digits [--device cpu|lazy] [--epochs N] [--seed N] [--data FILE]      without --device: both,
-//   and a comparison
+// Nothing in it knows of the lazy device but the string "lazy" and the link line in CMakeLists.txt; what it prints is
+// report.h's affair.
+//   digits [--device cpu|lazy] [--epochs N] [--seed N] [--data FILE]      without --device: both, side by side
 #include <torch/torch.h>
+
+#include <fstream>
+#include <iostream>
 
 #include "report.h"
 
@@ -14,7 +17,7 @@ using torch::Tensor;
 
 struct Options {
   std::vector<std::string> devices = {"cpu", "lazy"};
-  int64_t epochs = 12;
+  size_t epochs = 12;
   uint64_t seed = 1;
   std::string data = DIGITS_CSV;
 };
@@ -52,15 +55,12 @@ std::pair<Batch, Batch> LoadDigits(const std::string& path) {
   return {part(0, num_train), part(num_train, rows.size(0))};
 }
 
-// One pass over the training images; returns the mean loss. Only its last line waits for the
-// device.
-double TrainEpoch(Net& net, torch::optim::Optimizer& optimizer, const Batch& train, int64_t batch_size,
-                  ProgressBar& bar) {
+// One pass over the training images; returns the mean loss. Only its last line waits for the device.
+double TrainEpoch(Net& net, torch::optim::Optimizer& optimizer, const Batch& train,
+                  const std::vector<Tensor>& batches) {
   net->train();
-  const Tensor order = torch::randperm(train.labels.size(0));
   Tensor loss_sum = torch::zeros({}, train.images.options());
-  int64_t num_steps = 0;
-  for (const Tensor& cpu_picks : order.split(batch_size)) {
+  for (const Tensor& cpu_picks : batches) {
     const Tensor picks = cpu_picks.to(train.labels.device());
     optimizer.zero_grad();
     const Tensor loss = torch::cross_entropy_loss(net->forward(train.images.index_select(0, picks)),
@@ -68,44 +68,61 @@ double TrainEpoch(Net& net, torch::optim::Optimizer& optimizer, const Batch& tra
     loss.backward();
     optimizer.step();
     loss_sum += loss.detach();
-    bar.Show(++num_steps);
   }
-  return loss_sum.item<double>() / static_cast<double>(num_steps);
+  return loss_sum.item<double>() / static_cast<double>(batches.size());
 }
 
-double Accuracy(Net& net, const Batch& test) {
+// How sure the network is of each digit for each image.
+Tensor Probabilities(Net& net, const Tensor& images) {
   const torch::NoGradGuard no_grad;
   net->eval();
-  return net->forward(test.images).argmax(1).eq(test.labels).to(torch::kFloat).mean().item<double>();
+  return net->forward(images).softmax(1).cpu();
 }
 
-Result Train(const std::string& device_name, const Options& options) {
+// Trains on the last device of `trainings`, and prints a line an epoch of all of them. Returns the probabilities of the
+// test images.
+Tensor Train(std::vector<Training>& trainings, const Options& options, Batch train, const Batch& test) {
   constexpr int64_t kBatchSize = 64;
-  const torch::Device device(device_name);
+  Training& training = trainings.back();
+  const torch::Device device(training.device);
   torch::manual_seed(options.seed);
-  auto [train, test] = LoadDigits(options.data);
   Net net;
   net->to(device);
-  for (Batch* batch : {&train, &test}) {
-    *batch = {batch->images.to(device), batch->labels.to(device)};
-  }
-  torch::optim::Adam optimizer(net->parameters(), torch::optim::AdamOptions(2e-3));
-  Result result{device_name};
-  const int64_t num_steps = (train.labels.size(0) + kBatchSize - 1) / kBatchSize;
+  train = {train.images.to(device), train.labels.to(device)};
+  torch::optim::Adam optimizer(net->parameters());
 
-  for (int64_t epoch = 1; epoch <= options.epochs; ++epoch) {
-    const double progress = static_cast<double>(epoch - 1) / static_cast<double>(options.epochs);
-    for (auto& group : optimizer.param_groups()) {
-      group.options().set_lr(1e-3 * (1 + std::cos(M_PI * progress)));
-    }
-    result.BeginEpoch();
-    ProgressBar bar(device_name, epoch, options.epochs, num_steps);
-    const double loss = TrainEpoch(net, optimizer, train, kBatchSize, bar);
-    const double ms_per_step = result.EndEpoch(num_steps);
-    result.accuracy = Accuracy(net, test);
-    bar.Finish(loss, result.accuracy, ms_per_step);
+  for (size_t epoch = 0; epoch < options.epochs; ++epoch) {
+    const double progress = static_cast<double>(epoch) / static_cast<double>(options.epochs);
+    for (auto& group : optimizer.param_groups()) group.options().set_lr(1e-3 * (1 + std::cos(M_PI * progress)));
+    ShowProgress("      " + training.device + ", epoch " + std::to_string(epoch + 1));
+    if (epoch == options.epochs / 2) training.waited_seconds = WaitForCompilers();
+    const std::vector<Tensor> batches = torch::randperm(train.labels.size(0)).split(kBatchSize);
+    EpochMeter meter;
+    const double loss = TrainEpoch(net, optimizer, train, batches);
+    training.epochs.push_back(meter.End(loss, static_cast<int64_t>(batches.size())));
+    if (trainings.size() == options.devices.size()) PrintEpoch(trainings, epoch);
   }
-  return result;
+  const Tensor probabilities = Probabilities(net, test.images.to(device));
+  training.accuracy = probabilities.argmax(1).eq(test.labels).to(torch::kFloat).mean().item<double>();
+  return probabilities;
+}
+
+// The test images to whose digit the network gives least.
+void ShowDoubtful(const Tensor& probabilities, const Batch& test) {
+  const Tensor given = probabilities.gather(1, test.labels.unsqueeze(1)).squeeze(1);
+  const Tensor picks = std::get<1>(given.topk(4, /*dim=*/0, /*largest=*/false));
+  std::vector<std::vector<float>> images;
+  std::vector<std::string> captions;
+  for (int64_t i = 0; i < picks.size(0); ++i) {
+    const int64_t pick = picks[i].item<int64_t>(), label = test.labels[pick].item<int64_t>();
+    const int64_t guess = probabilities[pick].argmax().item<int64_t>();
+    const Tensor image = test.images[pick].contiguous();
+    images.emplace_back(image.data_ptr<float>(), image.data_ptr<float>() + image.numel());
+    captions.push_back("a " + std::to_string(label) +
+                       (guess == label ? ", rightly" : ", taken for " + std::to_string(guess)));
+  }
+  std::printf("\nleast sure of:\n");
+  PrintImages(images, captions);
 }
 
 Options ParseOptions(int argc, char** argv) {
@@ -117,7 +134,7 @@ Options ParseOptions(int argc, char** argv) {
     if (name == "--device") {
       options.devices = {value};
     } else if (name == "--epochs") {
-      options.epochs = std::stoll(value);
+      options.epochs = std::stoul(value);
     } else if (name == "--seed") {
       options.seed = std::stoull(value);
     } else if (name == "--data") {
@@ -133,9 +150,20 @@ Options ParseOptions(int argc, char** argv) {
 
 int main(int argc, char** argv) try {
   const Options options = ParseOptions(argc, argv);
-  std::vector<Result> results;
-  for (const std::string& device : options.devices) results.push_back(Train(device, options));
-  PrintTable(results);
+  torch::manual_seed(options.seed);
+  const auto [train, test] = LoadDigits(options.data);
+  std::printf("A network of two convolutions reads %ld handwritten digits, and is tried on %ld others.\n\n",
+              train.labels.size(0), test.labels.size(0));
+  PrintTitle(options.devices);
+  std::vector<Training> trainings;
+  Tensor probabilities;
+  for (const std::string& device : options.devices) {
+    trainings.emplace_back(device);
+    probabilities = Train(trainings, options, train, test);
+  }
+  PrintComparison(trainings);
+  if (trainings.back().is_lazy()) PrintWhereTimeWent(trainings.back());
+  ShowDoubtful(probabilities, test);
   return 0;
 } catch (const std::exception& error) {
   std::cerr << error.what() << '\n';
