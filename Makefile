@@ -3,17 +3,30 @@
 JOBS ?= $(shell nproc)
 export PYTHONPATH := $(CURDIR)/build/python:$(PYTHONPATH)
 
-.PHONY: build setup demo test test-full test-versions tsan bench cuda-kit test-cuda bench-cuda
+.PHONY: build setup demo test test-full test-versions tsan bench cuda-kit test-cuda bench-cuda demo-python demo-start
 
 build: setup
-	@cmake --preset dev >/dev/null
+	@cmake --preset dev -DLAZY_TORCH=ON >/dev/null
 	@cmake --build build -j $(JOBS)
 
 setup:
 	@tools/setup.sh
 
-demo: build
+# Builds the library and one program in the folder of `build`, with less set-up than that needs. While LibTorch is
+# fetched, what does not need it is compiled. A folder that is configured already, for the tests say, stays so.
+demo:
+	@tools/setup.sh demo-packages
+	@$(MAKE) --no-print-directory -j2 demo-python demo-start
+	@grep -qs LAZY_TORCH:BOOL=ON build/CMakeCache.txt || cmake --preset demo -DLAZY_TORCH=ON >/dev/null
+	@cmake --build build -j $(JOBS) --target digits
 	@build/bin/digits
+
+demo-python:
+	@tools/setup.sh demo-python
+
+demo-start:
+	@[ -e build/CMakeCache.txt ] || cmake --preset demo -DLAZY_TORCH=OFF >/dev/null
+	@grep -q LAZY_TORCH:BOOL=ON build/CMakeCache.txt || cmake --build build -j $(JOBS) --target lazy_backends
 
 # Tests run two at a time, with OpenMP threads that do not spin: spinning made the other test's steps twenty times as
 # slow. What was counted is shown whether it passes or not.
