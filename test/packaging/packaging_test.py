@@ -2,6 +2,7 @@
 """What is installed works outside this tree: as a CMake package and as a Python package."""
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -9,8 +10,8 @@ import sys
 import pytest
 import torch
 
-HERE = pathlib.Path(__file__).parent
-ROOT = HERE.parents[1]
+ROOT = pathlib.Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples/cpp"
 BUILD = os.environ["LAZY_BUILD_DIR"]
 USE_DEVICE = "x = torch.ones(2, 3, device='lazy'); assert (x + x).sum().item() == 12; print('right')"
 
@@ -24,13 +25,13 @@ def run(*command, **variables):
     return done.stdout
 
 
-def build_outside(tmp_path, *prefixes):
-    """Builds the outside project against what is installed at `prefixes`, and runs it."""
-    source = shutil.copytree(HERE / "outside", tmp_path / "outside")
+def build_examples(tmp_path, *prefixes, target="all"):
+    """Builds a copy of examples/cpp against what is installed at `prefixes`; returns the folder of its programs."""
+    source = shutil.copytree(EXAMPLES, tmp_path / "cpp")
     run("cmake", "-S", source, "-B", tmp_path / "build", "-G", "Ninja",
         f"-DCMAKE_PREFIX_PATH={';'.join(str(p) for p in prefixes)}")
-    run("cmake", "--build", tmp_path / "build")
-    assert run(tmp_path / "build/outside").endswith("right\n")
+    run("cmake", "--build", tmp_path / "build", "--target", target)
+    return tmp_path / "build"
 
 
 @pytest.fixture(scope="module")
@@ -42,10 +43,45 @@ def site(tmp_path_factory):
     return folder
 
 
-def test_cmake_package_can_be_moved_and_found(tmp_path):
-    run("cmake", "--install", BUILD, "--prefix", tmp_path / "first")
-    (tmp_path / "first").rename(tmp_path / "moved")
-    build_outside(tmp_path, tmp_path / "moved", torch.utils.cmake_prefix_path)
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory):
+    """The programs of examples/cpp, built against an installation that was moved; what they load lies beside them."""
+    folder = tmp_path_factory.mktemp("examples")
+    run("cmake", "--install", BUILD, "--prefix", folder / "first")
+    (folder / "first").rename(folder / "moved")
+    programs = build_examples(folder, folder / "moved", torch.utils.cmake_prefix_path)
+    run(sys.executable, EXAMPLES / "write_models.py", programs, PYTHONPATH=f"{BUILD}/python")
+    return programs
+
+
+def test_example_trains(examples):
+    explained, loss = run(examples / "training").rstrip().rsplit("\n", 1)
+    on_cpu, on_lazy = map(float, re.fullmatch(r"loss on cpu (\S+), on lazy (\S+)", loss).groups())
+    assert on_lazy == pytest.approx(on_cpu, rel=0.01)
+    assert "traces: 101 run" in explained
+
+
+def test_example_loads_a_script_module(examples):
+    assert run(examples / "script_module", examples / "model.pt") == "the module gives on lazy what it gives on cpu\n"
+
+
+def test_example_has_operators_of_its_own(examples):
+    *explained, last = run(examples / "own_operator").splitlines()
+    assert last == "the operators give on lazy what they give on cpu"
+    assert [line.split(": ")[:2] for line in explained if "example::" in line] == [["at once 3 times", "example::running_max"]]
+
+
+def test_example_runs_an_exported_program(examples):
+    printed = run(examples / "exported_program", examples / "model.pt2", examples / "weights.pt", TORCH_CPP_LOG_LEVEL="ERROR")
+    sys.path.insert(0, str(EXAMPLES))
+    from write_models import make_model
+
+    lines = printed.splitlines()
+    for rows, line in zip((8, 8, 5), lines, strict=True):
+        title, sums = line.split(": ")
+        assert title == f"sum of {rows} rows"
+        expected = make_model()(torch.linspace(-1, 1, rows * 8).view(rows, 8)).sum(0)
+        torch.testing.assert_close(torch.tensor([float(s) for s in sums.split()]), expected.detach(), rtol=1e-4, atol=1e-5)
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +144,7 @@ def test_cmake_refuses_another_version_of_libtorch(installed, tmp_path):
                                (("MAJOR", 2), ("MINOR", 99), ("PATCH", 1))))
     (torch_of_tomorrow / "lib").mkdir()
     (torch_of_tomorrow / "lib/libtorch_cpu.so").touch()
-    done = subprocess.run(["cmake", "-S", HERE / "outside", "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={installed}",
+    done = subprocess.run(["cmake", "-S", EXAMPLES, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={installed}",
                            f"-DLAZY_TORCH_DIR={torch_of_tomorrow}"], capture_output=True, text=True)
     built_for = torch.__version__.split("+")[0]
     assert done.returncode != 0
@@ -134,7 +170,8 @@ def test_autoload_is_off_by_default_and_on_when_asked(site):
 
 def test_cpp_program_builds_against_the_python_package(site, tmp_path):
     prefix = run(sys.executable, "-c", "import torch_lazy; print(torch_lazy.cmake_prefix_path)", PYTHONPATH=str(site))
-    build_outside(tmp_path, prefix.strip(), torch.utils.cmake_prefix_path)
+    programs = build_examples(tmp_path, prefix.strip(), torch.utils.cmake_prefix_path, target="training")
+    assert "loss on cpu" in run(programs / "training")
 
 
 COMPILE = """
