@@ -22,6 +22,8 @@ else()
 endif()
 
 if(LAZY_TORCH)
+  # Not of all targets: what does not depend on LibTorch is compiled alike for each version of it.
+  target_compile_options(torch::cpu INTERFACE -fmacro-prefix-map=${LAZY_TORCH_DIR}/include/=)
   # Compiled once, used by every TORCH target: these headers cost about four seconds a file.
   file(CONFIGURE OUTPUT torch_headers.cc CONTENT "// Only carries the precompiled header.\n")
   add_library(lazy_torch_headers STATIC ${PROJECT_BINARY_DIR}/torch_headers.cc)
