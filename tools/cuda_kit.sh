@@ -14,7 +14,7 @@ staged=$(mktemp -d)
 trap 'rm -rf "$staged"' EXIT
 
 cmake --install "$build" --prefix "$staged" >/dev/null
-cp -L "$staged"/lib/libtorch_lazy* "$staged"/lib/torch_lazy_compile "$kit/lib/"
+cp -L "$staged"/lib/torch-*/{libtorch_lazy*,torch_lazy_compile} "$build/lib/libtorch_lazy.torch_version" "$kit/lib/"
 cp -L "$build/lib/libnull_device.so" "$kit/lib/" && strip "$kit/lib/libnull_device.so"  # what recording costs at least
 echo 'file(RPATH_REMOVE FILE "${FILE}")' >"$staged/remove_rpath.cmake"
 for program in "${programs[@]}"; do

@@ -94,7 +94,9 @@ absl::StatusOr<Compiler> FindCompiler() {
         absl::StrCat(kVersion, " | ", IdentityOf(path), " | ", absl::StrJoin(compiler.command, " "), " | ", processor);
     return compiler;
   }
-  return absl::NotFoundError(absl::StrCat("no C++ compiler: tried ", wanted.empty() ? "g++, c++" : wanted[0]));
+  return absl::NotFoundError(
+      absl::StrCat("no C++ compiler: tried ",
+                   wanted.empty() ? "g++, c++; `pip install torch-lazy[compiler]` brings one" : wanted[0]));
 }
 
 std::vector<std::string> CompileCommand(const Compiler& compiler, const std::string& source,

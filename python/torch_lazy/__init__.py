@@ -12,7 +12,7 @@ from . import _library
 
 _library.load()
 
-from . import _accelerator, _compatibility, _lines, _sharing, device  # noqa: E402  (they need the library)
+from . import _accelerator, _compatibility, _compiler, _lines, _sharing, device  # noqa: E402  (they need the library)
 from .control import explain, metrics, reset_metrics, set_option, sync  # noqa: E402
 from .replay import make_replayable  # noqa: E402
 
@@ -23,6 +23,7 @@ _accelerator.apply()
 _compatibility.apply()
 _sharing.enable()
 _lines.enable()
+_compiler.use_what_pip_has()
 
 # For CMake: -DCMAKE_PREFIX_PATH=`python -c "import torch_lazy; print(torch_lazy.cmake_prefix_path)"`
 cmake_prefix_path = _library.cmake_prefix_path()

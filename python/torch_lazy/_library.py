@@ -3,39 +3,54 @@
 import ctypes
 import functools
 import pathlib
+import struct
 
 import torch
 
 _PACKAGE = pathlib.Path(__file__).parent
 _NAME = "libtorch_lazy.so"
+_WAYS_OUT = "install the one it was built for, or build it anew: `pip install --no-build-isolation .`"
 
 
-def _prefix():
-    """The folder that has lib/libtorch_lazy.so: the package where it is installed, or the build tree two above it."""
-    for prefix in (_PACKAGE, _PACKAGE.parent.parent):
-        if (prefix / "lib" / _NAME).is_file():
-            return prefix
-    raise ImportError(f"torch_lazy: {_NAME} is neither in {_PACKAGE}/lib nor in {_PACKAGE.parent.parent}/lib; "
-                      "run `make build`, or install the package with `pip install --no-build-isolation .`")
+@functools.cache
+def _folders():
+    """{version of PyTorch: the folder with the library for it}: those of the package, or the one of the build tree."""
+    installed = {folder.name.removeprefix("torch-"): folder for folder in sorted((_PACKAGE / "lib").glob("torch-*"))}
+    built = _PACKAGE.parent.parent / "lib"
+    if not installed and (built / _NAME).is_file():
+        return {(built / "libtorch_lazy.torch_version").read_text().strip(): built}
+    if not installed:
+        raise ImportError(f"torch_lazy: {_NAME} is neither in {_PACKAGE}/lib nor in {built}; "
+                          "run `make build`, or install the package with `pip install --no-build-isolation .`")
+    return installed
 
 
+@functools.cache
 def path():
-    return str(_prefix() / "lib" / _NAME)
+    """The library for this PyTorch. ImportError if there is none: each minor version has an interface of its own."""
+    minor = torch.__version__.split(".")[:2]
+    for version, folder in _folders().items():
+        if version.split(".")[:2] == minor:
+            return str(folder / _NAME)
+    raise ImportError(f"torch_lazy: it was built for PyTorch {', '.join(_folders())}, and this is PyTorch {torch.__version__}; "
+                      f"{_WAYS_OUT}")
 
 
-def _check_torch():
-    """ImportError unless PyTorch is of the minor version that the library was built for: each has an interface of its own."""
-    built_for = _prefix() / "lib" / "libtorch_lazy.torch_version"
-    if not built_for.is_file():
-        return
-    wanted = built_for.read_text().strip()
-    if wanted.split(".")[:2] != torch.__version__.split("+")[0].split(".")[:2]:
-        raise ImportError(f"torch_lazy: it was built for PyTorch {wanted}, and this is PyTorch {torch.__version__}; "
-                          "install the one it was built for, or build it anew: `pip install --no-build-isolation .`")
+def _check_whole():
+    """ImportError if the file is cut off: loading what is left may end the process."""
+    size = pathlib.Path(path()).stat().st_size
+    with open(path(), "rb") as file:
+        header = file.read(64)
+    if len(header) == 64:  # the table of sections is what ends the file
+        (start,), (entry, entries) = struct.unpack_from("<Q", header, 40), struct.unpack_from("<HH", header, 58)
+        if header.startswith(b"\x7fELF") and size >= start + entry * entries:
+            return
+    raise ImportError(f"torch_lazy: {path()} is damaged, of {size} bytes; install the package anew: "
+                      "`pip install --force-reinstall --no-deps torch-lazy`")
 
 
 def load():
-    _check_torch()
+    _check_whole()
     torch.ops.load_library(path())
     why = _functions().torch_lazy_why_unfit()
     if why is not None:
@@ -79,4 +94,4 @@ def name_python_lines(others):
 
 def cmake_prefix_path():
     """What CMAKE_PREFIX_PATH needs for find_package(TorchLazy); of use where the package is installed."""
-    return str(_prefix())
+    return str(_PACKAGE)

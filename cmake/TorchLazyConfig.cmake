@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # find_package(TorchLazy CONFIG): the target TorchLazy::torch_lazy. It brings LibTorch's CPU libraries and headers.
 # Pass -DCMAKE_PREFIX_PATH=<torch.utils.cmake_prefix_path> or -DLAZY_TORCH_DIR=<site-packages>/torch if LibTorch is not found.
-# The library fits LibTorch of the minor version it was built for.
-set(TorchLazy_TORCH_VERSION @LibTorch_VERSION@)
+# lib/torch-2.NN has the library for LibTorch 2.NN; a package may have several.
+get_filename_component(torch_lazy_prefix ${CMAKE_CURRENT_LIST_DIR}/../../.. ABSOLUTE)
+file(GLOB TorchLazy_TORCH_VERSIONS RELATIVE ${torch_lazy_prefix}/lib ${torch_lazy_prefix}/lib/torch-*)
+list(TRANSFORM TorchLazy_TORCH_VERSIONS REPLACE "^torch-" "")
 include(${CMAKE_CURRENT_LIST_DIR}/FindLibTorch.cmake)
 if(NOT LibTorch_FOUND)
   set(TorchLazy_FOUND FALSE)
@@ -11,10 +13,9 @@ if(NOT LibTorch_FOUND)
 endif()
 
 if(NOT TARGET TorchLazy::torch_lazy)
-  get_filename_component(torch_lazy_prefix ${CMAKE_CURRENT_LIST_DIR}/../../.. ABSOLUTE)
   add_library(TorchLazy::torch_lazy SHARED IMPORTED)
   set_target_properties(TorchLazy::torch_lazy PROPERTIES
-    IMPORTED_LOCATION ${torch_lazy_prefix}/lib/libtorch_lazy.so
+    IMPORTED_LOCATION ${torch_lazy_prefix}/lib/torch-${torch_minor_version}/libtorch_lazy.so
     IMPORTED_SONAME libtorch_lazy.so
     INTERFACE_INCLUDE_DIRECTORIES ${torch_lazy_prefix}/include)
   target_link_libraries(TorchLazy::torch_lazy INTERFACE torch::cpu)
