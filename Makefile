@@ -3,7 +3,7 @@
 JOBS ?= $(shell nproc)
 export PYTHONPATH := $(CURDIR)/build/python:$(PYTHONPATH)
 
-.PHONY: build setup demo test test-full test-versions tsan bench cuda-kit test-cuda bench-cuda demo-python demo-start
+.PHONY: build setup demo test test-full test-versions tsan bench cuda-kit test-cuda bench-cuda demo-python demo-start wheel sdist aarch64
 
 build: setup
 	@cmake --preset dev -DLAZY_TORCH=ON >/dev/null
@@ -44,6 +44,21 @@ test-full: build
 TORCHES ?= build/torch
 test-versions: setup
 	@.venv/bin/python test/versions/run.py $(ARGS) --torches $(TORCHES) --jobs $(JOBS)
+
+# A wheel for all supported versions of PyTorch, in dist/; an environment of a version that is not in TORCHES is made there.
+# `make sdist` packs the sources, with Abseil's.
+VERSIONS ?= 2.11.0 2.12.1 2.13.0 2.14.1 2.15.0
+wheel: setup
+	@.venv/bin/python packaging/make_wheel.py --versions $(VERSIONS) --torches $(TORCHES)
+
+sdist: setup
+	@.venv/bin/python packaging/make_wheel.py --sources
+
+# Compiles for 64-bit Arm what does, against the headers of LibTorch here. Needs Debian's g++-aarch64-linux-gnu.
+aarch64: setup
+	@cmake -S . -B build/aarch64 -G Ninja -DCMAKE_TOOLCHAIN_FILE=cmake/aarch64.cmake -DCMAKE_BUILD_TYPE=Release \
+	  -DLAZY_TESTS=OFF -DLAZY_BENCH=OFF -DLAZY_EXAMPLES=OFF -DLAZY_ABSEIL_SOURCE=ON $(CMAKE_ARGS) >/dev/null
+	@cmake --build build/aarch64 -j $(JOBS) --target lazy_device lazy_lazy lazy_backends lazy_codegen lazy_ir lazy_base
 
 # Eight threads that record at once, under ThreadSanitizer. Builds everything anew, in build/tsan.
 tsan: setup
