@@ -53,6 +53,7 @@ class FakeBackend final : public Backend {
 
   // --- as a backend ---
   codegen::Target target() const override { return made_for; }
+  bool on_host() const override { return made_for == codegen::Target::kCpu; }
   std::shared_ptr<Module> Compile(absl::Span<const codegen::Kernel> kernels, bool wait) override;
   absl::Status Launch(absl::Span<const BoundInstance> instances) override;
   void* Allocate(size_t size_bytes) override { return pool_.Allocate(size_bytes); }
