@@ -3,6 +3,8 @@
 #include <ATen/autocast_mode.h>
 #include <torch/library.h>
 
+#include "torch_compat/autocast.h"
+
 namespace at::autocast {
 namespace {
 
@@ -22,6 +24,7 @@ TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, m) {
   AT_FORALL_LOWER_PRECISION_FP(TORCH_LAZY_LOWER)
   TORCH_LAZY_LOWER(mkldnn_rnn_layer)  // the CPU's, which eager's policy for it has
   AT_FORALL_FP32(TORCH_LAZY_FP32)
+  TORCH_LAZY_FORALL_NEW_FP32(TORCH_LAZY_FP32)
   AT_FORALL_FP32_SET_OPT_DTYPE(TORCH_LAZY_FP32_DTYPE)
   AT_FORALL_DIFFERENT_REDISPATCH_SIGNATURE(KERNEL_DIFFERENT_REDISPATCH_SIGNATURE_PRIVATEUSEONE)
   AT_FORALL_PROMOTE(TORCH_LAZY_PROMOTE)

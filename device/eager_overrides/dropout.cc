@@ -26,6 +26,7 @@
 #include "lazy/ops/op.h"
 #include "lazy/trace/replay_recorder.h"
 #include "lazy/trace/storage.h"
+#include "torch_compat/dropout.h"
 
 namespace torch_lazy::device {
 namespace {
@@ -117,7 +118,8 @@ at::Tensor Dropout(const at::Tensor& input, double p, bool train) {
   if (p == 0 || !train || input.sym_numel() == 0) return input;  // Dynamo's tensors come here, too
   if (p == 1) return input.mul(at::zeros({}, input.options()));
   if (!lazy::IsOnHost()) return std::get<0>(at::native_dropout(input, p, train));
-  return input * at::empty_like(input).bernoulli_(1 - p).div_(1 - p);
+  const at::ScalarType drawn = torch_compat::DrawnByDropout(input.scalar_type());
+  return input * at::empty_like(input, input.options().dtype(drawn)).bernoulli_(1 - p).div_(1 - p);
 }
 
 }  // namespace

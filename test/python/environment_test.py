@@ -114,25 +114,25 @@ def test_a_program_in_the_current_folder_is_no_compiler(tmp_path):
 def test_another_version_of_pytorch():
     program = """
 import torch
-torch.__version__ = "2.15.0+cpu"
+torch.__version__ = "2.99.0+cpu"
 try:
     import torch_lazy
 except ImportError as error:
     print(error)
 """
     built_for = ".".join(torch.__version__.split("+")[0].split("."))
-    assert run(program)[0].startswith(f"torch_lazy: it was built for PyTorch {built_for}, and this is PyTorch 2.15.0+cpu; ")
+    assert run(program)[0].startswith(f"torch_lazy: it was built for PyTorch {built_for}, and this is PyTorch 2.99.0+cpu; ")
 
 
 def test_another_version_of_libtorch(tmp_path):
     """Where all symbols are there: a warning as a C++ program meets it, and the same sentence as an error in Python."""
     source, library = tmp_path / "version.c", tmp_path / "version.so"
-    source.write_text("unsigned long aoti_torch_abi_version(void) { return 2UL << 56 | 15UL << 48; }\n")
+    source.write_text("unsigned long aoti_torch_abi_version(void) { return 2UL << 56 | 99UL << 48; }\n")
     subprocess.run([shutil.which("cc") or "g++", "-shared", "-fPIC", source, "-o", library], check=True)
     program = "try:\n  import torch_lazy\nexcept ImportError as error:\n  print(error)\n"
     printed, lines = run(program, LD_PRELOAD=str(library))
     built_for = torch.__version__.split("+")[0]
-    sentence = (f"built for PyTorch {built_for}, and this is PyTorch 2.15.0: install the one it was built for, "
+    sentence = (f"built for PyTorch {built_for}, and this is PyTorch 2.99.0: install the one it was built for, "
                 "or build torch_lazy anew")
     assert lines[0] == f"lazy: warning: {sentence}"
     assert printed.strip() == f"torch_lazy: {sentence}"
