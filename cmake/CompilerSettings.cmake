@@ -18,7 +18,7 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")  # the same code
 set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")
 add_compile_options(-Wall -Wextra)
 # Warnings are errors with Debian 12's compilers: what another one warns of stops nobody's build.
-if(CMAKE_CXX_COMPILER_VERSION MATCHES "^1[24]\\.")
+if("${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}" MATCHES "^(GNU 12|Clang 14)\\.")
   add_compile_options(-Werror)
 endif()
 # Nobody puts a function of his own in the place of one of ours, so calls among ours need no table.

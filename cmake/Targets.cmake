@@ -28,7 +28,7 @@ if(LAZY_TORCH)
   file(CONFIGURE OUTPUT torch_headers.cc CONTENT "// Only carries the precompiled header.\n")
   add_library(lazy_torch_headers STATIC ${PROJECT_BINARY_DIR}/torch_headers.cc)
   target_link_libraries(lazy_torch_headers PUBLIC torch::cpu)
-  target_compile_options(lazy_torch_headers PRIVATE -fpch-preprocess -fmacro-prefix-map=${LAZY_TORCH_DIR}/include/=)
+  target_compile_options(lazy_torch_headers PRIVATE -fpch-preprocess)
   target_precompile_headers(lazy_torch_headers PRIVATE
     <algorithm> <array> <atomic> <cstdint> <cstring> <functional> <memory> <mutex> <optional> <string> <string_view>
     <unordered_map> <utility> <vector>
@@ -36,8 +36,8 @@ if(LAZY_TORCH)
     <c10/core/StorageImpl.h> <c10/core/TensorImpl.h> <torch/library.h>)
 endif()
 
-# Of a folder without LibTorch, where each file is compiled alone: these cost about a second a file. GCC forgets that a precompiled header is the system's,
-# and warns of arrays in Abseil's.
+# Of a folder without LibTorch, where each file is compiled alone: these cost about a second a file. GCC forgets that a
+# precompiled header is the system's, and warns of arrays in Abseil's.
 function(lazy_use_common_headers target)
   target_compile_options(${target} PRIVATE -fpch-preprocess -Wno-array-bounds)
   target_precompile_headers(${target} PRIVATE
@@ -49,15 +49,13 @@ endfunction()
 function(lazy_use_torch target)
   target_link_libraries(${target} PUBLIC torch::cpu)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-  # -fPIC in programs too: a precompiled header is PIC or PIE. LibTorch's folder is hidden, as others are, but not from
-  # targets without LibTorch, which are built before it is there.
-  target_compile_options(${target} PRIVATE -fPIC -fpch-preprocess -fmacro-prefix-map=${LAZY_TORCH_DIR}/include/=)
+  target_compile_options(${target} PRIVATE -fPIC -fpch-preprocess)  # in programs too: a precompiled header is PIC or PIE
   target_precompile_headers(${target} REUSE_FROM lazy_torch_headers)
 endfunction()
 
 # The files of a folder are compiled as one, since most of a file's time is its headers: names that are hidden in a file
-# differ within the folder. A file with options of its own stays by itself, and one with SKIP_UNITY_BUILD_INCLUSION. CMake's
-# UNITY_BUILD would name the files by their whole paths, and ccache would know them in one checkout only.
+# differ within the folder. A file with options of its own stays by itself, and one with SKIP_UNITY_BUILD_INCLUSION.
+# CMake's UNITY_BUILD would name the files by their whole paths, and ccache would know them in one checkout only.
 option(LAZY_UNITY "Compile the files of a folder as one" ON)
 function(lazy_join_folders sources_variable)
   foreach(source IN LISTS ${sources_variable})
