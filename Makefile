@@ -47,9 +47,8 @@ test-versions: setup
 
 # A wheel for all supported versions of PyTorch, in dist/; an environment of a version that is not in TORCHES is made there.
 # `make sdist` packs the sources, with Abseil's.
-VERSIONS ?= 2.11.0 2.12.1 2.13.0 2.14.1 2.15.0
 wheel: setup
-	@.venv/bin/python packaging/make_wheel.py --versions $(VERSIONS) --torches $(TORCHES)
+	@.venv/bin/python packaging/make_wheel.py $(if $(VERSIONS),--versions $(VERSIONS)) --torches $(TORCHES)
 
 sdist: setup
 	@.venv/bin/python packaging/make_wheel.py --sources

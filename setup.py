@@ -20,7 +20,7 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 
 ROOT = pathlib.Path(__file__).parent.resolve()
-SUPPORTED = [(2, minor) for minor in range(11, 16)]
+SUPPORTED = [tuple(map(int, line.split(".")[:2])) for line in (ROOT / "torch_compat/versions.txt").read_text().split()]
 
 
 def torch_folders():

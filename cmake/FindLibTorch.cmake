@@ -62,8 +62,10 @@ if(LibTorch_FOUND AND NOT TARGET torch::cpu)
     list(JOIN torch_known_versions ", " torch_complaint)
     set(torch_complaint "TorchLazy was built for LibTorch ${torch_complaint}")
   else()
-    set(torch_known_versions 2.11 2.12 2.13 2.14 2.15)  # what differs between them: torch_compat/
-    set(torch_complaint "TorchLazy is written for LibTorch 2.11 to 2.15")
+    file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/../torch_compat/versions.txt torch_known_versions)
+    list(TRANSFORM torch_known_versions REPLACE "\\.[0-9]+$" "")
+    list(JOIN torch_known_versions ", " torch_complaint)
+    set(torch_complaint "TorchLazy is written for LibTorch ${torch_complaint}")
   endif()
   if(NOT torch_minor_version IN_LIST torch_known_versions AND NOT LAZY_ANY_TORCH)
     message(FATAL_ERROR "${torch_complaint}, and LibTorch in ${LAZY_TORCH_DIR} is ${LibTorch_VERSION}. "

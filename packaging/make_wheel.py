@@ -20,7 +20,9 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-VERSIONS = ["2.11.0", "2.12.1", "2.13.0", "2.14.1", "2.15.0"]
+sys.path.insert(0, str(ROOT / "torch_compat"))
+from versions import VERSIONS, torch_folder  # noqa: E402
+
 PLATFORM = f"manylinux_2_28_{os.uname().machine}"
 OF_OTHERS = ("libc10.so", "libc10_cuda.so", "libtorch_cpu.so", "libtorch_cuda.so", "libgomp.so.1")  # torch's, which pip brings
 
@@ -37,25 +39,6 @@ def parse_arguments():
     parser.add_argument("--abseil", type=pathlib.Path, help="Abseil's source, a .tar.gz")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "dist")
     return parser.parse_args()
-
-
-def torch_in(environment, version):
-    for folder in environment.glob("lib/python3.*/site-packages/torch"):
-        if re.search(r"__version__ = '([\d.]+)", (folder / "version.py").read_text())[1] == version:
-            return folder
-    return None
-
-
-def torch_folder(version, torches):
-    """The folder torch/ of this version."""
-    for environment in (torches / version, ROOT / ".venv"):
-        folder = torch_in(environment, version)
-        if folder is not None:
-            return folder
-    print(f"{version}: installing PyTorch into {torches / version}", flush=True)
-    run(sys.executable, "-m", "venv", torches / version)
-    run(torches / version / "bin/python", "-m", "pip", "install", "--quiet", f"torch=={version}")
-    return torch_in(torches / version, version)
 
 
 def debian_abseil():

@@ -19,6 +19,14 @@ WHERE = "import torch_lazy; print(torch_lazy._library.path())"
 AS_IF = "import torch; torch.__version__ = '{}'; import torch_lazy"
 
 
+def test_pages_name_the_versions():
+    first, *_, last = [version.rpartition(".")[0] for version in (ROOT / "torch_compat/versions.txt").read_text().split()]
+    after = f"2.{int(last.partition('.')[2]) + 1}"
+    for file, words in {"pyproject.toml": f'"torch>={first},<{after}"', "README.md": f"PyTorch {first} to {last}",
+                        "docs/packages.md": f"PyTorch {first} to {last}"}.items():
+        assert words in (ROOT / file).read_text(), file
+
+
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
     """The package, with a library that is none for a version to come."""

@@ -21,7 +21,9 @@ import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-VERSIONS = ["2.11.0", "2.12.1", "2.13.0", "2.14.1", "2.15.0"]
+sys.path.insert(0, str(ROOT / "torch_compat"))
+from versions import VERSIONS, python_of, torch_folder  # noqa: E402
+
 FUNCTIONS = {"torch_lazy_set_option", "torch_lazy_take_draw", "torch_lazy_name_python_lines", "torch_lazy_why_unfit"}
 CUDA_FUNCTIONS = {"torch_lazy_cuda_graphs", "torch_lazy_cuda_products", "torch_lazy_cuda_was_seeded"}
 FAMILIES = {"GLIBC": (2, 28), "GLIBCXX": (3, 4, 24), "CXXABI": (1, 3, 11)}
@@ -87,7 +89,7 @@ def check_libraries(site, versions):
                 found = {tuple(map(int, numbers.split("."))) for numbers in re.findall(rf"@{family}_([\d.]+)", asked)}
                 expect(max(found, default=newest) <= newest, f"{name} asks for {family} {max(found, default=())}")
         for name, functions in ("libtorch_lazy.so", FUNCTIONS), ("libtorch_lazy_cuda.so", CUDA_FUNCTIONS):
-            exported = {line.split()[-1] for line in run("nm", "-D", "--defined-only", folder / name).splitlines()}
+            exported = {line.split()[-1] for line in run("nm", "-D", "--defined-only", "--extern-only", folder / name).splitlines()}
             expect(exported == functions, f"{name} exports {exported}")
 
 
@@ -104,8 +106,7 @@ def check_papers(site):
 
 def first_loss(wheel, version, torches, folder):
     """Seconds from `pip install` to the first loss, in an environment that has this version of PyTorch alone."""
-    homes = [home for home in (torches / version, ROOT / ".venv") if (home / "bin/python").exists()]
-    python = next(home for home in homes if list(home.glob(f"lib/python3*/site-packages/torch-{version}*.dist-info"))) / "bin/python"
+    python = python_of(torch_folder(version, torches))
     begin = time.monotonic()
     run(sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--disable-pip-version-check", "--quiet", "--target", folder, wheel)
     environment = {**os.environ, "PYTHONPATH": str(folder), "LAZY_CACHE_DIR": str(folder / "cache")}

@@ -6,8 +6,9 @@ import pathlib
 import re
 import typing
 
+from versions import python_of
+
 TEST = pathlib.Path(__file__).resolve().parent.parent
-VERSIONS = ["2.11.0", "2.12.1", "2.13.0", "2.14.1", "2.15.0"]  # the last of each minor version
 TARGETS = ["torch_lazy", "torch_lazy_cuda", "torch_lazy_faults", "programs_test", "device_test", "module_test", "optimizers_test",
            "cuda_dropout_test", "cudnn_rnn_test", "lazy_fake_backend_cuda_test"]
 SHARES = {"interpreted": 2, "compiled": 6}  # of op_db, each of some minutes
@@ -26,10 +27,6 @@ class Part:
     @property
     def file(self):
         return re.sub(r"\W+", "_", self.name)
-
-
-def python_of(torch):
-    return str(torch.parents[3] / "bin" / "python")
 
 
 def _build(build, jobs):
@@ -58,7 +55,7 @@ def _op_db(mode, share):
 
     program = str(TEST / "ops" / "op_db.py")
     return Part(f"op_db {mode} {share + 1}/{SHARES[mode]}",
-                lambda torch: [python_of(torch), program, "--mode", mode, "--shard", f"{share}/{SHARES[mode]}"],
+                lambda torch: [str(python_of(torch)), program, "--mode", mode, "--shard", f"{share}/{SHARES[mode]}"],
                 counts, r"^FAILED|^op_db")
 
 

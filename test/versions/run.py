@@ -22,9 +22,11 @@ import subprocess
 import sys
 import time
 
-from parts import VERSIONS, parts, table
-
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "torch_compat"))
+from parts import parts, table  # noqa: E402
+from versions import VERSIONS, torch_folder  # noqa: E402
+
 NEEDED = ("numpy", "expecttest", "pytest")  # beside PyTorch, as requirements.txt pins them
 
 
@@ -39,28 +41,6 @@ def parse_arguments():
     parser.add_argument("--again", action="store_true", help="also what has passed")
     parser.add_argument("--list", action="store_true")
     return parser.parse_args()
-
-
-def torch_in(environment):
-    """The folder torch/, and its version without the part that names CUDA's; None twice if there is none."""
-    for folder in environment.glob("lib/python3.*/site-packages/torch"):
-        found = re.search(r"__version__ = '([\d.]+)", (folder / "version.py").read_text())
-        return folder, found[1]
-    return None, None
-
-
-def environment_of(version, torches):
-    """The folder torch/ of this version."""
-    for environment in (torches / version, ROOT / ".venv"):
-        folder, found = torch_in(environment)
-        if found == version:
-            return folder
-    pins = [line.split()[0] for line in (ROOT / "requirements.txt").read_text().splitlines()
-            if line.partition("==")[0] in NEEDED]
-    print(f"{version}: installing PyTorch into {torches / version}", flush=True)
-    subprocess.run([sys.executable, "-m", "venv", torches / version], check=True)
-    subprocess.run([torches / version / "bin" / "python", "-m", "pip", "install", "--quiet", f"torch=={version}", *pins], check=True)
-    return torch_in(torches / version)[0]
 
 
 class Version:
@@ -84,7 +64,9 @@ class Version:
 
     def run(self, part):
         self.logs.mkdir(parents=True, exist_ok=True)
-        torch = environment_of(self.name, self.arguments.torches.resolve())
+        pins = [line.split()[0] for line in (ROOT / "requirements.txt").read_text().splitlines()
+                if line.partition("==")[0] in NEEDED]
+        torch = torch_folder(self.name, self.arguments.torches.resolve(), *pins)
         log = self.logs / f"{part.file}.log"
         started = time.monotonic()
         status = self.execute(part.command(torch), log, part.limit_s)
