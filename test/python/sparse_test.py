@@ -3,6 +3,7 @@
 import pytest
 import torch
 import torch_lazy  # noqa: F401
+from outcomes import assert_like_eager
 
 COMPRESSED = (torch.sparse_csr, torch.sparse_csc)
 LAYOUTS = (torch.sparse_coo, *COMPRESSED)
@@ -84,3 +85,12 @@ def test_embeddings_learn_from_sparse_gradients(optimizer):
 def test_printed():
     text = repr(dense().to("lazy").to_sparse())
     assert "device='lazy:0'" in text and "layout=torch.sparse_coo" in text
+
+
+@pytest.mark.parametrize("indices, coalesced", [([[0, 1, 1], [2, 0, 2]], True), ([[0, 1, 1], [2, 0, 3]], None), ([[1, 0], [0, 0]], True)])
+def test_invariants_are_checked_as_on_the_cpu(indices, coalesced):
+    def made(device):
+        indices_, values = torch.tensor(indices).to(device), torch.ones(len(indices[0])).to(device)
+        return torch.sparse_coo_tensor(indices_, values, (2, 3), is_coalesced=coalesced, check_invariants=True).to_dense()
+
+    assert_like_eager(made, raises=None)
