@@ -7,6 +7,7 @@ import torch.nn.functional as F
 import torch_lazy
 from outcomes import assert_like_eager
 from torch import nn
+from torch.autograd import gradcheck, gradgradcheck
 from torch.func import (functional_call, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, stack_module_state,
                         vjp, vmap)
 
@@ -39,6 +40,8 @@ FUNCTIONS = {
     "solve": lambda x: torch.linalg.solve(x[:, :3] + 3 * torch.eye(3, dtype=x.dtype, device=x.device), x[:, 3]),
 }
 
+REFUSED_BY_SOME = "attention"  # PyTorch 2.15 has no forward mode of it, and no second derivative: eager refuses, and so must we
+
 TRANSFORMS = {
     "grad": lambda f, x: grad(lambda y: f(y).square().sum())(x),
     "vjp": lambda f, x: vjp(f, x)[1](torch.ones_like(f(x))),
@@ -56,12 +59,14 @@ def test_transforms_of_thirty_functions_are_eagers(transform):
     """Compiled where that adds something: the kernels of hundreds of traces take their time."""
     torch_lazy.set_option("compile", "sync" if transform in ("jvp", "vmap of grad") else "off")
 
-    def results(device):
-        x = (0.2 + 1.8 * torch.rand(3, 4, dtype=torch.float64)).to(device)
-        return {name: TRANSFORMS[transform](function, x) for name, function in FUNCTIONS.items()}
-
     assert len(FUNCTIONS) >= 30
-    assert_like_eager(results, rtol=1e-9, atol=1e-9)
+    for name, function in FUNCTIONS.items():
+
+        def result(device, function=function):
+            x = (0.2 + 1.8 * torch.rand(3, 4, dtype=torch.float64)).to(device)
+            return TRANSFORMS[transform](function, x)
+
+        assert_like_eager(result, raises=None if name == REFUSED_BY_SOME else False, rtol=1e-9, atol=1e-9)
     torch_lazy.set_option("compile", "async")
 
 
@@ -115,11 +120,22 @@ def test_vmap_refuses_random_calls_by_default():
     assert_like_eager(lambda device: vmap(lambda y: y + torch.rand_like(y))(torch.ones(3, 2).to(device)), raises=True)
 
 
+CHECKS = {
+    "reverse mode": lambda f, x: gradcheck(f, x, check_batched_grad=True, fast_mode=True),
+    "forward mode": lambda f, x: gradcheck(f, x, check_forward_ad=True, fast_mode=True),
+    "twice": lambda f, x: gradgradcheck(f, x, fast_mode=True),
+    "forward over reverse": lambda f, x: gradgradcheck(f, x, check_fwd_over_rev=True, fast_mode=True),
+}
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_derivatives_agree_with_differences(name):
     torch_lazy.set_option("compile", "off")
-    torch.manual_seed(0)
-    x = (0.2 + 1.8 * torch.rand(3, 4, dtype=torch.float64)).to("lazy").requires_grad_()
-    torch.autograd.gradcheck(FUNCTIONS[name], x, check_forward_ad=True, check_batched_grad=True, fast_mode=True)
-    torch.autograd.gradgradcheck(FUNCTIONS[name], x, check_fwd_over_rev=True, fast_mode=True)
+    for check in CHECKS.values():
+
+        def result(device, check=check):
+            x = (0.2 + 1.8 * torch.rand(3, 4, dtype=torch.float64)).to(device).requires_grad_()
+            return check(FUNCTIONS[name], x)
+
+        assert_like_eager(result, raises=None if name == REFUSED_BY_SOME else False)
     torch_lazy.set_option("compile", "async")
