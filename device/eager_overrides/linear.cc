@@ -40,9 +40,9 @@ bool AreRowsAndTheirBias(const at::Tensor& weight, const c10::IValue& bias) {
 }
 
 bool LinearNeedsParts(Arguments arguments) {
-  // The strides of gradients follow those of the operands.
+  // The strides of gradients follow those of the operands, and are their own where there are no elements.
   return IsOutOfTheOrdinary(arguments) || !AreRowsAndTheirBias(arguments[1].toTensor(), arguments[2]) ||
-         AnyTensor(arguments, [](const at::Tensor& tensor) { return !tensor.is_contiguous(); });
+         AnyTensor(arguments, [](const at::Tensor& tensor) { return !tensor.is_contiguous() || tensor.numel() == 0; });
 }
 
 bool LinearBackwardNeedsParts(Arguments arguments) {

@@ -349,3 +349,11 @@ def batched_gradients(device):
     x = leaf(device, 5)
     y = x.exp() * x
     return torch.autograd.grad(y, x, torch.eye(5).to(device), is_grads_batched=True)
+
+
+def test_gradients_without_elements_have_eagers_strides():
+    def gradients(device):
+        x, weight = leaf(device, 3, 4, 0), leaf(device, 5, 0)
+        return torch.autograd.grad(F.linear(x, weight).sum(), (x, weight))
+
+    assert_like_eager(gradients, check_stride=True)
