@@ -3,6 +3,7 @@
 #include "lazy/ops/call_settings.h"
 
 #include <functional>
+#include <iostream>
 #include <set>
 #include <vector>
 
@@ -19,6 +20,18 @@ void SetProducts(at::Context& context, at::Float32Precision precision) {
   context.setFloat32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL, precision);
 }
 
+// LibTorch refuses what the CUDA that it was built with lacks.
+[[maybe_unused]] bool IsTaken(const Setting& set) {
+  try {
+    set(at::globalContext());
+    SetProducts(at::globalContext(), at::Float32Precision::NONE);
+    return true;
+  } catch (const c10::Error& error) {
+    std::cout << error.what_without_backtrace() << std::endl;
+    return false;
+  }
+}
+
 // Each differs from the one before.
 std::vector<Setting> Settings() {
   std::vector<Setting> settings = {
@@ -32,8 +45,11 @@ std::vector<Setting> Settings() {
   settings.push_back([](at::Context& c) { c.setCuDNNDepthwiseKernel(at::CuDNNDepthwiseKernel::NATIVE); });
 #endif
 #if TORCH_VERSION_MINOR >= 15
-  settings.push_back([](at::Context& context) { SetProducts(context, at::Float32Precision::BF16X9); });
-  settings.push_back([](at::Context& context) { SetProducts(context, at::Float32Precision::TF32); });
+  const Setting nine_of_bfloat16 = [](at::Context& context) { SetProducts(context, at::Float32Precision::BF16X9); };
+  if (IsTaken(nine_of_bfloat16)) {
+    settings.push_back(nine_of_bfloat16);
+    settings.push_back([](at::Context& context) { SetProducts(context, at::Float32Precision::TF32); });
+  }
 #endif
   return settings;
 }
