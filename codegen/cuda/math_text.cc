@@ -202,6 +202,34 @@ inline double lazy_log1p(double x) { return log1p(x); }
 inline float lazy_tanh(float x) { return tanhf(x); }
 inline double lazy_tanh(double x) { return tanh(x); }
 )"},
+    {"lazy_log2", R"(
+inline float lazy_log2(float x) { return log2f(x); }
+inline double lazy_log2(double x) { return log2(x); }
+)"},
+    {"lazy_log10", R"(
+inline float lazy_log10(float x) { return log10f(x); }
+inline double lazy_log10(double x) { return log10(x); }
+)"},
+    {"lazy_sin", R"(
+inline float lazy_sin(float x) { return sinf(x); }
+inline double lazy_sin(double x) { return sin(x); }
+)"},
+    {"lazy_cos", R"(
+inline float lazy_cos(float x) { return cosf(x); }
+inline double lazy_cos(double x) { return cos(x); }
+)"},
+    {"lazy_tan", R"(
+inline float lazy_tan(float x) { return tanf(x); }
+inline double lazy_tan(double x) { return tan(x); }
+)"},
+    {"lazy_atan2", R"(
+inline float lazy_atan2(float y, float x) { return atan2f(y, x); }
+inline double lazy_atan2(double y, double x) { return atan2(y, x); }
+)"},
+    {"lazy_power", R"(
+inline float lazy_power(float x, float y) { return powf(x, y); }
+inline double lazy_power(double x, double y) { return pow(x, y); }
+)"},
     {"lazy_erf", R"(
 inline float lazy_erf(float x) { return erff(x); }
 inline double lazy_erf(double x) { return erf(x); }

@@ -190,12 +190,13 @@ inline float lazy_expm1(float x) {
 inline double lazy_expm1(double x) { return __builtin_expm1(x); }
 )",
      /*for_cpu_alone=*/true},
-    {"lazy_log", R"(
-inline float lazy_log(float x) {
+    {"lazy_log_parts", R"(
+// log(m), and e of x = m * 2^e, for positive x.
+inline float lazy_log_parts(float x, float* exponent) {
   const bool small = x < 1.17549435e-38f;
   const float y = small ? x * 8388608.0f : x;
   const int e = (__builtin_bit_cast(int, y) - 0x3f2aaaab) & (int)0xff800000;
-  const float n = __builtin_fmaf((float)e, 1.1920929e-7f, small ? -23.0f : 0.0f);
+  *exponent = __builtin_fmaf((float)e, 1.1920929e-7f, small ? -23.0f : 0.0f);
   const float m = __builtin_bit_cast(float, __builtin_bit_cast(int, y) - e) - 1.0f;  // in [-1/3, 1/3]
   const float s = m * m;
   float p = -0.130310059f, q = 0.140869141f;
@@ -207,12 +208,43 @@ inline float lazy_log(float x) {
   p = __builtin_fmaf(q, m, p);
   p = __builtin_fmaf(p, m, 0.333331972f);
   p = __builtin_fmaf(p, m, -0.5f);
-  p = __builtin_fmaf(p, s, m);
-  p = __builtin_fmaf(n, 0.693147182f, p);
+  return __builtin_fmaf(p, s, m);
+}
+)",
+     /*for_cpu_alone=*/true},
+    {"lazy_log_of", R"(
+// `logarithm` is the one of x where x has one.
+inline float lazy_log_of(float x, float logarithm) {
   const float special = x < 0.0f ? __builtin_nanf("") : x == 0.0f ? -__builtin_inff() : x;
-  return x > 0.0f && x < __builtin_inff() ? p : special;
+  return x > 0.0f && x < __builtin_inff() ? logarithm : special;
+}
+)",
+     /*for_cpu_alone=*/true},
+    {"lazy_log", R"(
+inline float lazy_log(float x) {
+  float n;
+  const float p = lazy_log_parts(x, &n);
+  return lazy_log_of(x, __builtin_fmaf(n, 0.693147182f, p));
 }
 inline double lazy_log(double x) { return __builtin_log(x); }
+)",
+     /*for_cpu_alone=*/true},
+    {"lazy_log2", R"(
+inline float lazy_log2(float x) {
+  float n;
+  const float p = lazy_log_parts(x, &n);
+  return lazy_log_of(x, __builtin_fmaf(p, 1.44269502f, __builtin_fmaf(p, 1.92596303e-8f, n)));
+}
+inline double lazy_log2(double x) { return __builtin_log2(x); }
+)",
+     /*for_cpu_alone=*/true},
+    {"lazy_log10", R"(
+inline float lazy_log10(float x) {
+  float n;
+  const float p = lazy_log_parts(x, &n), low = __builtin_fmaf(n, 1.47348416e-8f, p * -1.01083980e-8f);
+  return lazy_log_of(x, __builtin_fmaf(p, 0.434294492f, __builtin_fmaf(n, 0.301029980f, low)));
+}
+inline double lazy_log10(double x) { return __builtin_log10(x); }
 )",
      /*for_cpu_alone=*/true},
     {"lazy_log1p", R"(
@@ -235,6 +267,133 @@ inline float lazy_tanh(float x) {
   return x == x ? __builtin_copysignf(t, x) : x;
 }
 inline double lazy_tanh(double x) { return __builtin_tanh(x); }
+)",
+     /*for_cpu_alone=*/true},
+    {"lazy_quarter_turn", R"(
+// x less the nearest multiple of pi / 2, whose number mod 4 are the low bits of `quarter`. From 2^47 on x is a whole number
+// of steps of 2^24, 2^48, ..., and stands for as many times what is left of a step after whole turns.
+inline double lazy_quarter_turn(float x, unsigned* quarter) {
+  const double y = x, size = __builtin_fabs(y);
+  double step = 1.0, low = 0.0, steps = 1.0;
+  step = size >= 0x1p47 ? -0x1.c9b6498c1137fp-1 : step, low = size >= 0x1p47 ? -0x1.2643605c762f1p-58 : low;
+  step = size >= 0x1p71 ? 0x1.09f4683d25023p-3 : step, low = size >= 0x1p71 ? 0x1.fee10ecf6f246p-59 : low;
+  step = size >= 0x1p95 ? 0x1.ee6639887604dp-3 : step, low = size >= 0x1p95 ? 0x1.8b437ad3f55e0p-58 : low;
+  step = size >= 0x1p119 ? 0x1.89a58c41dc40cp+1 : step, low = size >= 0x1p119 ? -0x1.27745096c7eeep-53 : low;
+  steps = size >= 0x1p47 ? 0x1p-24 : steps, steps = size >= 0x1p71 ? 0x1p-48 : steps;
+  steps = size >= 0x1p95 ? 0x1p-72 : steps, steps = size >= 0x1p119 ? 0x1p-96 : steps;
+  const double m = y * steps, angle = m * step, rest = __builtin_fma(m, step, -angle) + m * low;
+  const double t = __builtin_fma(angle, 0x1.45f306dc9c883p-1, 0x1.8p52), n = t - 0x1.8p52;
+  *quarter = (unsigned)__builtin_bit_cast(unsigned long, t);
+  return __builtin_fma(n, -0x1.1a62633145c07p-54, __builtin_fma(n, -0x1.921fb54442d18p+0, angle) + rest);
+}
+)",
+     /*for_cpu_alone=*/true},
+    {"lazy_sin_polynomial", R"(
+// For |r| <= pi / 4.
+template <typename T> inline T lazy_sin_polynomial(T r) {
+  const T s = r * r;
+  const T p = ((2.72268527e-6f * s - 1.98399362e-4f) * s + 8.33333172e-3f) * s - 1.66666667e-1f;
+  return r + p * s * r;
+}
+)",
+     /*for_cpu_alone=*/true},
+    {"lazy_cos_polynomial", R"(
+template <typename T> inline T lazy_cos_polynomial(T r) {
+  const T s = r * r;
+  const T p = (2.44391195e-5f * s - 1.38873749e-3f) * s + 4.16666471e-2f;
+  return (T)1 - s * 0.5f + p * s * s;
+}
+)",
+     /*for_cpu_alone=*/true},
+    {"lazy_sin", R"(
+inline float lazy_sin(float x) {
+  unsigned quarter;
+  const float r = lazy_quarter_turn(x, &quarter);
+  const float size = (quarter & 1u) != 0u ? lazy_cos_polynomial(r) : lazy_sin_polynomial(r);
+  const float y = __builtin_bit_cast(float, __builtin_bit_cast(unsigned, size) ^ ((quarter & 2u) << 30));
+  return x == 0.0f ? x : y;
+}
+inline double lazy_sin(double x) { return __builtin_sin(x); }
+)",
+     /*for_cpu_alone=*/true},
+    {"lazy_cos", R"(
+inline float lazy_cos(float x) {
+  unsigned quarter;
+  const float r = lazy_quarter_turn(x, &quarter);
+  const float size = (quarter & 1u) != 0u ? lazy_sin_polynomial(r) : lazy_cos_polynomial(r);
+  return __builtin_bit_cast(float, __builtin_bit_cast(unsigned, size) ^ (((quarter + 1u) & 2u) << 30));
+}
+inline double lazy_cos(double x) { return __builtin_cos(x); }
+)",
+     /*for_cpu_alone=*/true},
+    {"lazy_tan", R"(
+inline float lazy_tan(float x) {
+  unsigned quarter;
+  const double r = lazy_quarter_turn(x, &quarter), sine = lazy_sin_polynomial(r), cosine = lazy_cos_polynomial(r);
+  const float y = (quarter & 1u) != 0u ? -cosine / sine : sine / cosine;
+  return x == 0.0f ? x : y;
+}
+inline double lazy_tan(double x) { return __builtin_tan(x); }
+)",
+     /*for_cpu_alone=*/true},
+    {"lazy_atan2", R"(
+// The angle of the smaller side over the larger one, which lies within pi / 8 of 0 or of pi / 4, put into its octant.
+inline float lazy_atan2(float y, float x) {
+  const float across = __builtin_fabsf(x), up = __builtin_fabsf(y);
+  const bool steep = up > across;
+  const float larger = steep ? up : across, smaller = steep ? across : up;
+  const double quotient = (double)smaller / (larger == 0.0f ? 1.0 : (double)larger);
+  const double t = smaller == __builtin_inff() ? 1.0 : quotient;
+  const bool far = t > 0.41421356237309503;
+  const double u = far ? (t - 1.0) / (t + 1.0) : t;
+  const float v = u, s = v * v;
+  float p = -6.46475026e-2f;
+  p = __builtin_fmaf(p, s, 1.07482339e-1f);
+  p = __builtin_fmaf(p, s, -1.42644499e-1f);
+  p = __builtin_fmaf(p, s, 1.99995579e-1f);
+  p = __builtin_fmaf(p, s, -3.33333319e-1f);
+  double angle = u + (double)(p * s * v) + (far ? 0.78539816339744831 : 0.0);
+  angle = steep ? 1.5707963267948966 - angle : angle;
+  angle = __builtin_signbit(x) ? 3.1415926535897931 - angle : angle;
+  return x != x || y != y ? x + y : __builtin_copysignf((float)angle, y);
+}
+inline double lazy_atan2(double y, double x) { return __builtin_atan2(y, x); }
+)",
+     /*for_cpu_alone=*/true},
+    {"lazy_power", R"(
+// 2^(y * log2(|x|)) in double, which is enough digits for any y.
+inline float lazy_power(float x, float y) {
+  const float size = __builtin_fabsf(x), infinity = __builtin_inff();
+  const long bits = __builtin_bit_cast(long, (double)size), e = (bits - 0x3fe6a09e667f3bcdl) >> 52;
+  const double m = __builtin_bit_cast(double, bits - (e << 52));  // in [sqrt(1/2), sqrt(2)]
+  const double u = (m - 1.0) / (m + 1.0), s = u * u;
+  double p = 0.3407593008759246;
+  p = __builtin_fma(p, s, 0.41167113750976164);
+  p = __builtin_fma(p, s, 0.57708361151544663);
+  p = __builtin_fma(p, s, 0.96179667320080309);
+  p = __builtin_fma(p, s, 2.8853900817901952);
+  const double power = ((double)(int)e + u * p) * (double)y;
+  const double z = power < -200.0 ? -200.0 : power > 200.0 ? 200.0 : power;
+  const double t = z + 0x1.8p52, r = z - (t - 0x1.8p52);
+  double q = 1.5478017758106116e-4;
+  q = __builtin_fma(q, r, 1.3400431669743202e-3);
+  q = __builtin_fma(q, r, 9.617994531122177e-3);
+  q = __builtin_fma(q, r, 5.5503272157582759e-2);
+  q = __builtin_fma(q, r, 0.24022651504896175);
+  q = __builtin_fma(q, r, 0.69314720670965213);
+  q = __builtin_fma(q, r, 0.9999999999190895);
+  float v = q * __builtin_bit_cast(double, (__builtin_bit_cast(long, t) + 1023) << 52);
+  const bool is_whole = __builtin_truncf(y) == y, is_odd = is_whole && __builtin_truncf(y * 0.5f) * 2.0f != y;
+  const bool is_endless = __builtin_fabsf(y) == infinity;
+  v = size == 0.0f ? (y < 0.0f ? infinity : 0.0f) : v;
+  v = size == infinity ? (y < 0.0f ? 0.0f : infinity) : v;
+  v = is_endless ? ((size < 1.0f) == (y < 0.0f) ? infinity : 0.0f) : v;
+  v = x < 0.0f && size < infinity && !is_whole ? __builtin_nanf("") : v;
+  v = __builtin_signbit(x) && is_odd ? -v : v;
+  v = x != x || y != y ? x + y : v;
+  return y == 0.0f || x == 1.0f || (x == -1.0f && is_endless) ? 1.0f : v;
+}
+inline double lazy_power(double x, double y) { return __builtin_pow(x, y); }
 )",
      /*for_cpu_alone=*/true},
     {"lazy_erf", R"(

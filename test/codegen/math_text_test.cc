@@ -106,5 +106,58 @@ INSTANTIATE_TEST_SUITE_P(Functions, Math,
                                          MathCase{"tanh", std::tanh}, MathCase{"erf", std::erf}),
                          [](const auto& info) { return std::string(info.param.op); });
 
+struct MathOfTwo {
+  const char* op;
+  long double (*exact)(long double, long double);
+};
+
+void PrintTo(const MathOfTwo& c, std::ostream* out) { *out << c.op; }
+
+class OfTwo : public testing::TestWithParam<MathOfTwo> {};
+
+// Special numbers against each other; numbers of any bits; and of ordinary size, whole ones among them.
+TEST_P(OfTwo, IsRightToTwoUlps) {
+  std::vector<double> left, right;
+  const float special[] = {0.0f,   -0.0f,       1.0f,        -1.0f, INFINITY, -INFINITY,  NAN,        2.0f,
+                           -2.0f,  3.0f,        -3.0f,       0.5f,  -0.5f,    1e-40f,     -1e-40f,    3e38f,
+                           -3e38f, 16777216.0f, 16777218.0f, 1e10f, -1e10f,   8388607.5f, -8388607.5f};
+  for (const float x : special) {
+    for (const float y : special) {
+      left.push_back(x);
+      right.push_back(y);
+    }
+  }
+  std::mt19937 random(7);
+  std::uniform_real_distribution<float> ordinary(-8, 8);
+  for (int k = 0; k < 500000; ++k) {
+    left.push_back(std::bit_cast<float>(static_cast<uint32_t>(random())));
+    right.push_back(std::bit_cast<float>(static_cast<uint32_t>(random())));
+    const float x = ordinary(random), y = ordinary(random);
+    left.insert(left.end(), {x, std::abs(x), x});
+    right.insert(right.end(), {y, y * 10, std::rint(y * 3)});
+  }
+  const std::string text =
+      absl::StrCat("graph @g(%x: f32[s0], %y: f32[s0]) {\n  %9 = ", GetParam().op, " %x, %y : f32[s0]\n  return %9\n}");
+  const absl::StatusOr<ir::Graph> graph = ir::Parse(text);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  ir::EvaluateInputs inputs;
+  const auto count = static_cast<int64_t>(left.size());
+  inputs.symbols = {count};
+  inputs.params = {ir::MakeFloats(ir::DType::kF32, {count}, left), ir::MakeFloats(ir::DType::kF32, {count}, right)};
+  const std::vector<ir::HostValue> results = RunPlan(*graph, PlanOf(text), &inputs);
+  ASSERT_EQ(results.size(), 1u);
+  for (size_t k = 0; k < left.size(); ++k) {
+    const auto actual = static_cast<float>(results[0].floats[k]);
+    const long double exact = GetParam().exact(left[k], right[k]);
+    ASSERT_LE(Ulps(actual, exact), 2.0) << left[k] << " and " << right[k] << ": " << actual << " instead of " << exact;
+    if (exact == 0) {
+      ASSERT_EQ(std::signbit(actual), std::signbit(exact)) << left[k] << " and " << right[k];
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Functions, OfTwo, testing::Values(MathOfTwo{"pow", std::pow}, MathOfTwo{"atan2", std::atan2}),
+                         [](const auto& info) { return std::string(info.param.op); });
+
 }  // namespace
 }  // namespace torch_lazy::codegen
