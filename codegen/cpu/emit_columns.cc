@@ -145,7 +145,7 @@ class ColumnEmitter {
 
   // The loop across the tile, with everything defined that the sinks need.
   void OpenLanes(const std::vector<int>& sinks) {
-    text_.Line("#pragma GCC ivdep");
+    text_.Independent();
     text_.Open("for (long l = 0; l < run; ++l) {");
     for (const Accumulator& result : results_) {
       const std::string type = ComputeType(body_.expressions[result.expression].dtype);

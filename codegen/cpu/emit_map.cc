@@ -31,7 +31,7 @@ class MapEmitter {
   uint64_t InnermostBits() const { return loops_.outer.empty() ? 0 : loops_.outer.back().bits; }
 
   void EmitFlat() {
-    text_.Line("#pragma GCC ivdep");
+    text_.Independent();
     text_.Open("for (long i = begin; i < end; ++i) {");
     DefineThose([](uint64_t) { return true; }, "i");
     WriteStores("i");
@@ -54,7 +54,7 @@ class MapEmitter {
     PlaceBases(last);
     const uint64_t innermost = InnermostBits();
     DefineThose([innermost](uint64_t uses) { return (uses & innermost) == 0; }, "");
-    text_.Line("#pragma GCC ivdep");
+    text_.Independent();
     text_.Open("for (long j = 0; j < run; ++j) {");
     DefineThose([](uint64_t) { return true; }, "j");
     WriteStores("j");

@@ -65,7 +65,7 @@ class RowEmitter {
     text_.Line(absl::StrCat("const long columns = ", Columns(), ";"));
     for (const Store& store : body_.stores) {
       if (!IsShareSum(body_, store)) continue;
-      text_.Line("#pragma GCC ivdep");
+      text_.Independent();
       text_.Line(absl::StrCat("for (long c = 0; c < columns; ++c) ", scratch_.Of(store.expression), "[c] = 0, ",
                               ShareOf(store), "[c] = 0;"));
     }
@@ -76,7 +76,7 @@ class RowEmitter {
     for (const Store& store : body_.stores) {
       if (!IsShareSum(body_, store)) continue;
       const std::string& sums = scratch_.Of(store.expression);
-      text_.Line("#pragma GCC ivdep");
+      text_.Independent();
       text_.Line(absl::StrCat("for (long c = 0; c < columns; ++c) ", ShareOf(store), "[c] += ", sums, "[c], ", sums,
                               "[c] = 0;"));
     }
@@ -180,7 +180,7 @@ class RowEmitter {
     }
     const std::string extent = loops_.inner.empty() ? "1" : text_.Number(loops_.inner.back().extent);
     if (folds.empty()) {
-      text_.Line("#pragma GCC ivdep");
+      text_.Independent();
       text_.Open(absl::StrCat("for (long j = 0; j < ", extent, "; ++j) {"));
       Step(stage, folds);
       text_.Close("}");
@@ -216,7 +216,7 @@ class RowEmitter {
     if (!has_blocks) text_.Line("long j = 0;");
     text_.Open(absl::StrCat("for (; j + ", kLanes, " <= ", stop, "; j += ", kLanes, ") {"));
     if (stage == prefetch_.stage) Prefetch();
-    text_.Line("#pragma GCC ivdep");
+    text_.Independent();
     text_.Line(absl::StrCat("for (int l = 0; l < ", kLanes, "; ++l) step(j + l, l);"));
     text_.Close("}");
     text_.Line(absl::StrCat("for (int l = 0; j < ", stop, "; ++j, ++l) step(j, l);"));
