@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where everything lies evenly, one flat loop. Else the range is walked in runs along the innermost
-// loop; the outer loops' positions are worked out once and then counted on.
+// loop; the outer loops' positions are worked out once and then counted on. What is read along the
+// loop around the innermost one, as a transposed matrix is, is read in tiles of several runs.
+#include <algorithm>
+
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "codegen/cpu/emit.h"
 #include "codegen/kernels/op_text.h"
 
 namespace torch_lazy::codegen {
 namespace {
+
+constexpr int kTileRuns = 16;  // runs; a line of the cache of 32-bit numbers
 
 class MapEmitter {
  public:
@@ -49,6 +55,7 @@ class MapEmitter {
     text_.Line("long i0 = rest;");
     text_.Open("for (long at = begin; at < end;) {");
     const std::string extent = text_.Number(loops_.outer[last].extent);
+    EmitTiles(last, extent);
     text_.Line(absl::StrCat("const long left = ", extent, " - i", last, ";"));
     text_.Line("const long run = left < end - at ? left : end - at;");
     PlaceBases(last);
@@ -63,6 +70,84 @@ class MapEmitter {
     text_.Line(absl::StrCat("i", last, " = 0;"));
     CountOn(last);
     text_.Close("}");
+  }
+
+  // Whether the expression is a number in memory beside which the next run's lies, and not its own run's next.
+  bool IsTransposed(const Expression& e, size_t last) const {
+    if (e.kind != Expression::Kind::kLoad || body_.addresses[e.address].slot < 0) return false;
+    const Affine& index = body_.addresses[e.address].index;
+    const bool has_data = std::any_of(index.terms.begin(), index.terms.end(), [&](const Affine::Term& term) {
+      return body_.variables[term.variable].kind == Variable::Kind::kData;
+    });
+    const Polynomial stride = index.CoefficientOf(loops_.outer[last].variable);
+    return !has_data && index.CoefficientOf(loops_.outer[last - 1].variable).is_one() && !stride.is_zero() &&
+           !stride.is_one();
+  }
+
+  // Several whole runs at a time, in columns as wide: a tile is read line by line, so that each line of the cache is
+  // fetched once, and is then computed with run by run.
+  void EmitTiles(size_t last, const std::string& extent) {
+    std::vector<int> transposed;
+    for (size_t e = 0; e < body_.expressions.size(); ++e) {
+      if (IsTransposed(body_.expressions[e], last)) transposed.push_back(static_cast<int>(e));
+    }
+    if (transposed.empty()) return;
+    const std::string outer = absl::StrCat("i", last - 1);
+    text_.Open(absl::StrCat("if (i", last, " == 0 && end - at >= ", kTileRuns, " * ", extent, " && ",
+                            text_.Number(loops_.outer[last - 1].extent), " - ", outer, " >= ", kTileRuns, ") {"));
+    const std::vector<std::string> bases = bases_;
+    PlaceBases(last);
+    text_.Open(absl::StrCat("for (long c = 0; c < ", extent, "; c += ", kTileRuns, ") {"));
+    text_.Line(
+        absl::StrCat("const long width = ", extent, " - c < ", kTileRuns, " ? ", extent, " - c : ", kTileRuns, ";"));
+    for (const int e : transposed) {
+      const Expression& load = body_.expressions[e];
+      const std::string place = PlaceText(load.address, "(c + k)", last, "r");
+      text_.Line(absl::StrCat(ComputeType(load.dtype), " tile", e, "[", kTileRuns, "][", kTileRuns, "];"));
+      text_.Open("for (long k = 0; k < width; ++k) {");
+      text_.Line(absl::StrCat("for (long r = 0; r < ", kTileRuns, "; ++r) tile", e,
+                              "[r][k] = ", LoadText(load.dtype, place), ";"));
+      text_.Close("}");
+    }
+    text_.Open(absl::StrCat("for (long r = 0; r < ", kTileRuns, "; ++r) {"));
+    const std::vector<int> of_runs =
+        DefineInTile([&](uint64_t uses) { return (uses & InnermostBits()) == 0; }, last, {});
+    text_.Independent();
+    text_.Open("for (long j = 0; j < width; ++j) {");
+    const std::vector<int> of_columns = DefineInTile([](uint64_t) { return true; }, last, transposed);
+    for (const Store& store : body_.stores) {
+      const std::string number = StoreText(text_.TypeAt(store.address), text_.name(store.expression));
+      text_.Line(absl::StrCat(PlaceText(store.address, "(c + j)", last, "r"), " = ", number, ";"));
+    }
+    text_.Close("}");
+    text_.Close("}");
+    text_.Close("}");
+    for (const std::vector<int>& defined : {of_runs, of_columns}) {
+      for (const int e : defined) text_.Forget(e);
+    }
+    bases_ = bases;
+    text_.Line(absl::StrCat("at += ", kTileRuns, " * ", extent, ";"));
+    text_.Line(absl::StrCat(outer, " += ", kTileRuns - 1, ";"));
+    CountOn(last);
+    text_.Line("continue;");
+    text_.Close("}");
+  }
+
+  // As DefineThose, within a tile. Returns what is new.
+  template <typename Filter>
+  std::vector<int> DefineInTile(Filter filter, size_t last, const std::vector<int>& transposed) {
+    std::vector<int> defined;
+    for (int e = 0; e < static_cast<int>(body_.expressions.size()); ++e) {
+      const Expression& expression = body_.expressions[e];
+      if (text_.defined(e) || !filter(expression.uses)) continue;
+      if (absl::c_linear_search(transposed, e)) {
+        text_.DefineAs(e, absl::StrCat("tile", e, "[r][j]"));
+      } else {
+        text_.Define(e, expression.address < 0 ? "" : PlaceText(expression.address, "(c + j)", last, "r"));
+      }
+      defined.push_back(e);
+    }
+    return defined;
   }
 
   // Where each address stands at the beginning of a run.
@@ -106,6 +191,14 @@ class MapEmitter {
   std::string PlaceText(int a, const std::string& index) {
     std::vector<KernelText::Along> along;
     if (!loops_.outer.empty() && !index.empty()) along.push_back({&loops_.outer.back(), index});
+    return PlaceText(a, along);
+  }
+
+  std::string PlaceText(int a, const std::string& index, size_t last, const std::string& run) {
+    return PlaceText(a, {{&loops_.outer[last - 1], run}, {&loops_.outer[last], index}});
+  }
+
+  std::string PlaceText(int a, const std::vector<KernelText::Along>& along) {
     const std::string offset = text_.IndexText(body_.addresses[a].index, along, /*with_offset=*/true);
     if (body_.addresses[a].slot >= 0) return absl::StrCat(bases_[a], "[", offset, "]");
     return bases_[a] == "0" ? offset : absl::StrCat(bases_[a], " + ", offset);

@@ -355,13 +355,14 @@ inline float lazy_atan2(float y, float x) {
   double angle = u + (double)(p * s * v) + (far ? 0.78539816339744831 : 0.0);
   angle = steep ? 1.5707963267948966 - angle : angle;
   angle = __builtin_signbit(x) ? 3.1415926535897931 - angle : angle;
-  return x != x || y != y ? x + y : __builtin_copysignf((float)angle, y);
+  return (x != x) | (y != y) ? x + y : __builtin_copysignf((float)angle, y);
 }
 inline double lazy_atan2(double y, double x) { return __builtin_atan2(y, x); }
 )",
      /*for_cpu_alone=*/true},
     {"lazy_power", R"(
-// 2^(y * log2(|x|)) in double, which is enough digits for any y.
+// 2^(y * log2(|x|)) in double, which is enough digits for any y. "And" and "or" are of bits: g++ makes no vectors of
+// conditions that are asked only sometimes.
 inline float lazy_power(float x, float y) {
   const float size = __builtin_fabsf(x), infinity = __builtin_inff();
   const long bits = __builtin_bit_cast(long, (double)size), e = (bits - 0x3fe6a09e667f3bcdl) >> 52;
@@ -383,15 +384,15 @@ inline float lazy_power(float x, float y) {
   q = __builtin_fma(q, r, 0.69314720670965213);
   q = __builtin_fma(q, r, 0.9999999999190895);
   float v = q * __builtin_bit_cast(double, (__builtin_bit_cast(long, t) + 1023) << 52);
-  const bool is_whole = __builtin_truncf(y) == y, is_odd = is_whole && __builtin_truncf(y * 0.5f) * 2.0f != y;
+  const bool is_whole = __builtin_truncf(y) == y, is_odd = is_whole & (__builtin_truncf(y * 0.5f) * 2.0f != y);
   const bool is_endless = __builtin_fabsf(y) == infinity;
   v = size == 0.0f ? (y < 0.0f ? infinity : 0.0f) : v;
   v = size == infinity ? (y < 0.0f ? 0.0f : infinity) : v;
   v = is_endless ? ((size < 1.0f) == (y < 0.0f) ? infinity : 0.0f) : v;
-  v = x < 0.0f && size < infinity && !is_whole ? __builtin_nanf("") : v;
-  v = __builtin_signbit(x) && is_odd ? -v : v;
-  v = x != x || y != y ? x + y : v;
-  return y == 0.0f || x == 1.0f || (x == -1.0f && is_endless) ? 1.0f : v;
+  v = (x < 0.0f) & (size < infinity) & !is_whole ? __builtin_nanf("") : v;
+  v = (__builtin_signbit(x) != 0) & is_odd ? -v : v;
+  v = (x != x) | (y != y) ? x + y : v;
+  return (y == 0.0f) | (x == 1.0f) | ((x == -1.0f) & is_endless) ? 1.0f : v;
 }
 inline double lazy_power(double x, double y) { return __builtin_pow(x, y); }
 )",

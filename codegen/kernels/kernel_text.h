@@ -42,7 +42,7 @@ class KernelText {
   void Close(const std::string& line);  // less deep, then a line
   void Line(const std::string& line);
   void Independent();  // the loop that follows writes nothing that it reads elsewhere, and adds nothing up
-  void Head();  // stands for the pointers and numbers, which are all known only in the end
+  void Head();         // stands for the pointers and numbers, which are all known only in the end
 
   std::string Number(const Polynomial& polynomial);  // "1", "n0", or the name of a sum of products
   std::string PointerTo(int slot);                   // the slot's pointer, "p0"

@@ -30,6 +30,25 @@ TEST(Pointwise, BroadcastsAndPermutes) {
             kTwoSizes);
 }
 
+TEST(Pointwise, TransposedOperandsAreReadInTiles) {
+  const char* const text =
+      R"(graph @g(%x: bf16[s0, s1, s2], %b: bool[s0, s1, s2], %n: i64[s1, s2], %y: f32[s0, s2, s1]) {
+  %0 = permute %x {dims=[0, 2, 1]} : bf16[s0, s2, s1]
+  %1 = cast %0 : f32[s0, s2, s1]
+  %2 = permute %b {dims=[0, 2, 1]} : bool[s0, s2, s1]
+  %3 = where %2, %1, %y : f32[s0, s2, s1]
+  %4 = permute %n {dims=[1, 0]} : i64[s2, s1]
+  %5 = reshape %4 : i64[1, s2, s1]
+  %6 = expand %5 : i64[s0, s2, s1]
+  %7 = cast %6 : f32[s0, s2, s1]
+  %8 = add %3, %7 : f32[s0, s2, s1]
+  return %8
+})";
+  EXPECT_NE(PlanOf(text).kernels[0].source.find("tile"), std::string::npos);
+  CheckText(text,
+            {{3, 5, 7}, {2, 16, 16}, {2, 17, 33}, {1, 100, 47}, {5, 15, 64}, {0, 16, 16}, {2, 1, 40}, {2, 40, 1}});
+}
+
 TEST(Pointwise, ScalarsAndCasts) {
   CheckText(R"(graph @g(%x: bf16[s0, s1], $a: f64, $n: i64) {
   %0 = cast $a : f32[]
