@@ -98,16 +98,26 @@ template <bool kMax, typename T> inline void lazy_arg(T& best, long& at, T x, lo
 }
 )"},
     {"lazy_max", R"(
-// NaN if either is. Two selects, the inner one computed in any case: g++ makes vectors of chains of these.
-template <typename T> inline T lazy_max(T a, T b) {
-  const T m = a > b ? a : b;
-  return a != a ? a : m;
+// NaN if either is. One select for both: g++ makes slow vector code of chains that ask for each.
+template <typename T> inline T lazy_max(T a, T b) { return a > b ? a : b; }
+inline float lazy_max(float a, float b) {
+  const float m = a > b ? a : b;
+  return __builtin_isunordered(a, b) ? a + b : m;
+}
+inline double lazy_max(double a, double b) {
+  const double m = a > b ? a : b;
+  return __builtin_isunordered(a, b) ? a + b : m;
 }
 )"},
     {"lazy_min", R"(
-template <typename T> inline T lazy_min(T a, T b) {
-  const T m = a < b ? a : b;
-  return a != a ? a : m;
+template <typename T> inline T lazy_min(T a, T b) { return a < b ? a : b; }
+inline float lazy_min(float a, float b) {
+  const float m = a < b ? a : b;
+  return __builtin_isunordered(a, b) ? a + b : m;
+}
+inline double lazy_min(double a, double b) {
+  const double m = a < b ? a : b;
+  return __builtin_isunordered(a, b) ? a + b : m;
 }
 )"},
     {"lazy_exp_polynomial", R"(
