@@ -26,6 +26,8 @@ void CudaGraphResult::Vacate() {
   if (const c10::intrusive_ptr<c10::StorageImpl> tenant = tenant_.lock()) MoveOut(tenant.get());
 }
 
+bool IsLent(const c10::Storage& content) { return content && content.data_ptr().get_deleter() == &LetGo; }
+
 void MoveOut(c10::StorageImpl* content) {
   c10::DataPtr& pointer = content->_mutable_data_ptr_no_checks();
   if (pointer.get_deleter() != &LetGo) return;

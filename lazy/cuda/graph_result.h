@@ -26,6 +26,9 @@ class CudaGraphResult {
   c10::weak_intrusive_ptr<c10::StorageImpl> tenant_{c10::intrusive_ptr<c10::StorageImpl>()};
 };
 
+// True if the content lies in a home.
+bool IsLent(const c10::Storage& content);
+
 // If the content lies in a home, moves it into memory of its own.
 void MoveOut(c10::StorageImpl* content);
 

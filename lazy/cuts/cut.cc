@@ -11,6 +11,7 @@
 #include "base/flags.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "lazy/cuts/early_cuts.h"
 #include "lazy/cuts/segments.h"
 #include "lazy/eager/current_device.h"
 #include "lazy/eager/memory.h"
@@ -95,13 +96,13 @@ bool IsOnce(const Trace& trace, const char* reason) {
   return trace.fragment && trace.age < kFirstSteps && CompilationFor(deterministic) != base::CompileMode::kSync;
 }
 
-void Run(Trace* trace, Entry* entry, const std::vector<size_t>& cuts, bool once) {
+void Run(Trace* trace, Entry* entry, const Parts& parts, bool once) {
   if (std::exchange(trace->after, nullptr) != nullptr) RunThread::Get().Wait();
   TORCH_CHECK(trace->failure_before.empty(), trace->failure_before);
   if (entry != nullptr) {
     entry->Run(trace, once);
   } else {
-    RunParts(trace, cuts);
+    RunParts(trace, parts);
   }
 }
 
@@ -153,19 +154,28 @@ bool RunAhead(const std::shared_ptr<Trace>& trace, Entry* entry) {
   return true;
 }
 
-enum class Then { kWait, kGoOn };
+Parts PartsFor(const Trace& trace, const char* reason, bool host_waits) {
+  const size_t n = trace.path.size();
+  if (reason == kUnknownShape || (n > 0 && trace.period == 0 && IsEarlyPart(trace))) return {{0, n}};
+  Parts parts{PartsOf(trace)};
+  parts.begin_early = BeginsEarly(trace, host_waits);
+  if (parts.begin_early) parts.cuts = WithEarlyCuts(trace, std::move(parts.cuts));
+  return parts;
+}
+
+enum class Then { kHostWaits, kWait, kGoOn };
 
 void Cut(const std::shared_ptr<Trace>& trace, const char* reason, Then then) {
   ReleaseGil release;
   // Modes of the program (of Python's dispatch, of function transforms) saw these calls when they were recorded.
   const c10::impl::ForceDispatchKeyGuard no_modes{c10::impl::LocalDispatchKeySet(c10::impl::PODLocalDispatchKeySet{})};
   Entry* entry = nullptr;
-  std::vector<size_t> cuts;
+  Parts parts;
   {
     std::unique_lock<std::recursive_mutex> lock(DeviceLock());
     if (trace->RunsAhead()) {
       lock.unlock();
-      if (then == Then::kWait) RunThread::Get().Wait();
+      if (then != Then::kGoOn) RunThread::Get().Wait();
       return;
     }
     if (trace->state == Trace::State::kRunning) {
@@ -174,8 +184,8 @@ void Cut(const std::shared_ptr<Trace>& trace, const char* reason, Then then) {
     if (trace->state == Trace::State::kDone) return;
     trace->state = Trace::State::kRunning;
     trace->age += reason != kUnknownShape;
-    cuts = reason == kUnknownShape ? std::vector<size_t>{0, trace->path.size()} : PartsOf(*trace);
-    if (cuts.size() == 2) entry = EntryFor(*trace, LiveSlots(*trace));
+    parts = PartsFor(*trace, reason, then == Then::kHostWaits);
+    if (parts.cuts.size() == 2) entry = EntryFor(*trace, LiveSlots(*trace));
     if (then == Then::kGoOn && entry != nullptr)
       trace->pure_steps_next = PureStepsAfter(*trace, entry->shares_launches());
   }
@@ -189,7 +199,7 @@ void Cut(const std::shared_ptr<Trace>& trace, const char* reason, Then then) {
     if (!ahead) {
       const UseSettings settings(trace->num_calls() != 0 ? trace->settings() : CurrentSettings());
       const OnEagerDevice on;
-      Run(trace.get(), entry, cuts, once);
+      Run(trace.get(), entry, parts, once);
     }
   } catch (...) {
     Finish(trace, TextOfError());
@@ -197,8 +207,8 @@ void Cut(const std::shared_ptr<Trace>& trace, const char* reason, Then then) {
   }
   if (!ahead) {
     Finish(trace);
-  } else if (then ==
-             Then::kWait) {  // this thread's own team would keep a processor busy for milliseconds after its work
+  } else if (then !=
+             Then::kGoOn) {  // this thread's own team would keep a processor busy for milliseconds after its work
     RunThread::Get().Wait();
   }
 }
@@ -208,6 +218,11 @@ void Cut(const std::shared_ptr<Trace>& trace, const char* reason, Then then) {
 void CutAndRun(const std::shared_ptr<Trace>& trace, const char* reason) { Cut(trace, reason, Then::kWait); }
 
 void CutAndGoOn(const std::shared_ptr<Trace>& trace, const char* reason) { Cut(trace, reason, Then::kGoOn); }
+
+void CutThreadTraceForHost(const char* reason) {
+  if (const std::shared_ptr<Trace> trace = NewestTrace(); trace != nullptr && trace->num_calls() != 0)
+    Cut(trace, reason, Then::kHostWaits);
+}
 
 void CutThreadTrace(const char* reason) {
   if (const std::shared_ptr<Trace> trace = NewestTrace(); trace != nullptr && trace->num_calls() != 0)

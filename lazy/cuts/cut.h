@@ -18,7 +18,9 @@ void CutAndRun(const std::shared_ptr<Trace>& trace, const char* reason);
 // The same, but leaves it to a thread of ours where that is worth it.
 void CutAndGoOn(const std::shared_ptr<Trace>& trace, const char* reason);
 
-// Runs what the calling thread has recorded; the second may leave it to a thread of ours.
+// Runs what the calling thread has recorded: because the host waits for a value, for another reason, or so that a
+// thread of ours may do it.
+void CutThreadTraceForHost(const char* reason);
 void CutThreadTrace(const char* reason);
 void CutThreadTraceAndGoOn(const char* reason);
 

@@ -117,7 +117,8 @@ std::vector<size_t> PartsOf(const Trace& trace) {
   return cuts;
 }
 
-void RunParts(Trace* trace, const std::vector<size_t>& cuts) {
+void RunParts(Trace* trace, const Parts& parts) {
+  const std::vector<size_t>& cuts = parts.cuts;
   for (size_t i = 0; i + 1 < cuts.size(); ++i) {
     std::unique_ptr<Segment> segment;
     Entry* entry = nullptr;
@@ -126,10 +127,11 @@ void RunParts(Trace* trace, const std::vector<size_t>& cuts) {
       Locked lock(DeviceLock());
       segment = std::make_unique<Segment>(trace, cuts[i], cuts[i + 1]);
       live = segment->Live();
-      if (trace->period != 0 && cuts[i + 1] - cuts[i] == trace->period) {
-        segment->part().at->is_pure = trace->at->is_pure;
-        segment->part().trie->MarkStep(segment->part().at);
-      }
+      Expected* const end = segment->part().at;
+      const bool is_step = trace->period != 0 && cuts[i + 1] - cuts[i] == trace->period;
+      if (is_step) end->is_pure = trace->at->is_pure;
+      if (is_step || (parts.begin_early && i + 2 < cuts.size())) segment->part().trie->MarkStep(end);
+      if (parts.begin_early) end->node->waits = TrieNode::kIsPart;
       entry = EntryFor(segment->part(), live);
     }
     // Inside its last call a step is cut once: when it is found to be one, which the step before it tells as well.

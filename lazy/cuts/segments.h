@@ -12,8 +12,13 @@ namespace torch_lazy::lazy {
 // calls; else after its last update, if it ends with the next step's beginning. The device lock is held.
 std::vector<size_t> PartsOf(const Trace& trace);
 
-// Runs each part as a trace of its own from the root, and marks where steps end. Leaves the contents in the trace's
-// slots. The device lock is not held.
-void RunParts(Trace* trace, const std::vector<size_t>& cuts);
+struct Parts {
+  std::vector<size_t> cuts = {};
+  bool begin_early = false;  // of later traces: Note [Early cuts]
+};
+
+// Runs each part as a trace of its own from the root, and marks where steps end, or parts that shall begin early.
+// Leaves the contents in the trace's slots. The device lock is not held.
+void RunParts(Trace* trace, const Parts& parts);
 
 }  // namespace torch_lazy::lazy

@@ -58,7 +58,7 @@ at::Tensor SyncToAlias(const at::Tensor& tensor, const char* reason, bool writes
 
 at::Tensor SyncForHost(const at::Tensor& tensor, const char* reason) {
   base::Count(base::Tally::kSyncs, reason);
-  CutThreadTrace(reason);
+  CutThreadTraceForHost(reason);
   return SyncToAlias(tensor, reason);
 }
 

@@ -59,6 +59,7 @@ class Appender {
     if (!PutAll()) RecordOneByOne();
     Locked lock(DeviceLock());
     recording_.holder = ThreadTrace();
+    ThreadTrace()->replays = true;
   }
 
  private:

@@ -164,6 +164,7 @@ void Replay::Begin(at::TensorList inputs) {
   recorder_->first_number = recorder_->trace->numbers.size();
   recorder_->bytes_before = recorder_->trace->new_bytes;
   recorder_->trace->recorder = recorder_.get();
+  recorder_->trace->replays = true;
 }
 
 void Replay::Abandon() {

@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t kLargePureStep =
     256 << 20;  // bytes of results: 0.1 ms of a large GPU's memory, twice what a dozen calls take to record
+constexpr size_t kLongPureStep = 128;            // calls take longer to record than a cut does
 constexpr uint64_t kBase = 0x9e3779b97f4a7c15u;  // odd: a polynomial hash modulo 2^64
 
 bool IsForGpu() {
@@ -77,9 +78,9 @@ bool StepDetector::RepeatsPurely(const Calls& calls, const Slots& slots, size_t 
   return true;
 }
 
-bool StepDetector::HasPureStep(const Calls& calls, const Slots& slots, size_t period) const {
+bool StepDetector::HasPureSteps(const Calls& calls, const Slots& slots, size_t period, size_t least_bytes) const {
   const size_t end = calls.size();
-  if (period == 0 || end < 2 * period) return false;
+  if (end < 2 * period) return false;
   if (HashOfRange(end - period, end) != HashOfRange(end - 2 * period, end - period) ||
       !RepeatsPurely(calls, slots, period))
     return false;
@@ -89,7 +90,15 @@ bool StepDetector::HasPureStep(const Calls& calls, const Slots& slots, size_t pe
     made += slot.size_bytes;
     if (slot.owner != nullptr) held += slot.size_bytes;
   }
-  return made >= kLargePureStep && held > 0 && held <= made / 2;
+  return made >= least_bytes && held > 0 && held <= made / 2;
+}
+
+// So many calls that they are worth a trace: of one step, or of several short ones.
+size_t StepDetector::PeriodOfPureSteps(const Calls& calls, const Slots& slots) const {
+  if (repeated_ == 0) return 0;
+  if (HasPureSteps(calls, slots, repeated_, kLargePureStep)) return repeated_;
+  const size_t period = (kLongPureStep + repeated_ - 1) / repeated_ * repeated_;
+  return HasPureSteps(calls, slots, period, /*least_bytes=*/0) ? period : 0;
 }
 
 ClosedStep StepDetector::Advance(const Calls& calls, const Slots& slots) {
@@ -112,7 +121,8 @@ ClosedStep StepDetector::Advance(const Calls& calls, const Slots& slots) {
     }
   }
   if (period != 0) return {period, /*is_pure=*/false};
-  return HasPureStep(calls, slots, repeated_) ? ClosedStep{repeated_, /*is_pure=*/true} : ClosedStep{};
+  period = PeriodOfPureSteps(calls, slots);
+  return {period, /*is_pure=*/period != 0};
 }
 
 }  // namespace torch_lazy::lazy

@@ -8,11 +8,12 @@
 // call comes, not at once: by then the last call's temporaries are dead, and what nobody can find is not stored.
 //
 // Note [Pure steps]: a loop that only computes (inference over batches whose results are collected) writes nothing
-// older and runs where somebody waits. A GPU would idle until then, so large steps of such loops count, too: nothing
-// flows from one period to the next, and of the results of the period before some are still held, but at most half of
-// the bytes, so that it is no forward pass whose backward pass comes later. A launch leaves a GPU half empty while its
-// last blocks run. Where steps share launches (Entry::shares_launches), each trace holds four times as many as the one
-// before, for whose time they are recorded: until somebody waits, or there are as many as share one.
+// older and runs where somebody waits. A GPU would idle until then, so such loops have steps, too: nothing flows from
+// one period to the next, and of the results of the period before some are still held, but at most half of the bytes,
+// so that it is no forward pass whose backward pass comes later. A period has large results or many calls; of shorter
+// ones, several are one. A launch leaves a GPU half empty while its last blocks run. Where steps share launches
+// (Entry::shares_launches), each trace holds four times as many as the one before, for whose time they are recorded:
+// until somebody waits, or there are as many as share one.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +44,8 @@ class StepDetector {
   static bool Repeats(const Calls& calls, const Slots& slots, size_t period);
   // Note [Pure steps]
   void NoteRepeat(size_t call, uint64_t words_hash);
-  bool HasPureStep(const Calls& calls, const Slots& slots, size_t period) const;
+  size_t PeriodOfPureSteps(const Calls& calls, const Slots& slots) const;
+  bool HasPureSteps(const Calls& calls, const Slots& slots, size_t period, size_t least_bytes) const;
   static bool RepeatsPurely(const Calls& calls, const Slots& slots, size_t period);
   uint64_t HashOfRange(size_t begin, size_t end) const { return prefix_[end] - prefix_[begin] * power_[end - begin]; }
 

@@ -66,6 +66,7 @@ class Trace {
   int pure_steps_wanted = 1;  // before it is cut for them
   int pure_steps_next = 1;    // the same of the next one
   bool fragment = false;      // begins inside a step, where it was cut because a shape was unknown
+  bool replays = false;       // holds calls of a function for replay, which are recorded at once
   int age = 0;                // cuts of its thread for other reasons, up to and with its own
   Divergence divergence;
   const CutSite* cut = nullptr;        // set when it is cut, for explain()

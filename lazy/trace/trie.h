@@ -81,6 +81,8 @@ struct TrieNode {
   int32_t first_result_slot = 0;  // new results take consecutive slots from here
   int32_t update_end = -1;        // where a trace cut here is run in two parts (segments.h); -1: not asked yet
   int32_t depth = 0;              // calls from the root
+  static constexpr int8_t kIsPart = -1;
+  int8_t waits = 0;  // of the host for traces cut here, in a row; kIsPart: of one that was cut early (early_cuts.h)
   TrieNode* parent = nullptr;
   uint64_t words_hash = 0;
   std::shared_ptr<const SourceLine> line;  // where a call that may fail was first made; null: unknown

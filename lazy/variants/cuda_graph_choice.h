@@ -28,6 +28,9 @@ class CudaGraphChoice {
   // Whether a CUDA graph that has become useless, since addresses have changed, may be captured anew in the same run.
   bool MayRepeat() const { return account_.MayTry(); }
 
+  // It asked too early: asks again after twice as many runs.
+  void Postpone() { patience_.Disappoint(); }
+
   // What took so many seconds.
   void Launched(double seconds);
   void Captured(double seconds);

@@ -12,6 +12,8 @@ namespace {
 
 constexpr int kStays = 2;  // runs, of a parameter at one address
 constexpr int kOftenMoved = 3;
+constexpr size_t kFewBytes = 16 << 20;
+constexpr size_t kFewOfAll = 8;           // an eighth
 constexpr size_t kBytesOfStep = 4 << 10;  // that CUDA keeps for a node of a CUDA graph, roughly
 
 // Null: it has no memory yet.
@@ -74,8 +76,9 @@ const char* CudaGraphMemory::NoteAddresses(Trace* trace, bool was_captured) {
   return nullptr;
 }
 
-void CudaGraphMemory::ChooseMoving() {
-  for (Param& param : params_) param.moves = param.stayed < kStays;
+void CudaGraphMemory::ChooseMoving(Trace* trace) {
+  for (Param& param : params_)
+    param.moves = param.stayed < kStays && !IsLent(ContentAt(plan_.lowered(), param.slot, trace));
 }
 
 bool CudaGraphMemory::Fits(Trace* trace) const {
@@ -90,6 +93,13 @@ bool CudaGraphMemory::CopiesLittle() const {
   size_t copies = 0;
   for (const Param& param : params_) copies += param.moves ? 1 + param.is_written : 0;
   return copies < plan_.plan().steps.size();
+}
+
+bool CudaGraphMemory::CopiesMuch() const {
+  size_t copied = 0, all = 0;
+  for (const size_t size_bytes : plan_.size_bytes()) all += size_bytes;
+  for (const Param& param : params_) copied += param.moves ? plan_.size_bytes()[param.buffer] : 0;
+  return copied > std::max(kFewBytes, all / kFewOfAll);
 }
 
 size_t CudaGraphMemory::SizeBytes() const {

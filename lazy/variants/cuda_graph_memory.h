@@ -37,11 +37,12 @@ class CudaGraphMemory {
   bool TakesAnothers() const { return takes_anothers_; }
   // Notes which parameters move. Returns why there can be no CUDA graph, or null.
   const char* NoteAddresses(Trace* trace, bool was_captured);
-  // Before the first capture: what has not stayed moves.
-  void ChooseMoving();
+  // Before the first capture: what has not stayed moves, but for what another CUDA graph has just left in its home.
+  void ChooseMoving(Trace* trace);
   // True if the addresses are those of the capture.
   bool Fits(Trace* trace) const;
   bool CopiesLittle() const;
+  bool CopiesMuch() const;  // of what the plan reads and writes
   // What a CUDA graph holds: homes at most, arguments of launches, and what CUDA keeps.
   size_t SizeBytes() const;
   // All that outlives a replay stays where it is from now on; the rest is shared with other CUDA graphs.

@@ -19,6 +19,7 @@ namespace {
 
 constexpr size_t kFewestSteps = 3;
 constexpr int kMostMoves = 6;
+constexpr int kMostPostponed = 4, kMostPostponedForBytes = 2;  // each twice as long as the one before
 
 // Seconds of the emulation, which must not follow the clock: as with CUDA, a capture takes as long as some replays
 // save.
@@ -128,6 +129,15 @@ void CudaGraphPlan::AddLaunched(double seconds) {
   if (lock.owns_lock()) choice_.Launched(&graphs_ == &kEmulatedCudaGraphs ? kEmulatedLaunches : seconds);
 }
 
+// What another plan has made for this one stays at its place once that plan has a CUDA graph, and would be copied until
+// then.
+bool CudaGraphPlan::IsTooEarly() {
+  const bool is_early = !memory_.CopiesLittle() ? postponed_ < kMostPostponed
+                                                : memory_.CopiesMuch() && postponed_ < kMostPostponedForBytes;
+  postponed_ += is_early;
+  return is_early;
+}
+
 // There is no CUDA graph, or none that fits.
 bool CudaGraphPlan::TryCapture(Trace* trace, int64_t now) {
   LeaveRoom();
@@ -137,7 +147,11 @@ bool CudaGraphPlan::TryCapture(Trace* trace, int64_t now) {
   const bool is_wanted = (repeats && choice_.MayRepeat()) || choice_.Ask(now);
   if (repeats && !is_wanted) choice_.Dropped();
   if (!is_wanted) return false;
-  if (!was_captured_) memory_.ChooseMoving();
+  if (!was_captured_) memory_.ChooseMoving(trace);
+  if (!was_captured_ && IsTooEarly()) {
+    choice_.Postpone();
+    return false;
+  }
   if (!memory_.CopiesLittle()) {
     Refuse("it would copy more parameters than it has steps");
     return false;

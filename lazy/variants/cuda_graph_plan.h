@@ -54,6 +54,7 @@ class CudaGraphPlan : public CudaGraphOwner {
   CudaGraphPlan(const BoundPlan& plan, const CudaGraphs& graphs);
   bool Fits(Trace* trace) const;
   bool TryCapture(Trace* trace, int64_t now);
+  bool IsTooEarly();
   void LeaveRoom();
   bool Capture(Trace* trace);
   bool CaptureSteps(Trace* trace, PlanMemory* memory);
@@ -73,6 +74,7 @@ class CudaGraphPlan : public CudaGraphOwner {
   bool was_captured_ = false;
   bool is_kept_ = false;  // KeptCudaGraphs knows of it
   bool repeats_ = false;  // there was a CUDA graph in the run before, or would have been
+  int postponed_ = 0;     // times
   int moves_ = 0;         // how often addresses changed after a capture
   bool refused_ = false;
   int64_t stream_ = 0;      // of the last replay

@@ -40,6 +40,7 @@ class FakeBackend final : public Backend {
   bool is_slow = false;                                        // kernels are ready when FinishCompiling() is called
   bool does_compute = true;                                    // libraries are called, too
   codegen::Target made_for = codegen::Target::kCpu;            // of the whole process: lazy/ asks once
+  bool is_stand_in = false;                                    // a GPU's kernels, the host's memory; likewise
 
   // --- what it was asked for ---
   int num_compiles() const;                   // calls of Compile
@@ -53,7 +54,7 @@ class FakeBackend final : public Backend {
 
   // --- as a backend ---
   codegen::Target target() const override { return made_for; }
-  bool on_host() const override { return made_for == codegen::Target::kCpu; }
+  bool on_host() const override { return made_for == codegen::Target::kCpu || is_stand_in; }
   std::shared_ptr<Module> Compile(absl::Span<const codegen::Kernel> kernels, bool wait) override;
   absl::Status Launch(absl::Span<const BoundInstance> instances) override;
   void* Allocate(size_t size_bytes) override { return pool_.Allocate(size_bytes); }

@@ -51,6 +51,29 @@ TEST_F(PureSteps, InferenceOverBatchesHasThem) {
 
 TEST_F(PureSteps, SmallOnesDoNotCount) { EXPECT_EQ(AfterTwo({.hidden = 192 * kMegabyte - 1}).period, 0); }
 
+// A GPU works on some while more are recorded.
+TEST_F(PureSteps, ManySmallOnesAreOne) {
+  for (int step = 1; step < 128; ++step) {
+    InferenceStep({.hidden = 8, .logits = 4});
+    EXPECT_EQ(loop_.Advance().period, 0) << step;
+  }
+  InferenceStep({.hidden = 8, .logits = 4});
+  const ClosedStep closed = loop_.Advance();
+  EXPECT_EQ(closed.period, 128);
+  EXPECT_TRUE(closed.is_pure);
+}
+
+TEST_F(PureSteps, SmallOnesOfManyCallsCount) {
+  const auto step = [&] {
+    int32_t hidden = loop_.Call(0, {{weight_}, {loop_.Older()}});
+    for (int64_t call = 1; call < 150; ++call) hidden = loop_.Call(call, {{weight_}, {hidden}});
+    loop_.SetOwner(hidden, held());
+    return loop_.Advance();
+  };
+  EXPECT_EQ(step().period, 0);
+  EXPECT_EQ(step().period, 150);
+}
+
 TEST_F(PureSteps, HalfOfTheBytesMayBeHeld) {
   EXPECT_EQ(AfterTwo({.hidden = 128 * kMegabyte, .logits = 128 * kMegabyte}).period, 2);
 }

@@ -37,6 +37,16 @@ def collects_small():
     yield from collects(LARGE // 8)
 
 
+def collects_many_small():
+    """The same, so often that a GPU had better begin."""
+    x = torch.ones(4, device="lazy")
+    held = []
+    for _ in range(100):
+        held.append(chain(x, x))
+        yield
+    assert all(y.tolist() == [1] * 4 for y in held)
+
+
 def fills_new_memory():
     """As autocast does with weights."""
     x = torch.ones(LARGE, device="lazy")

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a step that is waited for is cut, to begin early.
+//
+// Note [Early cuts]
+// A program that reads a value at each step leaves a GPU idle while a step is recorded, and is idle itself while the
+// step runs. So a large trace for which the host has waited twice in a row at the same call is run in parts
+// (segments.h), and the ends of all parts but the last are marked like ends of steps: later traces are cut there when
+// the next call comes, and run while the rest is recorded. What follows a part need not be known, since a beginning is
+// right for every end. All of it follows from counts and sizes, so runs repeat.
+//
+// The first part is short, since the GPU is idle while it is recorded, and each later one can be recorded while the one
+// before runs. The last one is short as well, since the program waits for it. A part ends where few bytes pass that die
+// soon, which a plan of both parts would not store; what a backward pass reads is stored anyway.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "lazy/trace/trace.h"
+
+namespace torch_lazy::lazy {
+
+// True if the trace, which has calls, is a part of a step that is cut early. What it reads of the parts before is older
+// than it, so that it may seem to end with the beginning of another step. The device lock is held.
+bool IsEarlyPart(const Trace& trace);
+
+// The trace is to be cut at the call that is its last: because the host waits for it, or for another reason. Counts
+// the host's waits. True if its like are to be cut early from now on. The device lock is held.
+bool BeginsEarly(const Trace& trace, bool host_waits);
+
+// `cuts`, as PartsOf has them, and the early ones. The device lock is held.
+std::vector<size_t> WithEarlyCuts(const Trace& trace, std::vector<size_t> cuts);
+
+}  // namespace torch_lazy::lazy

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Note [Early cuts]: steps that are waited for, on a machine with a GPU's kernels. ATen runs the calls, so values are
+// exact.
+#include "lazy/cuts/early_cuts.h"
+
+#include "base/metrics.h"
+#include "lazy/cuts/cut.h"
+#include "test/lazy/fake_backend.h"
+#include "test/lazy/recording.h"
+
+namespace torch_lazy::lazy {
+namespace {
+
+[[maybe_unused]] const bool is_stand_in = [] {
+  backends::Fake().made_for = codegen::Target::kCuda;
+  return backends::Fake().is_stand_in = true;
+}();
+
+using Cuts = std::vector<size_t>;
+
+// --- where ---
+
+// A trace of so many calls, each with a result that the next one reads and nobody else.
+Trace Chain(size_t calls, size_t size_bytes = 8) {
+  Trace trace;
+  trace.path.resize(calls);
+  for (uint32_t k = 0; k < calls; ++k) {
+    TraceSlot& slot = trace.slots.emplace_back();
+    slot.size_bytes = size_bytes;
+    slot.first_call = k;
+    slot.calls_at_death = k + 2;
+  }
+  return trace;
+}
+
+TEST(EarlyCuts, TheFirstAndTheLastPartAreShort) {
+  EXPECT_EQ(WithEarlyCuts(Chain(160), {0, 160}), (Cuts{0, 20, 60, 120, 160}));
+}
+
+TEST(EarlyCuts, TheNextStepsBeginningTakesThePlaceOfTheNearest) {
+  EXPECT_EQ(WithEarlyCuts(Chain(160), {0, 110, 160}), (Cuts{0, 20, 60, 110, 160}));
+  EXPECT_EQ(WithEarlyCuts(Chain(160), {0, 2, 160}), (Cuts{0, 2, 60, 120, 160}));
+}
+
+TEST(EarlyCuts, FewBytesPass) {
+  Trace trace = Chain(160);
+  trace.slots[14].size_bytes = trace.slots[67].size_bytes = 4;  // results of calls 15 and 68
+  EXPECT_EQ(WithEarlyCuts(trace, {0, 160}), (Cuts{0, 15, 68, 120, 160}));
+}
+
+// What lives long is stored by a plan of the whole, too.
+TEST(EarlyCuts, WhatABackwardPassReadsMayPass) {
+  Trace trace = Chain(160);
+  trace.slots[23].calls_at_death = 150;
+  EXPECT_EQ(WithEarlyCuts(trace, {0, 160}), (Cuts{0, 24, 60, 120, 160}));
+}
+
+// --- when ---
+
+constexpr int kCalls = 132;
+constexpr int64_t kNumbers = 1 << 19;  // 2 MiB for each of the calls
+
+class EarlyCutsOfLoop : public RecordingTest {
+ protected:
+  // Parts of it are not alike.
+  at::Tensor Step(int calls = kCalls) {
+    at::Tensor y = x_;
+    for (int k = 0; k < calls; ++k) y = k < 30 ? Mul(y, one_) : k < 90 ? Add(y, one_) : Mul(one_, y);
+    return y;
+  }
+  static int64_t TracesRun() { return base::Get(base::Counter::kTracesRun); }
+  static void Wait() { CutThreadTraceForHost("test"); }
+  // Traces that ran before the wait, and all.
+  std::pair<int64_t, int64_t> StepAndWait() {
+    const int64_t before = TracesRun();
+    const at::Tensor y = Step();
+    const int64_t early = TracesRun() - before;
+    Wait();
+    const int64_t all = TracesRun() - before;
+    EXPECT_EQ(ValuesOf(y)[7], 2 + 60);
+    return {early, all};
+  }
+  using Counts = std::pair<int64_t, int64_t>;
+  const at::Tensor x_ = Holding(std::vector<float>(kNumbers, 2)), one_ = Holding(std::vector<float>(kNumbers, 1));
+};
+
+TEST_F(EarlyCutsOfLoop, AfterTwoWaitsPartsRunWhileTheRestIsRecorded) {
+  EXPECT_EQ(StepAndWait(), (Counts{0, 1}));
+  EXPECT_EQ(StepAndWait(), (Counts{0, 4}));
+  EXPECT_EQ(base::Get(base::Tally::kCuts, "step"), 0);
+  for (int step = 0; step < 3; ++step) EXPECT_EQ(StepAndWait(), (Counts{3, 4}));
+  EXPECT_EQ(base::Get(base::Tally::kCuts, "step"), 9);
+  EXPECT_EQ(base::Get(base::Tally::kCuts, "test"), 5);
+}
+
+// The last part updates a parameter, and then reads what a part before has made.
+TEST_F(EarlyCutsOfLoop, PartsAreNotCutAgain) {
+  for (int step = 0; step < 4; ++step) {
+    const int64_t before = TracesRun();
+    const at::Tensor half = Step(60);
+    at::Tensor y = half;
+    for (int k = 60; k < kCalls; ++k) y = Mul(one_, y);
+    AddInPlace(x_, one_);
+    const at::Tensor z = Mul(half, one_);
+    Wait();
+    EXPECT_EQ(TracesRun() - before, step == 0 ? 1 : 4);
+    EXPECT_EQ(ValuesOf(z)[7], 2 + step + 30);
+  }
+}
+
+// Nothing is known of a trace that comes late but by its parts.
+TEST_F(EarlyCutsOfLoop, PartsAreKnown) {
+  for (int step = 0; step < 3; ++step) StepAndWait();
+  const int64_t misses = base::Get(base::Counter::kTraceMisses);
+  for (int step = 0; step < 3; ++step) StepAndWait();
+  EXPECT_EQ(base::Get(base::Counter::kTraceMisses), misses);
+}
+
+TEST_F(EarlyCutsOfLoop, AProgramMayTurnElsewhere) {
+  for (int step = 0; step < 3; ++step) StepAndWait();
+  const at::Tensor begun = Step(20);  // beyond the first part
+  const at::Tensor y = Add(begun, x_);
+  Wait();
+  EXPECT_EQ(ValuesOf(y)[7], 4);
+  EXPECT_EQ(ValuesOf(begun)[7], 2);
+}
+
+TEST_F(EarlyCutsOfLoop, WaitsNowAndThenAreNone) {
+  for (int step = 0; step < 6; ++step) {
+    const at::Tensor y = Step();
+    if (step % 2 == 0) Wait();
+    if (step % 2 == 1) CutThreadTraceAndGoOn("test");
+  }
+  EXPECT_EQ(TracesRun(), 6);
+}
+
+// Another thread, say, does not wait for the GPU.
+TEST_F(EarlyCutsOfLoop, OnlyTheHostWaits) {
+  for (int step = 0; step < 4; ++step) {
+    const at::Tensor y = Step();
+    CutThreadTrace("test");
+  }
+  EXPECT_EQ(TracesRun(), 4);
+}
+
+TEST_F(EarlyCutsOfLoop, ShortOnesStayWhole) {
+  for (int step = 0; step < 4; ++step) {
+    const at::Tensor y = Step(127);
+    Wait();
+  }
+  EXPECT_EQ(TracesRun(), 4);
+}
+
+TEST_F(EarlyCutsOfLoop, SmallOnesStayWhole) {
+  const at::Tensor one = Holding(std::vector<float>{1});
+  for (int step = 0; step < 4; ++step) {
+    at::Tensor y = one;
+    for (int k = 0; k < kCalls; ++k) y = Add(y, one);
+    Wait();
+  }
+  EXPECT_EQ(TracesRun(), 4);
+}
+
+// Its calls are put into the trace at once.
+TEST_F(EarlyCutsOfLoop, WhatIsReplayedStaysWhole) {
+  for (int step = 0; step < 4; ++step) {
+    const at::Tensor y = Step();
+    PendingTrace()->replays = true;
+    Wait();
+  }
+  EXPECT_EQ(TracesRun(), 4);
+}
+
+}  // namespace
+}  // namespace torch_lazy::lazy
