@@ -97,6 +97,7 @@ def _traces(program):
     (collects_large, [0, 3, 3, 4, 5, 6, 7, 8]),
     (fills_new_memory, [0, 0, 3, 3, 4, 5, 6, 7]),  # the first one learns what a copy between dtypes is
     (collects_small, [0] * STEPS),
+    (collects_many_small, [0] * 63 + [2] * 33 + [3] * 4),  # 128 calls are worth a trace: 32 steps
     (drops, [0] * STEPS),
     (goes_on_from_the_last, [0] * STEPS),
     (forward_passes, [0] * STEPS),
