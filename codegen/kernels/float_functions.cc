@@ -102,22 +102,22 @@ template <bool kMax, typename T> inline void lazy_arg(T& best, long& at, T x, lo
 template <typename T> inline T lazy_max(T a, T b) { return a > b ? a : b; }
 inline float lazy_max(float a, float b) {
   const float m = a > b ? a : b;
-  return __builtin_isunordered(a, b) ? a + b : m;
+  return !(a >= b) & !(a < b) ? a + b : m;
 }
 inline double lazy_max(double a, double b) {
   const double m = a > b ? a : b;
-  return __builtin_isunordered(a, b) ? a + b : m;
+  return !(a >= b) & !(a < b) ? a + b : m;
 }
 )"},
     {"lazy_min", R"(
 template <typename T> inline T lazy_min(T a, T b) { return a < b ? a : b; }
 inline float lazy_min(float a, float b) {
   const float m = a < b ? a : b;
-  return __builtin_isunordered(a, b) ? a + b : m;
+  return !(a >= b) & !(a < b) ? a + b : m;
 }
 inline double lazy_min(double a, double b) {
   const double m = a < b ? a : b;
-  return __builtin_isunordered(a, b) ? a + b : m;
+  return !(a >= b) & !(a < b) ? a + b : m;
 }
 )"},
     {"lazy_exp_polynomial", R"(
