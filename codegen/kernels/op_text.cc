@@ -90,9 +90,9 @@ struct FoldRow {
 constexpr FoldRow kFoldRows[] = {
     {Op::kSum, "0", "0", "$0 + $1"},
     {Op::kProd, "1", "1", "$0 * $1"},
-    {Op::kReduceMax, "-@inf()", "lazy_lowest<$T>()", "lazy_max($0, $1)"},
+    {Op::kReduceMax, "-@inf()", "lazy_lowest<$T>()", "$1 > $0 || $1 != $1 ? $1 : $0", "lazy_max($0, $1)"},
     {Op::kReduceMaxNumber, "-@inf()", "", "$1 > $0 ? $1 : $0", "lazy_max_number($0, $1)"},
-    {Op::kReduceMin, "@inf()", "lazy_highest<$T>()", "lazy_min($0, $1)"},
+    {Op::kReduceMin, "@inf()", "lazy_highest<$T>()", "$1 < $0 || $1 != $1 ? $1 : $0", "lazy_min($0, $1)"},
     {Op::kAny, "0", "0", "$0 | $1"},
     {Op::kAll, "1", "1", "$0 & $1"},
 };
