@@ -6,6 +6,7 @@ import os
 import traceback
 
 import torch
+import torch._dynamo  # which optimizers import at their first use: here once, and not in each child
 import torch_lazy
 
 CONTEXT = multiprocessing.get_context("fork")

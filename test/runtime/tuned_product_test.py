@@ -59,7 +59,7 @@ def decided(tmp_path_factory):
 
 def test_turns_then_the_winner(tmp_path):
     seen = _decide(tmp_path / "cache")
-    assert 8 <= seen[-1]["timed"] <= MOST_TIMED  # at least oneDNN's first run and three more, and as many of MKL's
+    assert 7 <= seen[-1]["timed"] <= MOST_TIMED  # at least three runs of MKL, and oneDNN's first and three more
     (word,) = _words(tmp_path / "cache")
     assert word == "mkl" or word.startswith("onednn ")
 
