@@ -20,6 +20,7 @@ constexpr auto* Of1 = &Formula<kFloats, [](Tensor x) { return kFormula(x.builder
 template <auto kFormula>
 constexpr auto* Of2 = &Formula<kFloats, [](Tensor g, Tensor x) { return kFormula(x.builder(), g, x); }>;
 
+constexpr std::string_view kGeluForms[] = {"none", "tanh"};
 GeluForm FormOf(String approximate) { return approximate == "tanh" ? GeluForm::kTanh : GeluForm::kErf; }
 
 Tensor Softshrink(Tensor x, Tensor lambda) {
@@ -71,12 +72,16 @@ constexpr lazy::Row kActivationRows[] = {
                                              return Where(Binary(Op::kAnd, x > -3.0, x < 3.0), g * double{1.0f / 6},
                                                           g.Number(0));
                                            }>},
-    {"aten::gelu",
-     Formula<kFloats, [](Tensor x, String approximate) { return formula::Gelu(x.builder(), x, FormOf(approximate)); }>},
-    {"aten::gelu_backward", Formula<kFloats,
-                                    [](Tensor g, Tensor x, String approximate) {
-                                      return formula::GeluBackward(x.builder(), g, x, FormOf(approximate));
-                                    }>},
+    {.name = "aten::gelu",
+     .lower = Formula<kFloats,
+                      [](Tensor x, String approximate) { return formula::Gelu(x.builder(), x, FormOf(approximate)); }>,
+     .words = kGeluForms},
+    {.name = "aten::gelu_backward",
+     .lower = Formula<kFloats,
+                      [](Tensor g, Tensor x, String approximate) {
+                        return formula::GeluBackward(x.builder(), g, x, FormOf(approximate));
+                      }>,
+     .words = kGeluForms},
     {"aten::elu",
      Formula<kFloats, [](Tensor x, Number alpha, Number scale,
                          Number input_scale) { return formula::Elu(x.builder(), x, alpha, scale, input_scale); }>},

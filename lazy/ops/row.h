@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string_view>
 
 #include <ATen/core/stack.h>
 
@@ -107,6 +109,7 @@ struct Row {
   ShapeRule shape_in_place = nullptr;  // of its in-place form
   ArgumentCheck check = nullptr;
   const ConvolutionArguments* convolution = nullptr;
+  std::span<const std::string_view> words = {};  // strings that eager takes as an argument
 };
 
 }  // namespace torch_lazy::lazy

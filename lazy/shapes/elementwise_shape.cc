@@ -24,12 +24,16 @@ bool IsTruth(const c10::IValue& value) {
   return std::any_of(list.begin(), list.end(), IsTruth);
 }
 
+bool IsKnownWord(const Op& op, const c10::IValue& value) {
+  return op.facts.row != nullptr &&
+         std::ranges::find(op.facts.row->words, value.toStringRef()) != op.facts.row->words.end();
+}
+
 // None may be an error (clamp without bounds), and a string may name a formula that there is not.
-bool HasOnlyTensorsAndNumbers(const Op& op, const torch::jit::Stack& stack) {
-  for (auto arg = stack.end() - static_cast<ptrdiff_t>(op.args.size()); arg != stack.end(); ++arg) {
-    if (arg->isNone() || arg->isString()) return false;
-  }
-  return true;
+bool EagerTakesAll(const Op& op, const torch::jit::Stack& stack) {
+  return std::all_of(stack.end() - static_cast<ptrdiff_t>(op.args.size()), stack.end(), [&](const c10::IValue& arg) {
+    return !arg.isNone() && (!arg.isString() || IsKnownWord(op, arg));
+  });
 }
 
 bool IsAsPlain(const Op& op, const CallDescription& call, const torch::jit::Stack& stack) {
@@ -42,7 +46,7 @@ bool IsAsPlain(const Op& op, const CallDescription& call, const torch::jit::Stac
   }
   return std::all_of(call.numbers.begin(), call.numbers.end(),
                      [](const CallNumber& n) { return IsRealNumber(n.value); }) &&
-         HasOnlyTensorsAndNumbers(op, stack);
+         EagerTakesAll(op, stack);
 }
 
 at::Tensor MetaOf(const CallOperand& operand) {
