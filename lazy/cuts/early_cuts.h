@@ -8,9 +8,14 @@
 // the next call comes, and run while the rest is recorded. What follows a part need not be known, since a beginning is
 // right for every end. All of it follows from counts and sizes, so runs repeat.
 //
-// The first part is short, since the GPU is idle while it is recorded, and each later one can be recorded while the one
-// before runs. The last one is short as well, since the program waits for it. A part ends where few bytes pass that die
-// soon, which a plan of both parts would not store; what a backward pass reads is stored anyway.
+// The layers of a model are alike, and so are parts that hold one or two. Each part's calls therefore begin at a root
+// of their own in the trie (TrieNode::sequel): it is cut at its own end, and its CUDA graph is not another part's,
+// which lies at other addresses.
+//
+// The first part is half as long as others, since the GPU is idle while it is recorded, and each later one can be
+// recorded while the one before runs. The last one is short as well, since the program waits for it. A part ends where
+// few bytes pass that die soon, which a plan of both parts would not store; what a backward pass reads is stored
+// anyway.
 #pragma once
 
 #include <cstddef>

@@ -55,7 +55,8 @@ std::shared_ptr<Trace> NewTrace(const Trace* last) {
   PrepareThread();
   auto trace = std::make_shared<Trace>();
   trace->trie = TrieForNew();
-  trace->at = trace->trie->root()->expected;
+  const bool follows = last != nullptr && last->trie == trace->trie && !last->path.empty();
+  trace->at = trace->trie->RootAfter(follows ? last->path.back() : nullptr)->expected;
   if (last != nullptr) {
     trace->age = last->age;
     trace->pure_steps_wanted = last->pure_steps_next;

@@ -56,7 +56,7 @@ struct NodeOperand {
 // parts lie one after the other in the order in which calls were first made, so that a repeated step reads them as a
 // stream.
 struct Expected {
-  const Op* op = nullptr;  // null at the root
+  const Op* op = nullptr;  // null at a root
   TrieNode* node = nullptr;
   Expected* likely = nullptr;        // of the child taken last
   const CallShape* shape = nullptr;  // the node's
@@ -75,7 +75,7 @@ struct Expected {
 
 struct TrieNode {
   Trie& trie;
-  const Op* op = nullptr;  // null at the root
+  const Op* op = nullptr;  // null at a root
   Expected* expected;      // never null
   std::shared_ptr<const CallShape> shape;
   int32_t first_result_slot = 0;  // new results take consecutive slots from here
@@ -84,6 +84,7 @@ struct TrieNode {
   static constexpr int8_t kIsPart = -1;
   int8_t waits = 0;  // of the host for traces cut here, in a row; kIsPart: of one that was cut early (early_cuts.h)
   TrieNode* parent = nullptr;
+  TrieNode* sequel = nullptr;  // a root of its own, for the trace after one that is cut here: Note [Early cuts]
   uint64_t words_hash = 0;
   std::shared_ptr<const SourceLine> line;  // where a call that may fail was first made; null: unknown
   std::vector<NodeOperand> operands;
@@ -121,6 +122,14 @@ class Trie {
   Trie& operator=(const Trie&) = delete;
 
   TrieNode* root() { return &nodes_.front(); }
+  // Where a trace begins that follows one whose calls end with this node; null: one of no calls.
+  TrieNode* RootAfter(const TrieNode* last) {
+    return last != nullptr && last->sequel != nullptr ? last->sequel : root();
+  }
+  // From now on, what follows such a trace is told from all else.
+  void GiveSequel(TrieNode* last) {
+    if (last->sequel == nullptr) last->sequel = NewNode({}, {});
+  }
   size_t num_calls() const { return nodes_.size() - 1; }
 
   // A trace is to be cut after this call: a step ends here, or two of so many calls.
