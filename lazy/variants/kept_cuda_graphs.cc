@@ -9,6 +9,8 @@ namespace torch_lazy::lazy {
 namespace {
 
 constexpr size_t kFewCudaGraphs = 8;    // that there is room for, whatever they hold
+constexpr size_t kSomeCudaGraphs = 24;  // that there is room for while they hold a quarter of the memory
+constexpr size_t kTimesForSome = 8;     // a quarter is so many times a 32nd
 constexpr int64_t kShortestWait = 256;  // what waits less may wait longer another time
 constexpr int64_t kTimesAsLong = 4;
 constexpr size_t kOfHost = 128 << 20;  // bytes, where CUDA graphs are emulated
@@ -37,11 +39,13 @@ bool KeptCudaGraphs::TryDropOldest(int64_t now) {
 
 bool KeptCudaGraphs::TryAdd(CudaGraphOwner* plan, size_t size_bytes, int64_t now) {
   const std::lock_guard<std::mutex> lock(lock_);
-  while (list_.size() >= kFewCudaGraphs && size_bytes_ + size_bytes > most_bytes_) {
+  while (list_.size() >= kFewCudaGraphs &&
+         size_bytes_ + size_bytes > most_bytes_ * (list_.size() < kSomeCudaGraphs ? kTimesForSome : 1)) {
     if (!TryDropOldest(now)) return false;
   }
   places_[plan] = list_.insert(list_.begin(), {plan, size_bytes, now, 0});
   size_bytes_ += size_bytes;
+  num_added_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 

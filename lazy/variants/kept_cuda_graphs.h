@@ -2,12 +2,14 @@
 // The CUDA graphs that there are, and how much memory they hold: a program of many sizes has a plan for each, and wants
 // a CUDA graph for each.
 //
-// They may hold a 32nd of the GPU's memory, eight of them what they like. A new CUDA graph takes no room that another
-// still uses: a loop over more sizes than there is room for would drop each CUDA graph right before it is wanted again.
-// So the one that has been unused for longest goes only when that is four times as long as it ever waited between two
-// runs; else the new one is not captured. Time is counted in runs of plans that could have CUDA graphs.
+// They may hold a 32nd of the GPU's memory, 24 of them a quarter, and eight of them what they like: a step that is cut
+// early (early_cuts.h) has eight, which hold what it keeps for its backward pass. A new CUDA graph takes no room that
+// another still uses: a loop over more sizes than there is room for would drop each CUDA graph right before it is
+// wanted again. So the one that has been unused for longest goes only when that is four times as long as it ever waited
+// between two runs; else the new one is not captured. Time is counted in runs of plans that could have CUDA graphs.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -37,6 +39,8 @@ class KeptCudaGraphs {
   void Use(CudaGraphOwner* plan, int64_t now);
   // It has none any more, if it ever had.
   void Remove(CudaGraphOwner* plan);
+  // How many have been added so far.
+  int64_t num_added() const { return num_added_.load(std::memory_order_relaxed); }
 
  private:
   struct Kept {
@@ -51,6 +55,7 @@ class KeptCudaGraphs {
   std::mutex lock_;
   std::list<Kept> list_;  // what was used last in front
   size_t size_bytes_ = 0;
+  std::atomic<int64_t> num_added_{0};
   absl::flat_hash_map<CudaGraphOwner*, std::list<Kept>::iterator> places_;
 };
 
