@@ -158,10 +158,15 @@ std::vector<double> BoundPlan::ScalarsOfLaunches(absl::Span<const double> number
 }
 
 bool BoundPlan::Run(Trace* trace) const {
+  return Run(trace, [](PlanMemory*) {});
+}
+
+bool BoundPlan::Run(Trace* trace, absl::FunctionRef<void(PlanMemory*)> prepare) const {
   const OneProductThread one(runs_ahead_);
   const LeaveUnwritten unwritten;
   PlanMemory memory(plan_, lowered_, size_bytes_, uses_.read, trace);
   memory.numbers = ScalarsOf(lowered_, *trace);
+  prepare(&memory);
   size_t step = 0;
   StepClock clock(page_.get());
   try {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "codegen/plan/plan.h"
 #include "lazy/lower/lowered_trace.h"
 #include "lazy/lower/packed_convolution.h"
@@ -28,6 +29,8 @@ class BoundPlan {
   // Runs on the trace's slots and leaves the outputs in them. False if a call has failed: then the slots are as they
   // were. Raises what cannot be undone.
   bool Run(Trace* trace) const;
+  // The same; `prepare` may say before where buffers lie.
+  bool Run(Trace* trace, absl::FunctionRef<void(PlanMemory*)> prepare) const;
 
   // What lies in memory at a time, at most, parameters included.
   size_t PeakBytes() const;

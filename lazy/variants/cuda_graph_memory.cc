@@ -121,9 +121,15 @@ void CudaGraphMemory::Fix(PlanMemory* memory) {
     is_fixed[param.buffer] = true;
   }
   for (Result& result : results_) {
-    if (is_fixed[result.buffer]) continue;
-    result.home = std::make_unique<CudaGraphResult>(NewContent(plan_.size_bytes()[result.buffer]));
-    memory->Fix(result.buffer, result.home->memory());
+    if (!is_fixed[result.buffer] && result.home == nullptr)
+      result.home = std::make_unique<CudaGraphResult>(NewContent(plan_.size_bytes()[result.buffer]));
+  }
+  FixResults(memory);
+}
+
+void CudaGraphMemory::FixResults(PlanMemory* memory) {
+  for (const Result& result : results_) {
+    if (result.home != nullptr) memory->Fix(result.buffer, result.home->memory());
   }
 }
 
@@ -142,6 +148,10 @@ void CudaGraphMemory::CopyIn(Trace* trace) {
   for (const Param& param : params_) {
     if (param.moves) CopyShared(param.home, ContentAt(plan_.lowered(), param.slot, trace));
   }
+  VacateResults();
+}
+
+void CudaGraphMemory::VacateResults() {
   for (Result& result : results_) {
     if (result.home != nullptr) result.home->Vacate();
   }
@@ -151,6 +161,10 @@ void CudaGraphMemory::TakeOut(Trace* trace) {
   for (const Param& param : params_) {
     if (param.moves && param.is_written) CopyShared(ContentAt(plan_.lowered(), param.slot, trace), param.home);
   }
+  LendResults(trace);
+}
+
+void CudaGraphMemory::LendResults(Trace* trace) {
   for (Result& result : results_) {
     c10::Storage& content = ContentAt(plan_.lowered(), result.slot, trace);
     if (result.home != nullptr) content = result.home->Lend();

@@ -45,8 +45,11 @@ class CudaGraphMemory {
   bool CopiesMuch() const;  // of what the plan reads and writes
   // What a CUDA graph holds: homes at most, arguments of launches, and what CUDA keeps.
   size_t SizeBytes() const;
-  // All that outlives a replay stays where it is from now on; the rest is shared with other CUDA graphs.
+  // All that outlives a replay stays where it is from now on, and was before if it has a home; the rest is shared with
+  // other CUDA graphs.
   void Fix(PlanMemory* memory);
+  // Results alone, of a run without the CUDA graph that leaves them where that would.
+  void FixResults(PlanMemory* memory);
 
   // The contents of the parameters' slots; and the way back, after calls have taken the slots for their operands.
   std::vector<c10::Storage> Contents(Trace* trace) const;
@@ -55,6 +58,9 @@ class CudaGraphMemory {
   // Before a replay, and after.
   void CopyIn(Trace* trace);
   void TakeOut(Trace* trace);
+  // The same of results alone.
+  void VacateResults();
+  void LendResults(Trace* trace);
 
   void DropResults();
   void DropHomes();

@@ -19,6 +19,7 @@ namespace {
 
 constexpr size_t kFewestSteps = 3;
 constexpr int kMostMoves = 6;
+constexpr int kOftenFitted = 8;  // replays in a row: a run at other addresses is an exception then
 constexpr int kMostPostponed = 4, kMostPostponedForBytes = 2;  // each twice as long as the one before
 
 // Seconds of the emulation, which must not follow the clock: as with CUDA, a capture takes as long as some replays
@@ -73,11 +74,16 @@ bool CudaGraphPlan::TryDrop() {
 }
 
 void CudaGraphPlan::Drop() {
+  DropGraph();
+  memory_.DropResults();
+}
+
+// The homes of its results stay for the next one: what reads them there, be it in a circle, is not captured anew.
+void CudaGraphPlan::DropGraph() {
   if (graph_ != nullptr && &graphs_ != &kEmulatedCudaGraphs) graphs_.destroy(graph_);
   graph_ = nullptr;
   record_.reset();
   emulated_.clear();
-  memory_.DropResults();
 }
 
 void CudaGraphPlan::Refuse(const char* why) {
@@ -104,17 +110,25 @@ bool CudaGraphPlan::Run(Trace* trace) {
       return false;
     }
     repeats_ = !Fits(trace);
+    if (repeats_ && std::exchange(fitted_, 0) >= kOftenFitted && thread_ == std::this_thread::get_id()) {
+      repeats_ = false;
+      return TryLaunch(trace);
+    }
     if (repeats_ && ++moves_ > kMostMoves) {
       Refuse("addresses go on changing");
       return false;
     }
-    if (repeats_) Drop();
+    if (repeats_) thread_ == std::this_thread::get_id() ? DropGraph() : Drop();
   }
   const double start = SecondsNow();
   const bool is_new = graph_ == nullptr;
-  if (is_new && !TryCapture(trace, now)) return false;
+  if (is_new && !TryCapture(trace, now)) {
+    if (was_captured_) memory_.DropResults();
+    return false;
+  }
   const bool is_emulated = &graphs_ == &kEmulatedCudaGraphs;
   if (is_new) choice_.Captured(is_emulated ? kEmulatedCapture : SecondsNow() - start);
+  fitted_ = is_new ? 0 : fitted_ + 1;
   if (!is_new) KeptCudaGraphs::Get().Use(this, now);
   const int64_t stream = CurrentStreamId();
   if (stream != std::exchange(stream_, stream)) WaitForEagerDevice();  // homes are used in one stream's order
@@ -135,7 +149,13 @@ bool CudaGraphPlan::IsTooEarly() {
   const bool is_early = !memory_.CopiesLittle() ? postponed_ < kMostPostponed
                                                 : memory_.CopiesMuch() && postponed_ < kMostPostponedForBytes;
   postponed_ += is_early;
+  others_ = KeptCudaGraphs::Get().num_added();
   return is_early;
+}
+
+// Of a plan that was postponed: another has got a CUDA graph since, which may be the one that it waits for.
+bool CudaGraphPlan::MayNoLongerBeTooEarly() const {
+  return postponed_ != 0 && !was_captured_ && others_ != KeptCudaGraphs::Get().num_added();
 }
 
 // There is no CUDA graph, or none that fits.
@@ -144,12 +164,14 @@ bool CudaGraphPlan::TryCapture(Trace* trace, int64_t now) {
   if (const char* why = memory_.NoteAddresses(trace, was_captured_)) Refuse(why);
   if (refused_) return false;
   const bool repeats = std::exchange(repeats_, false);
-  const bool is_wanted = (repeats && choice_.MayRepeat()) || choice_.Ask(now);
+  const bool asks_again = MayNoLongerBeTooEarly() && choice_.MayRepeat();
+  if (asks_again) --postponed_;
+  const bool is_wanted = asks_again || (repeats && choice_.MayRepeat()) || choice_.Ask(now);
   if (repeats && !is_wanted) choice_.Dropped();
   if (!is_wanted) return false;
   if (!was_captured_) memory_.ChooseMoving(trace);
   if (!was_captured_ && IsTooEarly()) {
-    choice_.Postpone();
+    if (!asks_again) choice_.Postpone();
     return false;
   }
   if (!memory_.CopiesLittle()) {
@@ -248,6 +270,15 @@ void CudaGraphPlan::EmulateReplay(Trace* trace) {
   for (size_t step = 0; step < plan_.plan().steps.size(); ++step) plan_.RunStep(step, trace, &memory);
   memory.Keep();
   memory_.PutBack(std::move(contents), trace);
+}
+
+// Of a run that is an exception, after an evaluation say. What reads its results has a CUDA graph that finds them where
+// they always are.
+bool CudaGraphPlan::TryLaunch(Trace* trace) {
+  memory_.VacateResults();
+  if (!plan_.Run(trace, [&](PlanMemory* memory) { memory_.FixResults(memory); })) return false;
+  memory_.LendResults(trace);
+  return true;
 }
 
 // Nothing of the trace's has been written when this fails: it runs without the CUDA graph.

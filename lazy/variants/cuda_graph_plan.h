@@ -55,15 +55,18 @@ class CudaGraphPlan : public CudaGraphOwner {
   bool Fits(Trace* trace) const;
   bool TryCapture(Trace* trace, int64_t now);
   bool IsTooEarly();
+  bool MayNoLongerBeTooEarly() const;
   void LeaveRoom();
   bool Capture(Trace* trace);
   bool CaptureSteps(Trace* trace, PlanMemory* memory);
   void EmulateCapture(PlanMemory* memory);
   void EmulateReplay(Trace* trace);
+  bool TryLaunch(Trace* trace);
   bool TryPrepareReplay(Trace* trace);
   void PrepareReplay(Trace* trace);
   void Replay(Trace* trace);
   void Drop();
+  void DropGraph();
   void Refuse(const char* why);
 
   const BoundPlan& plan_;
@@ -75,6 +78,8 @@ class CudaGraphPlan : public CudaGraphOwner {
   bool is_kept_ = false;  // KeptCudaGraphs knows of it
   bool repeats_ = false;  // there was a CUDA graph in the run before, or would have been
   int postponed_ = 0;     // times
+  int64_t others_ = 0;    // CUDA graphs that there were when it was postponed the last time
+  int fitted_ = 0;        // replays since it was captured, or did not fit
   int moves_ = 0;         // how often addresses changed after a capture
   bool refused_ = false;
   int64_t stream_ = 0;      // of the last replay

@@ -65,30 +65,75 @@ def test_others_stay_whole(reads, layers):
     assert sum(traces for _, _, traces in counts[4:]) <= 8 + 1
 
 
-def _replays(steps):
-    """Of each step. Products, so that a part has launches enough for a CUDA graph."""
+def _net(layers):
+    """Layers alike, with products, so that a part has launches enough for a CUDA graph."""
+    layers = [part for _ in range(layers) for part in (nn.Linear(32, 32, bias=False), nn.LayerNorm(32), nn.Tanh())]
+    return nn.Sequential(nn.Linear(32, 32), *layers), [torch.randn(64, 32)]
+
+
+class _Residual(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.body = nn.Sequential(nn.Conv2d(channels, channels, 3, padding=1, bias=False), nn.BatchNorm2d(channels))
+
+    def forward(self, x):
+        return torch.relu(x + self.body(x))
+
+
+def _convolutions(layers):
+    """The same of convolutions, on images that lie elsewhere at each step."""
+    return nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), *[_Residual(8) for _ in range(layers)]), list(torch.randn(4, 2, 3, 8, 8))
+
+
+def _replays(steps, make, layers, reads="after the step", synchronizes=None):
+    """Losses; of each step, the traces that it ran and the replays of CUDA graphs. Waits for all after each `synchronizes` steps."""
     torch.manual_seed(0)
-    layers = [part for _ in range(30) for part in (nn.Linear(32, 32, bias=False), nn.LayerNorm(32), nn.Tanh())]
-    net = nn.Sequential(nn.Linear(32, 32), *layers).to("lazy")
+    net, inputs = make(layers)
+    net, inputs = net.to("lazy"), [x.to("lazy") for x in inputs]
     optimizer = torch.optim.SGD(net.parameters(), lr=1e-2, momentum=0.9)
-    x = torch.randn(64, 32).to("lazy")
     one = torch.ones(1, device="lazy")
-    losses, replays = [], []
-    for _ in range(steps):
-        before = torch_lazy.metrics()["graph_replays"]
+    losses, counts = [], []
+    for step in range(steps):
+        before = torch_lazy.metrics()
         one.expand(LARGE).neg()
         optimizer.zero_grad()
-        loss = net(x).square().mean()
+        loss = net(inputs[step % len(inputs)]).square().mean()
+        if reads == "before backward":
+            losses.append(loss.item())
         loss.backward()
         optimizer.step()
-        losses.append(loss.item())
-        replays.append(torch_lazy.metrics()["graph_replays"] - before)
-    return losses, replays
+        if reads == "after the step":
+            losses.append(loss.item())
+        if synchronizes and step % synchronizes == synchronizes - 1:
+            torch_lazy.sync()
+        after = torch_lazy.metrics()
+        counts.append((after["traces_run"] - before["traces_run"], after["graph_replays"] - before["graph_replays"]))
+    return losses, counts
 
 
 # What a part leaves lies where its CUDA graph has put it, and the next part's reads it there.
-def test_parts_have_cuda_graphs_at_once():
-    losses, replays = in_child(_replays, 7, compile="sync")
-    assert replays == [0, 0, 0, 0, 0, 4, 4]
-    whole, _ = in_child(_replays, 7, compile="sync", disable="early")
+@pytest.mark.parametrize("layers, parts", [(30, 4), (90, 8)])
+def test_parts_have_cuda_graphs_at_once(layers, parts):
+    losses, counts = in_child(_replays, 7, _net, layers, compile="sync")
+    assert [replays for _, replays in counts] == [0, 0, 0, 0, 0, parts, parts]
+    whole, _ = in_child(_replays, 7, _net, layers, compile="sync", disable="early")
     assert losses == pytest.approx(whole, rel=1e-5)
+
+
+# Read before the backward pass, parts hand their results on in a circle: one of them is captured before what it reads has
+# a place of its own, and again after that. Nothing else is captured again for it.
+def test_parts_in_a_circle_have_cuda_graphs():
+    losses, counts = in_child(_replays, 14, _convolutions, 24, "before backward", compile="sync")
+    assert counts[-5:] == [(4, 4)] * 5
+    whole, _ = in_child(_replays, 14, _convolutions, 24, "before backward", compile="sync", disable="early")
+    assert losses == pytest.approx(whole, rel=1e-5)
+
+
+# Where the loop is left for a while, the next forward pass is a trace of another kind, whose results lie elsewhere. The part that reads
+# them there is launched, once, and leaves its own where its CUDA graph would. No part is cut again.
+def test_an_exception_costs_its_step_alone():
+    losses, counts = in_child(_replays, 50, _convolutions, 24, "before backward", 11, compile="sync")
+    assert [replays for _, replays in counts[35:]] == [4] * 9 + [0, 3] + [4] * 4
+    assert [traces for traces, _ in counts[35:]] == [4] * 8 + [5, 2] + [4] * 5
+    whole, _ = in_child(_replays, 50, _convolutions, 24, "before backward", 11, compile="sync", disable="early")
+    assert losses == pytest.approx(whole, rel=1e-4)
