@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "backends/left_graph.h"
 #include "codegen/plan/plan.h"
 #include "codegen/plan/target.h"
 
@@ -105,6 +106,12 @@ class Backend {
   // empty if there is none.
   virtual void Keep(absl::string_view /*key*/, absl::string_view /*word*/) {}
   virtual std::string Recall(absl::string_view /*key*/) { return ""; }
+  // True if the kernels of these names are in memory or on disk. Whether they can be loaded will be
+  // seen.
+  virtual bool HasKernels(absl::Span<const std::string> /*names*/) { return false; }
+  // The program ends. A process goes on for some seconds: it compiles what waits for a compiler, and
+  // plans these graphs and compiles their kernels. Once.
+  virtual void LeaveBehind(absl::Span<const LeftGraph> /*graphs*/) {}
   // Bytes a second, read and written, of a copy between large buffers that are there; 0: not known.
   // Measured when first asked for.
   virtual double CopySpeed() { return 0; }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -18,7 +19,7 @@ struct State {
   std::atomic<int> at_work{0};
   std::atomic<int> must_end{0};
   std::atomic<unsigned> calls{0};  // of WatchForExit
-  std::atomic<void (*)()> function{nullptr};
+  std::array<std::atomic<void (*)()>, 4> functions{};
 };
 constinit State state;
 thread_local int depth = 0;  // AtWorks that the thread holds
@@ -26,7 +27,9 @@ thread_local int depth = 0;  // AtWorks that the thread holds
 void BeginExit() {
   constexpr auto kPatience = std::chrono::milliseconds(150);
   if (state.process != getpid()) return;
-  if (void (*const function)() = state.function) function();
+  for (const auto& call : state.functions) {
+    if (void (*const function)() = call) function();
+  }
   state.exiting = true;
   // One for all calls: what is registered many times waits once.
   static const auto deadline = std::chrono::steady_clock::now() + kPatience;
@@ -70,7 +73,12 @@ void StopIfExiting() {
 
 bool IsExiting() { return state.exiting; }
 
-void CallAtExit(void (*function)()) { state.function = function; }
+void CallAtExit(void (*function)()) {
+  for (auto& call : state.functions) {
+    void (*none)() = nullptr;
+    if (call.compare_exchange_strong(none, function)) return;
+  }
+}
 
 void WatchForExit() {
   state.process = getpid();

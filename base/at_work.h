@@ -44,7 +44,8 @@ void StopIfExiting();
 
 bool IsExiting();
 
-// Called when the exit begins, before anything is waited for. One function, given once.
+// Called when the exit begins, before anything is waited for, and maybe again. A few functions, each
+// given once.
 void CallAtExit(void (*function)());
 
 // Has the exit watched for: to be called by each thread of the program that uses the device, and

@@ -50,12 +50,12 @@ std::string FindProcess() {
   return "";
 }
 
-const std::string& Process() {
+}  // namespace
+
+const std::string& CompileProcess() {
   static const std::string& process = *new std::string(FindProcess());
   return process;
 }
-
-}  // namespace
 
 CompileJob::~CompileJob() {
   if (const pid_t child = TakeChild(); child != 0) EndChild(child).IgnoreError();
@@ -65,7 +65,7 @@ void CompileJob::Start(absl::StatusOr<Order> order, bool idle, int lock) {
   started_at_ = absl::Now();
   idle_ = idle;
   lock_ = lock;
-  here_ = Process().empty();
+  here_ = CompileProcess().empty();
   start_status_ = Prepare(std::move(order));
   if (start_status_.ok() && !here_) start_status_ = StartProcess(idle ? Priority::kIdle : Priority::kNormal);
 }
@@ -88,7 +88,7 @@ absl::Status CompileJob::StartProcess(Priority priority) {
   order_file_.Rewind();
   absl::MutexLock lock(&mutex_);
   ChildOptions options;
-  options.arguments = {Process()};
+  options.arguments = {CompileProcess()};
   options.temporary_folder = temporary_place_;
   options.files = {order_file_.file(), result_file_.file()};
   if (lock_ >= 0) options.files.push_back(lock_);

@@ -24,6 +24,9 @@
 
 namespace torch_lazy::backends {
 
+// The file of that program; empty if it is missing.
+const std::string& CompileProcess();
+
 class CompileJob {
  public:
   explicit CompileJob(std::vector<codegen::Kernel> kernels) : kernels_(std::move(kernels)) {}

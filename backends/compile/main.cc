@@ -3,7 +3,8 @@
 //
 // Reads the order from file 0 and writes what has become of it to file 1. It outlives the program:
 // what is done within eight seconds of the program's end is kept, and then or before all its files
-// are gone. Locks that it was given as files 3 and on are held until it ends.
+// are gone. Locks that it was given as files 3 and on are held until it ends. What a program has left
+// to do (left_work.h) is such an order, too.
 #include <signal.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include "absl/time/clock.h"
 #include "backends/compile/carry_out.h"
 #include "backends/compile/child.h"
+#include "backends/compile/left_work.h"
 #include "backends/disk/temporary_folder.h"
 
 namespace torch_lazy::backends {
@@ -83,7 +85,11 @@ int Main() {
   CarryOutOptions options;
   options.own_group = false;  // it is one of ours, which the program may end
   options.must_stop = [&limit] { return limit.IsOver(); };
-  WriteResult(TextOf(CarryOut(*order, options)));
+  if (order->is_left) {
+    CarryOutLeft(*order, options);
+  } else {
+    WriteResult(TextOf(CarryOut(*order, options)));
+  }
   if (limit.IsAlone() && !order->lock_path.empty()) unlink(order->lock_path.c_str());
   SweepTemporaryFolders();
   if (limit.IsOver()) kill(0, SIGKILL);  // compilers that would not end

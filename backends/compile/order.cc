@@ -41,6 +41,35 @@ class Reader {
   bool ok_ = true;
 };
 
+void AppendNumber(std::string* text, int64_t number) { Append(text, absl::StrCat(number)); }
+
+void AppendLeft(std::string* text, const Order& order) {
+  AppendNumber(text, order.is_left ? 1 : 0);
+  AppendNumber(text, static_cast<int64_t>(order.graphs.size()));
+  for (const LeftGraph& graph : order.graphs) {
+    Append(text, graph.text);
+    Append(text, graph.note);
+    AppendNumber(text, static_cast<int64_t>(graph.numbers.size()));
+    for (const int64_t number : graph.numbers) AppendNumber(text, number);
+  }
+  AppendNumber(text, static_cast<int64_t>(order.others.size()));
+  for (const std::string& name : order.others) Append(text, name);
+  Append(text, order.disabled);
+}
+
+void ReadLeft(Reader* reader, Order* order) {
+  order->is_left = reader->Number() != 0;
+  for (int64_t graphs = reader->Number(); graphs > 0 && reader->ok(); --graphs) {
+    LeftGraph& graph = order->graphs.emplace_back();
+    graph.text = reader->Word();
+    graph.note = reader->Word();
+    for (int64_t numbers = reader->Number(); numbers > 0 && reader->ok(); --numbers)
+      graph.numbers.push_back(reader->Number());
+  }
+  for (int64_t names = reader->Number(); names > 0 && reader->ok(); --names) order->others.push_back(reader->Word());
+  order->disabled = reader->Word();
+}
+
 }  // namespace
 
 std::string SourceOf(Order::Language language, absl::Span<const codegen::Kernel> kernels) {
@@ -57,11 +86,12 @@ std::string SourceOf(Order::Language language, absl::Span<const codegen::Kernel>
 
 std::string TextOf(const Order& order) {
   std::string text;
-  Append(&text, absl::StrCat(static_cast<int>(order.language)));
-  Append(&text, absl::StrCat(order.command.size()));
+  AppendNumber(&text, static_cast<int64_t>(order.language));
+  AppendNumber(&text, static_cast<int64_t>(order.command.size()));
   for (const std::string& word : order.command) Append(&text, word);
   for (const std::string& word : {order.cache_root, order.cache_key, order.lock_path}) Append(&text, word);
-  Append(&text, absl::StrCat(order.process));
+  AppendNumber(&text, order.process);
+  AppendLeft(&text, order);
   for (const codegen::Kernel& kernel : order.kernels) {
     Append(&text, kernel.name);
     Append(&text, kernel.source);
@@ -76,6 +106,7 @@ absl::StatusOr<Order> OrderFrom(std::string_view text) {
   for (int64_t words = reader.Number(); words > 0 && reader.ok(); --words) order.command.push_back(reader.Word());
   for (std::string* word : {&order.cache_root, &order.cache_key, &order.lock_path}) *word = reader.Word();
   order.process = static_cast<pid_t>(reader.Number());
+  ReadLeft(&reader, &order);
   while (reader.ok() && !reader.done()) {
     codegen::Kernel& kernel = order.kernels.emplace_back();
     kernel.name = reader.Word();

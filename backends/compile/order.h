@@ -10,11 +10,13 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "backends/left_graph.h"
 #include "codegen/plan/plan.h"
 
 namespace torch_lazy::backends {
 
-// Kernels that are compiled together, to one file of code.
+// Kernels that are compiled together, to one file of code. Or, where `is_left`, what a program that
+// ends has left to do.
 struct Order {
   enum class Language { kCpp, kCuda };
   Language language = Language::kCpp;
@@ -24,6 +26,11 @@ struct Order {
   std::string lock_path;                 // of the lock that is held meanwhile; empty: none
   pid_t process = 0;                     // whose order it is
   std::vector<codegen::Kernel> kernels;  // names and texts alone are passed on
+  // --- of what is left ---
+  bool is_left = false;
+  std::vector<LeftGraph> graphs;
+  std::vector<std::string> others;  // names of kernels that other processes are compiling
+  std::string disabled;             // option `disable`
 };
 
 // The whole text for the compiler.

@@ -23,6 +23,8 @@ class CpuBackend final : public Backend {
   void Settle() override { pool_.Settle(); }
   void Keep(absl::string_view key, absl::string_view word) override { kernels_.Keep(key, word); }
   std::string Recall(absl::string_view key) override { return kernels_.Recall(key); }
+  bool HasKernels(absl::Span<const std::string> names) override { return kernels_.HasKernels(names); }
+  void LeaveBehind(absl::Span<const LeftGraph> graphs) override { kernels_.LeaveBehind(graphs); }
   double CopySpeed() override { return CopySpeedOfCpu(); }
 
  private:

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/kernel_table.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "backends/compile/left_work.h"
 #include "backends/compiler_log.h"
 #include "backends/cpu/compiler.h"
 #include "backends/cpu/load_kernels.h"
@@ -84,7 +86,9 @@ std::shared_ptr<Module> KernelTable::Compile(absl::Span<const codegen::Kernel> k
     jobs = NewJobs(kernels, wait);
     for (const codegen::Kernel& kernel : kernels) wanted.push_back(entries_[kernel.name].get());
     if (!wait && !jobs.empty() && !has_thread_) has_thread_ = base::StartThread([this] { ServeQueue(); });
-    if (!wait && !jobs.empty() && has_thread_) queue_.push_back(std::exchange(jobs, {}));
+    if (!wait && has_thread_) {
+      for (const std::shared_ptr<CompileJob>& job : std::exchange(jobs, {})) queue_.push_back({job});
+    }
   }
   auto module = std::make_shared<KernelModule>(this, std::move(wanted));
   const bool beside = wait && !jobs.empty() && base::StartThread([this, jobs] { Run(jobs, /*idle=*/false); });
@@ -112,6 +116,16 @@ std::string KernelTable::Recall(absl::string_view key) {
   absl::MutexLock lock(&mutex_);
   DiskCache* cache = Cache();
   return cache == nullptr ? "" : cache->Recall(key);
+}
+
+bool KernelTable::HasKernels(absl::Span<const std::string> names) {
+  absl::MutexLock lock(&mutex_);
+  DiskCache* const cache = Cache();
+  return std::ranges::all_of(names, [&](const std::string& name) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    const auto found = entries_.find(name);
+    if (found != entries_.end()) return found->second->function != nullptr;
+    return cache != nullptr && cache->Names(name);
+  });
 }
 
 absl::StatusOr<void*> KernelTable::FindOnDisk(const codegen::Kernel& kernel) {
@@ -155,7 +169,8 @@ KernelTable::Jobs KernelTable::NewJobs(absl::Span<const codegen::Kernel> kernels
     missing.push_back(kernel);
     if (base::MustSpoilKernel()) missing.back().source += base::kSpoiltText;
   }
-  const size_t batches = missing.empty() ? 0 : wait && missing.size() >= kSplitFrom ? 2 : 1;
+  const size_t in_background = (missing.size() + kMostOfBatch - 1) / kMostOfBatch;
+  const size_t batches = !wait || missing.empty() ? in_background : missing.size() >= kSplitFrom ? 2 : 1;
   Jobs jobs = InBatches(missing, batches);
   base::Count(base::Counter::kKernelsCompiled, static_cast<int64_t>(missing.size()));
   base::Count(base::Counter::kCompilesPending, static_cast<int64_t>(missing.size()));
@@ -248,16 +263,41 @@ bool KernelTable::CompilerWorks(bool idle) {
   return empty.Finish().ok();
 }
 
-absl::StatusOr<Order> KernelTable::NewOrder(std::string lock_path) {
+absl::StatusOr<Order> KernelTable::NewOrder() {
   LAZY_ASSIGN_OR_RETURN(const Compiler compiler, FindCompiler());
-  absl::MutexLock lock(&mutex_);
   DiskCache* const cache = Cache();
   Order order;
   order.command = compiler.command;
   order.cache_root = cache == nullptr ? "" : cache->root();
   order.cache_key = compiler.key;
+  return order;
+}
+
+absl::StatusOr<Order> KernelTable::NewOrder(std::string lock_path) {
+  absl::MutexLock lock(&mutex_);
+  LAZY_ASSIGN_OR_RETURN(Order order, NewOrder());
   order.lock_path = std::move(lock_path);
   return order;
+}
+
+// The lock may be a thread's that works on for a while: the exit does not wait for it.
+void KernelTable::LeaveBehind(absl::Span<const LeftGraph> graphs) {
+  if (!mutex_.TryLock()) return;
+  absl::StatusOr<Order> order = NewOrder();
+  std::deque<Jobs> queue;
+  if (order.ok()) queue.swap(queue_);
+  for (const Jobs& jobs : queue) {
+    for (const std::shared_ptr<CompileJob>& job : jobs)
+      order->kernels.insert(order->kernels.end(), job->kernels().begin(), job->kernels().end());
+  }
+  for (const auto& [name, entry] : entries_) {
+    if (order.ok() && entry->job != nullptr) order->others.push_back(name);
+  }
+  mutex_.Unlock();
+  if (!order.ok()) return;
+  for (const codegen::Kernel& kernel : order->kernels) std::erase(order->others, kernel.name);
+  order->graphs.assign(graphs.begin(), graphs.end());
+  backends::LeaveBehind(*std::move(order));
 }
 
 absl::StatusOr<std::vector<void*>> KernelTable::Load(const CompileJob& job, const std::string& code) {

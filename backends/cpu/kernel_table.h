@@ -4,7 +4,7 @@
 // A kernel is looked for in memory, then on disk, then compiled. Its name is the fingerprint of its
 // text, so the first to ask for it compiles it for everybody: other processes that ask for the same
 // kernels wait for it. Threads of ours do nothing but wait for compilers: one for what nobody waits
-// for, and one for each batch that somebody does.
+// for, a few kernels at a time, and one for each batch that somebody does.
 #pragma once
 
 #include <deque>
@@ -28,9 +28,11 @@ namespace torch_lazy::backends {
 class KernelTable {
  public:
   std::shared_ptr<Module> Compile(absl::Span<const codegen::Kernel> kernels, bool wait);
-  // Backend::Keep and Recall.
+  // Backend's functions of these names.
   void Keep(absl::string_view key, absl::string_view word) ABSL_LOCKS_EXCLUDED(mutex_);
   std::string Recall(absl::string_view key) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool HasKernels(absl::Span<const std::string> names) ABSL_LOCKS_EXCLUDED(mutex_);
+  void LeaveBehind(absl::Span<const LeftGraph> graphs) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   friend class KernelModule;
@@ -57,6 +59,7 @@ class KernelTable {
   // An error unless all are there.
   absl::StatusOr<std::vector<void*>> FindOnDisk(const CompileJob& job) ABSL_LOCKS_EXCLUDED(mutex_);
   void Enter(const CompileJob& job, const absl::StatusOr<std::vector<void*>>& functions) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<Order> NewOrder() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<Order> NewOrder(std::string lock_path) ABSL_LOCKS_EXCLUDED(mutex_);
   // False if it cannot compile an empty text either: no kernel is to blame then.
   bool CompilerWorks(bool idle) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "backends/compile/left_work.h"
 #include "backends/compiler_log.h"
 #include "backends/cuda/nvrtc.h"
 #include "backends/disk/places.h"
@@ -112,6 +113,16 @@ std::string CubinTable::Recall(absl::string_view key) {
   return cache == nullptr ? "" : cache->Recall(key);
 }
 
+bool CubinTable::HasKernels(absl::Span<const std::string> names) {
+  absl::MutexLock lock(&mutex_);
+  DiskCache* const cache = Cache();
+  return std::ranges::all_of(names, [&](const std::string& name) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    const auto found = entries_.find(name);
+    if (found != entries_.end()) return found->second->job == nullptr && found->second->status.ok();
+    return cache != nullptr && cache->Names(name);
+  });
+}
+
 void CubinTable::LoadFromDisk(absl::Span<const codegen::Kernel> kernels) {
   DiskCache* const cache = Cache();
   if (cache == nullptr) return;
@@ -187,7 +198,6 @@ void CubinTable::StartThreads() {
 
 absl::StatusOr<Order> CubinTable::NewOrder() {
   LAZY_ASSIGN_OR_RETURN(const cuda::Nvrtc* const nvrtc, cuda::Nvrtc::Find());
-  absl::MutexLock lock(&mutex_);
   DiskCache* const cache = Cache();
   Order order;
   order.language = Order::Language::kCuda;
@@ -195,6 +205,24 @@ absl::StatusOr<Order> CubinTable::NewOrder() {
   order.cache_root = cache == nullptr ? "" : cache->root();
   order.cache_key = cache == nullptr ? "" : cache->key();
   return order;
+}
+
+// The lock may be a thread's that works on for a while: the exit does not wait for it.
+void CubinTable::LeaveBehind(absl::Span<const LeftGraph> graphs) {
+  if (!mutex_.TryLock()) return;
+  absl::StatusOr<Order> order = NewOrder();
+  Programs queue;
+  if (order.ok()) queue.swap(queue_);
+  for (const Program& program : queue)
+    order->kernels.insert(order->kernels.end(), program.job->kernels().begin(), program.job->kernels().end());
+  for (const auto& [name, entry] : entries_) {
+    if (order.ok() && entry->job != nullptr) order->others.push_back(name);
+  }
+  mutex_.Unlock();
+  if (!order.ok()) return;
+  for (const codegen::Kernel& kernel : order->kernels) std::erase(order->others, kernel.name);
+  order->graphs.assign(graphs.begin(), graphs.end());
+  backends::LeaveBehind(*std::move(order));
 }
 
 absl::Status CubinTable::LoadProgram(const Program& program, const std::string& cubin) {
@@ -218,7 +246,12 @@ void CubinTable::Run(const Program& program) {
 void CubinTable::TryRun(const Program& program) {
   {
     const base::AtWork work;
-    program.job->Start(NewOrder(), /*idle=*/true);
+    absl::StatusOr<Order> order;
+    {
+      absl::MutexLock lock(&mutex_);
+      order = NewOrder();
+    }
+    program.job->Start(std::move(order), /*idle=*/true);
   }
   const absl::StatusOr<std::string> cubin = program.job->Finish();
   const base::AtWork work;

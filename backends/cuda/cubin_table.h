@@ -35,9 +35,11 @@ class CubinTable {
 
   // Functions are BlockKernels.
   std::shared_ptr<Module> Compile(absl::Span<const codegen::Kernel> kernels, bool wait);
-  // Backend::Keep and Recall.
+  // Backend's functions of these names.
   void Keep(absl::string_view key, absl::string_view word) ABSL_LOCKS_EXCLUDED(mutex_);
   std::string Recall(absl::string_view key) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool HasKernels(absl::Span<const std::string> names) ABSL_LOCKS_EXCLUDED(mutex_);
+  void LeaveBehind(absl::Span<const LeftGraph> graphs) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   friend class CubinModule;
@@ -65,7 +67,7 @@ class CubinTable {
   void Enter(const Program& program, const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   bool RunNext() ABSL_LOCKS_EXCLUDED(mutex_);  // false if nothing is queued
   absl::Status LoadProgram(const Program& program, const std::string& cubin) ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::StatusOr<Order> NewOrder() ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<Order> NewOrder() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Somebody waits for these.
   void Hurry(absl::Span<Entry* const> entries) ABSL_LOCKS_EXCLUDED(mutex_);
   void ServeQueue();

@@ -44,6 +44,8 @@ class CudaBackend final : public Backend {
   void Free(void* memory, size_t size_bytes) override;
   void Keep(absl::string_view key, absl::string_view word) override { kernels_.Keep(key, word); }
   std::string Recall(absl::string_view key) override { return kernels_.Recall(key); }
+  bool HasKernels(absl::Span<const std::string> names) override { return kernels_.HasKernels(names); }
+  void LeaveBehind(absl::Span<const LeftGraph> graphs) override { kernels_.LeaveBehind(graphs); }
 
  private:
   friend class CudaRecord;

@@ -48,6 +48,12 @@ std::shared_ptr<Module> CudaEmulatorBackend::Compile(absl::Span<const codegen::K
   return std::make_shared<EmulatorModule>(this, kernels_.Compile(wrapped, wait), std::move(ours));
 }
 
+bool CudaEmulatorBackend::HasKernels(absl::Span<const std::string> names) {
+  std::vector<std::string> wrapped;
+  for (const std::string& name : names) wrapped.push_back(WrappedName(name));
+  return kernels_.HasKernels(wrapped);
+}
+
 absl::Status CudaEmulatorBackend::Launch(absl::Span<const BoundInstance> instances) {
   const BlockLaunches launches(instances);
   std::vector<int64_t> image(launches.size_bytes() / sizeof(int64_t));

@@ -25,6 +25,7 @@ class CudaEmulatorBackend final : public Backend {
   void Free(void* memory, size_t size_bytes) override { pool_.Free(memory, size_bytes); }
   void Keep(absl::string_view key, absl::string_view word) override { kernels_.Keep(key, word); }
   std::string Recall(absl::string_view key) override { return kernels_.Recall(key); }
+  bool HasKernels(absl::Span<const std::string> names) override;
 
  private:
   friend class EmulatorModule;

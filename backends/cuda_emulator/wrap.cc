@@ -36,6 +36,8 @@ bool Waits(const std::string& text) { return absl::StrContains(text, "__sync") |
 
 }  // namespace
 
+std::string WrappedName(const std::string& kernel) { return absl::StrCat("emulated_", kernel); }
+
 codegen::Kernel WrapForCpu(const codegen::Kernel& kernel) {
   const auto named = [&kernel](const char* text) {
     return absl::StrReplaceAll(text, {{"NAME", kernel.name},
@@ -44,7 +46,7 @@ codegen::Kernel WrapForCpu(const codegen::Kernel& kernel) {
                                       {"WAITS", Waits(kernel.source) ? "true" : "false"}});
   };
   codegen::Kernel wrapped = kernel;
-  wrapped.name = absl::StrCat("emulated_", kernel.name);
+  wrapped.name = WrappedName(kernel.name);
   wrapped.source = absl::StrCat("#ifndef LAZY_CUDA_EMULATOR\n#define LAZY_CUDA_EMULATOR\n", cuda_emulator::kBlockText,
                                 kPrelude, "#endif\n", named(kShared), "#line 0\n", InNamespace(kernel), named(kSymbol));
   return wrapped;

@@ -2,6 +2,8 @@
 // CUDA C++ as C++ for the CPU's compiler.
 #pragma once
 
+#include <string>
+
 #include "codegen/plan/plan.h"
 
 namespace torch_lazy::backends {
@@ -12,6 +14,7 @@ namespace torch_lazy::backends {
 // The text may use what prelude.cc defines, and test for LAZY_CUDA_EMULATOR. No PTX; `extern __shared__`
 // is unknown, and so is shared memory in functions that are inline but not static.
 codegen::Kernel WrapForCpu(const codegen::Kernel& kernel);
+std::string WrappedName(const std::string& kernel);
 
 // What the text of a kernel may use: types, intrinsics, mathematics.
 extern const char kPrelude[];

@@ -19,6 +19,7 @@ namespace torch_lazy::backends {
 namespace {
 
 constexpr int64_t kMostBytes = int64_t{512} << 20;  // of one key's folder; the batches longest unused go first
+constexpr size_t kMostWords = 8192;                 // a file each
 constexpr char kIndex[] = ".index";
 constexpr char kLocks[] = "locks";
 constexpr char kWords[] = "words";
@@ -30,6 +31,14 @@ std::string IndexText(const std::string& key, absl::Span<const codegen::Kernel> 
   }
   lines.push_back("end\n");
   return absl::StrJoin(lines, "\n");
+}
+
+// The oldest go first: who misses one keeps it again.
+void TrimWords(const base::Folder& words) {
+  std::vector<base::FileInfo> files = words.List();
+  if (files.size() <= kMostWords) return;
+  std::ranges::sort(files, {}, &base::FileInfo::changed_at);
+  for (size_t k = 0; k < files.size() - kMostWords; ++k) words.Remove(files[k].name);
 }
 
 // Removes what killed processes have left, and the batches longest unused until the folder is small
@@ -91,12 +100,16 @@ absl::Status DiskCache::OpenFolders() {
   return open(*folder_, kWords, &words_);
 }
 
+bool DiskCache::Names(const std::string& kernel) {
+  if (!places_.contains(kernel)) Scan();  // another process may have stored it meanwhile
+  return places_.contains(kernel);
+}
+
 absl::StatusOr<DiskCache::Code> DiskCache::Find(const codegen::Kernel& kernel) {
-  if (!places_.contains(kernel.name)) Scan();  // another process may have stored it meanwhile
+  if (!Names(kernel.name)) return absl::NotFoundError(kernel.name);
   const auto found = places_.find(kernel.name);
-  if (found == places_.end() || found->second.source_fingerprint != base::FingerprintOf(kernel.source).ToString()) {
+  if (found->second.source_fingerprint != base::FingerprintOf(kernel.source).ToString())
     return absl::NotFoundError(kernel.name);
-  }
   const std::string batch = found->second.batch;
   absl::StatusOr<base::File> code = Check(batch);
   if (code.ok()) return Code{batch, *std::move(code)};
@@ -191,6 +204,7 @@ absl::Status DiskCache::Write(absl::Span<const codegen::Kernel> kernels, const s
   LAZY_RETURN_IF_ERROR(folder_->Write(batch + files_.ending, code, /*lasting=*/true));
   LAZY_RETURN_IF_ERROR(folder_->Write(batch + kIndex, index, /*lasting=*/true));
   Trim(*folder_, *locks_, files_.ending);
+  TrimWords(*words_);
   return absl::OkStatus();
 }
 

@@ -51,6 +51,8 @@ class DiskCache {
     base::File file;
   };
   absl::StatusOr<Code> Find(const codegen::Kernel& kernel);
+  // True if an index names a kernel so.
+  bool Names(const std::string& kernel);
   // Removes the files that hold these: they cannot be loaded.
   void Forget(absl::Span<const codegen::Kernel> kernels);
   // To be held while these kernels are compiled.

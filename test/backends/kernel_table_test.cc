@@ -104,6 +104,27 @@ TEST_F(Compile, ManyKernelsInOneModule) {
   EXPECT_LE(Files(".so").size(), 2u);
 }
 
+// So that a program's end costs few.
+TEST_F(Compile, InTheBackgroundFewAtATime) {
+  KernelTable* const table = NewTable();
+  std::vector<codegen::Kernel> kernels;
+  for (int k = 200; k < 217; ++k) kernels.push_back(CountFrom(k));
+  const std::shared_ptr<Module> module = table->Compile(kernels, /*wait=*/false);
+  module->Wait();
+  ASSERT_TRUE(module->status().ok()) << module->status();
+  EXPECT_EQ(Files(".so").size(), 3u);
+}
+
+TEST_F(Compile, KernelsAreKnownByTheirNames) {
+  EXPECT_FALSE(NewTable()->HasKernels({"count_from_31"}));
+  KernelTable* const table = NewTable();
+  const codegen::Kernel kernel = CountFrom(31);
+  table->Compile(absl::MakeConstSpan(&kernel, 1), /*wait=*/true);
+  EXPECT_TRUE(table->HasKernels({"count_from_31"}));       // in memory
+  EXPECT_TRUE(NewTable()->HasKernels({"count_from_31"}));  // on disk
+  EXPECT_FALSE(NewTable()->HasKernels({"count_from_31", "count_from_32"}));
+}
+
 TEST_F(Compile, ANewProcessFindsKernelsOnDisk) {
   CheckWorks(3);
   EXPECT_EQ(FromDisk(), 0);

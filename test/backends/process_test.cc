@@ -11,11 +11,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "backends/compile/job.h"
+#include "backends/compile/left_work.h"
 #include "backends/cpu/compiler.h"
+#include "backends/cpu/kernel_table.h"
 #include "backends/disk/disk_cache.h"
 #include "backends/disk/files.h"
 #include "backends/disk/temporary_folder.h"
 #include "base/flags.h"
+#include "codegen/plan/kernel_note.h"
 #include "test/backends/kernel.h"
 
 namespace torch_lazy::backends {
@@ -131,6 +134,48 @@ TEST_F(CompilerProcess, EndsSoonAfterTheProgramsEnd) {
   EXPECT_GT(absl::Now() - killed_at, absl::Seconds(5));  // it had its time
 }
 
+// A program that ends with a graph that is not planned, and a kernel that waits for a compiler.
+TEST_F(CompilerProcess, DoesWhatAProgramHasLeft) {
+  const pid_t program = fork();
+  if (program == 0) {
+    Order order = NewOrder();
+    order.kernels = {CountFrom(1)};
+    order.graphs = {{"graph @g(%x: f32[s0]) {\n  %0 = exp %x : f32[s0]\n  return %0\n}", {1000}, "its kernels"}};
+    LeaveBehind(std::move(order));
+    _exit(0);
+  }
+  EndsWithin(program, absl::InfiniteDuration());
+  EndChild(program).IgnoreError();
+  const auto kernels = [&] {
+    return codegen::KernelsNamed(DiskCache(folder_ + "/cache", kLibraries, NewOrder().cache_key).Recall("its kernels"));
+  };
+  ASSERT_TRUE(Comes([&] { return kernels().has_value(); }));
+  ASSERT_EQ(kernels()->size(), 1u);
+  const auto is_kept = [&](const std::string& kernel) {
+    return DiskCache(folder_ + "/cache", kLibraries, NewOrder().cache_key).Names(kernel);
+  };
+  EXPECT_TRUE(Comes([&] { return is_kept(kernels()->front()) && IsKept() && IsClean(); }));
+}
+
+// More than one batch.
+TEST_F(CompilerProcess, CompilesWhatWaitedForACompiler) {
+  constexpr int kKernels = 20;
+  std::vector<codegen::Kernel> kernels;
+  std::vector<std::string> names;
+  for (int k = 0; k < kKernels; ++k) names.push_back(kernels.emplace_back(CountFrom(k)).name);
+  SetOptionAnew("cache_dir", folder_ + "/cache");
+  const pid_t program = fork();
+  if (program == 0) {
+    auto* const table = new KernelTable;
+    table->Compile(kernels, /*wait=*/false);
+    table->LeaveBehind({});
+    _exit(0);
+  }
+  EndsWithin(program, absl::InfiniteDuration());
+  EndChild(program).IgnoreError();
+  EXPECT_TRUE(Comes([&] { return (new KernelTable)->HasKernels(names) && IsClean(); }));
+}
+
 TEST_F(CompilerProcess, LeftFoldersAreSwept) {
   const auto make = [&](const std::string& name, bool is_old) {
     const std::string path = absl::StrCat(temporary_, "/", name);
@@ -194,12 +239,23 @@ TEST(CompileOrder, IsTheSameAfterwards) {
   order.cache_key = std::string("zero \0 and\nline", 15);
   order.process = 12;
   order.kernels = {CountFrom(1), {"empty", ""}};
+  order.is_left = true;
+  order.graphs = {{"graph", {7, -1}, "note"}, {}};
+  order.others = {"a", ""};
+  order.disabled = "cse";
   const absl::StatusOr<Order> read = OrderFrom(TextOf(order));
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->language, order.language);
   EXPECT_EQ(read->command, order.command);
   EXPECT_EQ(read->cache_key, order.cache_key);
   EXPECT_EQ(read->process, 12);
+  EXPECT_TRUE(read->is_left);
+  ASSERT_EQ(read->graphs.size(), 2u);
+  EXPECT_EQ(read->graphs[0].text, "graph");
+  EXPECT_EQ(read->graphs[0].numbers, (std::vector<int64_t>{7, -1}));
+  EXPECT_EQ(read->graphs[0].note, "note");
+  EXPECT_EQ(read->others, order.others);
+  EXPECT_EQ(read->disabled, "cse");
   ASSERT_EQ(read->kernels.size(), 2u);
   EXPECT_EQ(read->kernels[0].source, order.kernels[0].source);
   EXPECT_EQ(read->kernels[1].name, "empty");

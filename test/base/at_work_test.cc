@@ -110,6 +110,19 @@ TEST_F(AtWorkDeathTest, WorkForEverDoesNotHoldUp) {
       ExitedWithCode(3), "");
 }
 
+TEST_F(AtWorkDeathTest, SeveralFunctionsAreCalled) {
+  static int called = 0;
+  EXPECT_EXIT(
+      {
+        atexit([] { _exit(called); });
+        WatchForExit();
+        CallAtExit([] { called |= 4; });
+        CallAtExit([] { called |= 8; });
+        exit(3);
+      },
+      ExitedWithCode(12), "");
+}
+
 // 64 patiences are ten seconds.
 TEST_F(AtWorkDeathTest, ManyWatchesWaitOnce) {
   EXPECT_EXIT(
