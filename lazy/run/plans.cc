@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/run/plans.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <functional>
 #include <iterator>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "backends/registry.h"
+#include "base/at_work.h"
 #include "base/check.h"
 #include "base/faults.h"
 #include "base/flags.h"
@@ -18,6 +24,7 @@
 #include "base/status.h"
 #include "base/wait.h"
 #include "codegen/compile.h"
+#include "codegen/plan/kernel_note.h"
 #include "codegen/why_apart.h"
 #include "ir/fingerprint.h"
 #include "ir/print.h"
@@ -34,22 +41,49 @@ namespace {
 // no other; who waits for kernels wants them at once.
 int CutsBeforeCompiling(base::CompileMode mode) { return mode == base::CompileMode::kSync ? 1 : 2; }
 
-// Kept beside the kernels once all of a plan's are there. The next process then plans the graph at the cut that wants
-// it, and has the kernels at once: they serve the same steps from run to run. In the background they would come when
-// there is time.
-constexpr char kHasKernels[] = "compiled";
-std::string NoteOf(const ir::Graph& graph) { return absl::StrCat("plan ", ir::FingerprintOf(graph).ToString()); }
-
 struct PlanTable {
   std::mutex lock;
   using Key = std::pair<base::Fingerprint, bool>;  // of the skeleton; deterministic or not
   absl::flat_hash_map<Key, std::vector<std::shared_ptr<PlannedGraph>>> by_skeleton;
   size_t num_nodes = 0;
+
+  std::vector<std::shared_ptr<PlannedGraph>> AllThat(bool (PlannedGraph::*are)()) const {
+    std::vector<std::shared_ptr<PlannedGraph>> all;
+    for (const auto& [key, alike] : by_skeleton)
+      std::ranges::copy_if(alike, std::back_inserter(all), [are](const auto& planned) { return (*planned.*are)(); });
+    return all;
+  }
 };
 
 PlanTable& Plans() {
   static PlanTable* const plans = new PlanTable;
   return *plans;
+}
+
+// --- what the end of the program leaves ---
+
+std::atomic<pid_t> asked_by{0};  // a fork is another process, and what it inherits is its parent's to plan
+
+// The largest first: they gain most. No more than an exit has time to print.
+void LeavePlans() {
+  constexpr size_t kMostNodes = size_t{1} << 16;
+  if (asked_by.exchange(0) != getpid()) return;
+  std::vector<std::shared_ptr<PlannedGraph>> asked = AllAsked();
+  const auto size = [](const std::shared_ptr<PlannedGraph>& planned) { return planned->graph().nodes.size(); };
+  std::ranges::stable_sort(asked, std::greater<>(), size);
+  std::vector<backends::LeftGraph> left;
+  size_t nodes = 0;
+  for (const std::shared_ptr<PlannedGraph>& planned : asked) {
+    nodes += size(planned);
+    if (nodes <= kMostNodes) left.push_back(planned->Left());
+  }
+  backends::Get().LeaveBehind(left);
+}
+
+void LeavePlansAtExit() {
+  asked_by = getpid();
+  static const bool called = (base::CallAtExit(&LeavePlans), true);
+  static_cast<void>(called);
 }
 
 // An error of ours in a pass, or no memory for it, is a status, too: the trace runs op by op.
@@ -74,23 +108,47 @@ bool PlannedGraph::Want(const std::vector<int64_t>& numbers, int num_cuts) {
   if (mode == base::CompileMode::kOff) return false;
   const bool wait = mode == base::CompileMode::kSync;
   const base::Interruptible interruptible(&IsInterrupted);
+  bool at_once = false;
   {
     std::unique_lock<std::mutex> lock(lock_);
     if (state_ != State::kNew) return IsReady(&lock, wait);
     cuts_ += num_cuts;
-    if (cuts_ < CutsBeforeCompiling(mode)) return false;
+    if (cuts_ < CutsBeforeCompiling(mode) && !IsAtHand(numbers)) return false;
+    at_once = wait || IsAtHand(numbers);
+    seen_ = numbers;
     state_ = State::kAsked;
   }
   base::Count(base::Counter::kCompilesPending);
-  const bool at_once = wait || (!is_noted_ && backends::Get().Recall(NoteOf(graph_)) == kHasKernels);
-  is_noted_ = is_noted_ || at_once;
   if (at_once) {
     Compile(numbers, wait);
   } else {
+    LeavePlansAtExit();
     InBackground([graph = shared_from_this(), numbers] { graph->Compile(numbers, /*wait=*/false); });
   }
   std::unique_lock<std::mutex> lock(lock_);
   return IsReady(&lock, wait);
+}
+
+// Kept beside the kernels: those of a plan, by name. They may not be compiled yet, and a program may end before they
+// are. A process that finds all of them plans the graph at the first cut that wants it, and has the kernels at once:
+// they serve the same steps from run to run. In the background they would come when there is time.
+std::string PlannedGraph::NameOfNote(const std::vector<int64_t>& numbers) const {
+  return absl::StrCat("plan ", ir::FingerprintOf(graph_).ToString(),
+                      is_for_its_sizes_ ? absl::StrCat(" for ", absl::StrJoin(numbers, ",")) : "");
+}
+
+bool PlannedGraph::IsAtHand(const std::vector<int64_t>& numbers) {
+  if (is_at_hand_) return *is_at_hand_;
+  is_at_hand_ = false;
+  note_ = backends::Get().Recall(NameOfNote(numbers));
+  const std::optional<std::vector<std::string>> kernels = codegen::KernelsNamed(note_);
+  is_at_hand_ = kernels && backends::Get().HasKernels(*kernels);
+  return *is_at_hand_;
+}
+
+void PlannedGraph::Note() {
+  const std::string note = codegen::KernelNote(plan_);
+  if (note != note_) backends::Get().Keep(NameOfNote(seen_), note);
 }
 
 bool PlannedGraph::IsMadeFor(const std::vector<int64_t>& numbers) const {
@@ -108,7 +166,7 @@ std::shared_ptr<PlannedGraph> PlannedGraph::BetterFor(const std::vector<int64_t>
   if (others_.size() == kMostOthers) return nullptr;
   const std::shared_ptr<PlannedGraph>& other =
       others_.emplace_back(std::make_shared<PlannedGraph>(graph_, deterministic_, trace_text_));
-  other->is_noted_ = true;  // the note speaks of this one's kernels
+  other->is_for_its_sizes_ = true;
   return other;
 }
 
@@ -122,15 +180,18 @@ bool PlannedGraph::IsPlanned() {
   return state_ == State::kPlanned;
 }
 
+bool PlannedGraph::IsAsked() {
+  const std::unique_lock<std::mutex> lock(lock_, std::try_to_lock);
+  return lock.owns_lock() && state_ == State::kAsked;
+}
+
+backends::LeftGraph PlannedGraph::Left() { return {ir::Print(graph_), seen_, NameOfNote(seen_)}; }
+
 bool PlannedGraph::IsReady(std::unique_lock<std::mutex>* lock, bool wait) {
   if (wait) Await(lock);
   if (state_ != State::kPlanned) return false;
   if (!module_->ready()) return false;
-  if (module_->status().ok()) {
-    if (!std::exchange(is_noted_, true))
-      InBackground([note = NoteOf(graph_)] { backends::Get().Keep(note, kHasKernels); });
-    return true;
-  }
+  if (module_->status().ok()) return true;
   LAZY_LOG(1, "kernels failed: ", module_->status().ToString());
   state_ = State::kFailed;
   FindFailures();
@@ -224,11 +285,11 @@ void PlannedGraph::Compile(const std::vector<int64_t>& numbers, bool wait) {
     state_ = status.ok() ? State::kPlanned : State::kFailed;
     plan_ = std::move(plan);
     planning_seconds_ = planning_seconds;
-    seen_ = numbers;
     dump_folder_ = std::move(options.dump_folder);
     module_ = std::move(module);
   }
   planned_.notify_all();
+  if (status.ok() && !wait) Note();
   base::Count(base::Counter::kCompilesPending, -1);
 }
 
@@ -262,14 +323,14 @@ std::shared_ptr<PlannedGraph> PlanOf(LoweredTrace* lowered, bool deterministic, 
 }
 
 std::vector<std::shared_ptr<PlannedGraph>> AllPlanned() {
-  PlanTable& plans = Plans();
-  std::lock_guard<std::mutex> lock(plans.lock);
-  std::vector<std::shared_ptr<PlannedGraph>> planned_graphs;
-  for (const auto& [key, alike] : plans.by_skeleton) {
-    std::ranges::copy_if(alike, std::back_inserter(planned_graphs),
-                         [](const auto& planned) { return planned->IsPlanned(); });
-  }
-  return planned_graphs;
+  const std::lock_guard<std::mutex> lock(Plans().lock);
+  return Plans().AllThat(&PlannedGraph::IsPlanned);
+}
+
+std::vector<std::shared_ptr<PlannedGraph>> AllAsked() {
+  const std::unique_lock<std::mutex> lock(Plans().lock, std::try_to_lock);
+  if (!lock.owns_lock()) return {};
+  return Plans().AllThat(&PlannedGraph::IsAsked);
 }
 
 }  // namespace torch_lazy::lazy

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,8 +39,8 @@ class PlannedGraph : public std::enable_shared_from_this<PlannedGraph> {
   const ir::Graph& graph() const { return graph_; }
 
   // So many more cuts want this graph. The second has it planned and its kernels compiled in the background; with
-  // option compile=sync, or if it is deterministic, the first does, and waits. Where the disk says that a former
-  // process has had all kernels, the graph is planned at once. Returns true if it is ready to run. `numbers`: of the
+  // option compile=sync, or if it is deterministic, the first does, and waits. Where the disk has the kernels that a
+  // former process planned, the first has it planned, at once. Returns true if it is ready to run. `numbers`: of the
   // graph's symbols.
   bool Want(const std::vector<int64_t>& numbers, int num_cuts);
   // Are the kernels fast for such sizes? It is ready to run.
@@ -54,7 +55,9 @@ class PlannedGraph : public std::enable_shared_from_this<PlannedGraph> {
   double TakePlanningSeconds();
   // True while it is being planned or its kernels compiled.
   bool IsPending();
-  bool IsPlanned();  // its kernels may still be compiling
+  bool IsPlanned();            // its kernels may still be compiling
+  bool IsAsked();              // and not planned; false as well where another thread has its lock
+  backends::LeftGraph Left();  // of one that is asked for
   const codegen::Plan& plan() const { return plan_; }
   const backends::Module& module() const { return *module_; }
   const std::string& dump_folder() const { return dump_folder_; }  // empty: none
@@ -78,6 +81,12 @@ class PlannedGraph : public std::enable_shared_from_this<PlannedGraph> {
   // Until it is planned and its kernels are ready, or the program is interrupted.
   void Await(std::unique_lock<std::mutex>* lock);
   bool IsReady(std::unique_lock<std::mutex>* lock, bool wait);
+  // What the note of its plan is called on disk.
+  std::string NameOfNote(const std::vector<int64_t>& numbers) const;
+  // True if the disk has the kernels that a former process planned for this graph. Asked with the lock.
+  bool IsAtHand(const std::vector<int64_t>& numbers);
+  // Notes the kernels of its plan on disk.
+  void Note();
   void FindFailures();
 
   const ir::Graph graph_;  // each node is its own origin
@@ -87,14 +96,16 @@ class PlannedGraph : public std::enable_shared_from_this<PlannedGraph> {
   std::condition_variable planned_;
   State state_ = State::kNew;
   int cuts_ = 0;
-  bool is_noted_ = false;  // on disk, or need not be
+  bool is_for_its_sizes_ = false;   // alone: another is for others
+  std::optional<bool> is_at_hand_;  // nothing: not asked yet
+  std::string note_;                // on disk
   codegen::Plan plan_;
   std::shared_ptr<backends::Module> module_;
   std::string dump_folder_;
   double planning_seconds_ = 0;                        // that nobody was told of
   std::vector<std::shared_ptr<PlannedGraph>> others_;  // of the same graph, for other sizes
   std::vector<FailedKernel> failures_;
-  std::vector<int64_t> seen_;         // numbers of its symbols that it was planned for
+  std::vector<int64_t> seen_;         // numbers of its symbols that it is planned for, once asked
   std::vector<const Op*> operators_;  // per node; null: none
 };
 
@@ -107,5 +118,7 @@ std::shared_ptr<PlannedGraph> PlanOf(LoweredTrace* lowered, bool deterministic, 
 
 // All that are known and planned, in no order.
 std::vector<std::shared_ptr<PlannedGraph>> AllPlanned();
+// All that are asked for and not planned, in no order. Waits for no thread, and leaves out what it would wait for.
+std::vector<std::shared_ptr<PlannedGraph>> AllAsked();
 
 }  // namespace torch_lazy::lazy

@@ -39,7 +39,8 @@ bool PlainPlan::TryLowering(const Trace& trace) {
   if (size_family_ == nullptr) size_family_ = SizeFamilyOf(calls_.calls(), calls_.live());
   const std::shared_ptr<PlannedGraph> others = size_family_->planned();
   if (!wait && others != nullptr && others->IsPending()) return true;
-  if (size_family_->cuts.fetch_add(1, std::memory_order_relaxed) == 0 && !wait) return false;
+  const bool is_first = size_family_->cuts.fetch_add(1, std::memory_order_relaxed) == 0;
+  if (is_first && !wait && !size_family_->HasComeTwice()) return false;
   lowering_tried_ = true;
   bool known = false;
   TryTo("lowered", kOpByOp, [&] {
@@ -48,6 +49,7 @@ bool PlainPlan::TryLowering(const Trace& trace) {
     if (planned_ != nullptr) planned_->NameOperators(*lowered_, calls_.calls());
   });
   size_family_->set_planned(planned_);
+  if (planned_ != nullptr && !wait) size_family_->NoteThatItHas();
   return known;
 }
 

@@ -8,6 +8,9 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -18,7 +21,14 @@ namespace torch_lazy::lazy {
 
 class SizeFamily {
  public:
+  explicit SizeFamily(std::string note) : note_(std::move(note)) {}
+
   std::atomic<int> cuts{0};
+
+  // True if the disk says that a former process has lowered such calls: they have come twice there.
+  bool HasComeTwice();
+  // Has the disk say so.
+  void NoteThatItHas();
 
   // Of the one that was lowered last; null if none was, or if it is forgotten.
   std::shared_ptr<PlannedGraph> planned() {
@@ -31,7 +41,9 @@ class SizeFamily {
   }
 
  private:
-  std::mutex lock_;  // libstdc++ 12 has a race in std::atomic<std::weak_ptr>
+  const std::string note_;  // its name
+  std::mutex lock_;         // over what follows; libstdc++ 12 has a race in std::atomic<std::weak_ptr>
+  std::optional<bool> has_come_twice_;
   std::weak_ptr<PlannedGraph> planned_;
 };
 

@@ -7,6 +7,8 @@ import random
 import resource
 import shutil
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
@@ -192,3 +194,75 @@ def test_what_is_on_disk_is_used_from_the_same_step_on(tmp_path):
     assert steps_by_calls(cache, 4, settle=True) == 0
     # Calls whose shapes are not known yet, and the first cut like any: a graph is planned when it comes again.
     assert [steps_by_calls(cache, 12, settle=False) for _ in range(3)] == 3 * [steps_by_calls(cache, 4, settle=False)]
+
+
+SHORT_PROGRAM = """
+import sys
+import torch
+import torch_lazy
+from loops import network, update
+
+net = network()
+optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)
+for step in range(int(sys.argv[1])):
+    update(net, optimizer, torch.full((16, 8), 0.1 * (step + 1), device="lazy")).item()
+print(*[torch_lazy.metrics()[name] for name in ("traces_interpreted", "kernels_compiled", "kernels_from_disk")])
+"""
+
+
+def run_short(cache, steps):
+    """Traces that ran call by call, kernels compiled, and kernels found on disk, of a program that then ends as any does."""
+    environment = {**os.environ, "LAZY_CACHE_DIR": str(cache), "LAZY_COMPILE": "async",
+                   "PYTHONPATH": f"{pathlib.Path(__file__).parent}:{os.environ['PYTHONPATH']}"}
+    words = subprocess.run([sys.executable, "-c", SHORT_PROGRAM, str(steps)], env=environment, check=True, capture_output=True, text=True)
+    return tuple(map(int, words.stdout.split()))
+
+
+def has_all(cache):
+    """Are all kernels on disk that a plan wants, and is there such a plan?"""
+    notes = [path.read_text().splitlines() for path in cache.glob("*/words/*") if path.suffix != ".tmp"]
+    wanted = {kernel for key, word in notes if key.startswith("plan ") for kernel in word.split()[1:]}
+    indices = "".join(path.read_text() for path in cache.glob("*/*.index"))
+    return bool(wanted) and all(f"{kernel} " in indices for kernel in wanted)
+
+
+def test_a_program_that_ends_leaves_its_kernels_to_the_next(tmp_path):
+    """It ends when it has just asked for them."""
+    cache = tmp_path / "cache"
+    runs = 0
+    while not has_all(cache) and runs < 4:  # on a busy machine, what goes on without the program may have too little time
+        run_short(cache, 4)
+        runs, deadline = runs + 1, time.monotonic() + 15
+        while not has_all(cache) and time.monotonic() < deadline:
+            time.sleep(0.05)
+    assert has_all(cache)
+    by_calls, compiled, found = run_short(cache, 6)
+    assert compiled == 0 and found > 3
+    assert [run_short(cache, steps) for steps in (6, 12)] == 2 * [(by_calls, 0, found)]
+
+
+def sequences_by_calls(cache, lengths, settle):
+    """Of sequences of these lengths, a trace each, how many ran call by call. With `settle`, all again and again until none does."""
+
+    def run_all():
+        weight, x = torch.linspace(-1, 1, 64, device="lazy").view(8, 8), torch.linspace(0, 1, 16, device="lazy").view(2, 8)
+        deadline = time.monotonic() + 120
+        while True:
+            before = torch_lazy.metrics()["traces_interpreted"]
+            for length in lengths:
+                state = x
+                for _ in range(length):
+                    state = torch.tanh(state @ weight + x)
+                state.tolist()
+            by_calls = torch_lazy.metrics()["traces_interpreted"] - before
+            if not settle or time.monotonic() > deadline or (by_calls == 0 and has_all(cache)):
+                return by_calls
+
+    return in_child(run_all, cache_dir=str(cache), compile="async")
+
+
+def test_what_a_former_process_has_run_is_compiled_at_its_first_cut(tmp_path):
+    cache, lengths = tmp_path / "cache", [3, 4, 5, 6, 7]
+    assert sequences_by_calls(cache, lengths, settle=True) == 0
+    # The first one's calls have shapes that are not known yet.
+    assert sequences_by_calls(cache, lengths, settle=False) == sequences_by_calls(cache, lengths[:1], settle=False)
