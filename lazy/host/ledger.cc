@@ -60,11 +60,11 @@ void Add(std::atomic<int64_t>* sum, int64_t by) {
 Account::Account(std::string name, double credit_seconds, double share_of_time)
     : name_(std::move(name)), share_of_time_(share_of_time), begun_ns_(NsNow()), credit_ns_(NsOf(credit_seconds)) {}
 
-bool Account::MayTry() const {
+bool Account::MayTry(double seconds) const {
   const int64_t given =
       credit_ns_ +
       (share_of_time_ == 0 ? 0 : static_cast<int64_t>(share_of_time_ * static_cast<double>(NsNow() - begun_ns_)));
-  return spent_ns_.load(std::memory_order_relaxed) < given + saved_ns_.load(std::memory_order_relaxed);
+  return spent_ns_.load(std::memory_order_relaxed) + NsOf(seconds) < given + saved_ns_.load(std::memory_order_relaxed);
 }
 
 void Account::Spend(double seconds) {

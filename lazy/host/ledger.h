@@ -35,8 +35,8 @@ class Account {
   Account(std::string name, double credit_seconds, double share_of_time = 0);
 
   const std::string& name() const { return name_; }
-  // True while something is left. An attempt may cost more than that.
-  bool MayTry() const;
+  // True while more than that is left. An attempt may cost more.
+  bool MayTry(double seconds = 0) const;
   // An attempt, which took so long. What is not above 0, or no number, takes no time.
   void Spend(double seconds);
   // A run of what was found, which took so much less. What is not above 0, or no number, is not known.

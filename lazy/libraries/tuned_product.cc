@@ -79,6 +79,36 @@ std::string SizeOf(const Geometry& x, const Geometry& y) {
                       OrderOf(y) == Order::kRows ? "n" : "t");
 }
 
+// oneDNN's first product in a process takes much longer than any other: code for all is made. What it took is kept on
+// disk, and another process makes its first when it may spend as much. A short program would pay for it at each run,
+// and end before a choice is made.
+class FirstProduct {
+ public:
+  static FirstProduct& Get() {
+    static FirstProduct* const first = new FirstProduct;
+    return *first;
+  }
+
+  // Seconds that the next product takes beside the usual.
+  double Costs() const { return is_made_.load(std::memory_order_relaxed) ? 0 : known_; }
+  void Made(double seconds) {
+    if (is_made_.exchange(true) || (known_ > 0 && known_ <= seconds)) return;
+    InBackground([seconds = std::min(seconds, kLongest)] { backends::Get().Keep(Key(), absl::StrCat(seconds)); });
+  }
+
+ private:
+  static constexpr double kLongest = 0.1;  // what takes longer waited for a processor
+
+  FirstProduct() {
+    if (!absl::SimpleAtod(backends::Get().Recall(Key()), &known_) || !(known_ > 0)) known_ = 0;
+    known_ = std::min(known_, kLongest);
+  }
+  static std::string Key() { return absl::StrCat("first of onednn, torch ", TORCH_VERSION); }
+
+  double known_ = 0;  // 0: it is not
+  std::atomic<bool> is_made_{false};
+};
+
 }  // namespace
 
 ProductChoice::ProductChoice(std::string key) : key_(std::move(key)) {
@@ -161,7 +191,7 @@ bool TunedProduct::HasPlace() {
 // The second run of a size is the first that may begin one: then it has come again. Where nothing could be spent, it is
 // asked later.
 bool TunedProduct::IsTrial(int64_t run) {
-  if (run == 0 || !AccountOf(Venture::kProducts).MayTry()) return false;
+  if (run == 0 || !AccountOf(Venture::kProducts).MayTry(FirstProduct::Get().Costs())) return false;
   if (!is_trial_ && std::has_single_bit(static_cast<uint64_t>(run))) is_trial_ = choice_.TakeTrial() && HasPlace();
   return is_trial_;
 }
@@ -172,6 +202,7 @@ double TunedProduct::Time(Library library, const at::Tensor& x, const at::Tensor
   const double start = SecondsNow();
   Multiply(library, x, y, result);
   const double seconds = SecondsNow() - start;
+  if (library == kOneDnn) FirstProduct::Get().Made(seconds);
   if (++tries_[library] == 1 && library == kOneDnn) {
     first_ = std::min(seconds, kLongestMaking + kHeldUp * fastest_[kMkl]);
   } else {

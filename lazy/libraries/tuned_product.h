@@ -14,7 +14,8 @@
 //   on by which it would have paid for that: a number that is kept with the choice, so that it does not depend on times
 //   any more. A size that does not come again takes MKL. So do those after the first 512 sizes, since oneDNN keeps code
 //   for 1024 and then makes it anew.
-// - All that is tried is paid from an account (ledger.h).
+// - All that is tried is paid from an account (ledger.h). oneDNN's first product in a process takes tens of
+//   milliseconds. Once the disk knows how long, a process tries nothing before it may spend that.
 #pragma once
 
 #include <array>

@@ -18,6 +18,14 @@ TEST(Account, TriesUntilItsCreditIsSpent) {
   EXPECT_FALSE(account.MayTry());
 }
 
+TEST(Account, TriesWhatItCanPay) {
+  Account account("test", 10);
+  EXPECT_TRUE(account.MayTry(9));
+  EXPECT_FALSE(account.MayTry(10));
+  account.Save(1);
+  EXPECT_TRUE(account.MayTry(10));
+}
+
 TEST(Account, SpendsWhatItHasSaved) {
   Account account("test", 0);
   EXPECT_FALSE(account.MayTry());

@@ -36,8 +36,9 @@ def _multiply(runs, shapes=((SIZE, SIZE, SIZE),), dtype=torch.float32, determini
     return seen
 
 
-def _files(cache):
-    return [file for file in cache.glob("*/words/*") if "." not in file.name]  # others are not finished
+def _files(cache, of="products"):
+    finished = [file for file in cache.glob("*/words/*") if "." not in file.name]
+    return [file for file in finished if file.read_bytes().startswith(of.encode())]
 
 
 def _words(cache):
@@ -49,11 +50,24 @@ def _decide(cache, shapes=((SIZE, SIZE, SIZE),)):
     return in_child(lambda: _multiply(10**6, shapes, until=lambda: _words(cache)), compile="sync", cache_dir=str(cache))
 
 
+FIRST = "first of onednn"  # how long that took
+
+
 @pytest.fixture(scope="module")
-def decided(tmp_path_factory):
-    """A cache in which one choice is kept."""
+def with_first(tmp_path_factory):
+    """A cache in which one choice is kept, and what oneDNN's first product took."""
     cache = tmp_path_factory.mktemp("decided") / "cache"
     _decide(cache)
+    return cache
+
+
+@pytest.fixture(scope="module")
+def decided(with_first, tmp_path_factory):
+    """One in which the choice alone is kept."""
+    cache = tmp_path_factory.mktemp("decided") / "cache"
+    shutil.copytree(with_first, cache)
+    for file in _files(cache, FIRST):
+        file.unlink()
     return cache
 
 
@@ -131,6 +145,18 @@ def test_nothing_to_choose(tmp_path, arguments, options):
         return _multiply(20, **arguments)
 
     assert not any(in_child(run, compile="sync", cache_dir=str(tmp_path / "cache"), **options)[-1].values())
+
+
+# A tenth of a second is twenty seconds' share.
+@pytest.mark.parametrize("seconds, tries", [("0.1", False), ("1e9", False), ("1e-6", True), ("-1", True), ("nan", True), ("soon", True)])
+def test_a_process_begins_when_it_can_pay_for_the_first(tmp_path, seconds, tries, with_first):
+    cache = tmp_path / "cache"
+    shutil.copytree(with_first, cache)
+    (choice,), (first,) = _files(cache), _files(cache, FIRST)
+    choice.unlink()
+    first.write_text(f"{first.read_text().splitlines()[0]}\n{seconds}\n")
+    seen = in_child(_multiply, 10, compile="sync", cache_dir=str(cache))[-1]
+    assert (seen["timed"] > 0) == tries
 
 
 def test_no_disk(tmp_path):
