@@ -103,10 +103,18 @@ std::string Folder::Read(const std::string& name) const {
   return file.ok() ? file->Read() : "";
 }
 
+bool Folder::WriteNew(const std::string& name, std::string_view bytes, bool lasting) const {
+  const Descriptor file(openat(descriptor_.number(), ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
+  if (!file.is_open() || !WriteAll(file, bytes, name).ok() || (lasting && fsync(file.number()) != 0)) return false;
+  const std::string link = absl::StrCat("/proc/self/fd/", file.number());
+  return linkat(AT_FDCWD, link.c_str(), descriptor_.number(), name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+}
+
 absl::Status Folder::Write(const std::string& name, std::string_view bytes, bool lasting) const {
   static std::atomic<int> number{0};
   const int folder = descriptor_.number();
   const std::string path = absl::StrCat(path_, "/", name);
+  if (WriteNew(name, bytes, lasting)) return absl::OkStatus();
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   std::string unfinished;
   Descriptor file;

@@ -65,8 +65,10 @@ class Folder {
 
   absl::StatusOr<File> Open(const std::string& name) const;
   std::string Read(const std::string& name) const;  // empty if it cannot be opened or read
-  // Whole or not at all: written under another name, which ends in kUnfinished, then renamed.
-  // `lasting`: synced before, so that this holds if the machine stops.
+  // Whole or not at all: written without a name, which it then gets. Where there is a file of that
+  // name, or the system has no such files, written under another name, which ends in kUnfinished,
+  // then renamed: a process that is killed meanwhile leaves that. `lasting`: synced before, so that
+  // all this holds if the machine stops.
   static constexpr char kUnfinished[] = ".tmp";
   absl::Status Write(const std::string& name, std::string_view bytes, bool lasting) const;
   void Remove(const std::string& name) const;
@@ -76,6 +78,7 @@ class Folder {
   Descriptor OpenLock(const std::string& name) const;
 
  private:
+  bool WriteNew(const std::string& name, std::string_view bytes, bool lasting) const;
   static absl::StatusOr<Folder> Checked(Descriptor folder, std::string path);
 
   Descriptor descriptor_;

@@ -33,9 +33,13 @@ std::string IndexText(const std::string& key, absl::Span<const codegen::Kernel> 
   return absl::StrJoin(lines, "\n");
 }
 
-// The oldest go first: who misses one keeps it again.
+// The oldest go first, and what killed processes have left: who misses one keeps it again.
 void TrimWords(const base::Folder& words) {
+  const int64_t long_ago = absl::ToUnixNanos(absl::Now() - absl::Hours(1));
   std::vector<base::FileInfo> files = words.List();
+  for (const base::FileInfo& file : files) {
+    if (absl::EndsWith(file.name, base::Folder::kUnfinished) && file.changed_at < long_ago) words.Remove(file.name);
+  }
   if (files.size() <= kMostWords) return;
   std::ranges::sort(files, {}, &base::FileInfo::changed_at);
   for (size_t k = 0; k < files.size() - kMostWords; ++k) words.Remove(files[k].name);
@@ -181,8 +185,9 @@ absl::Status DiskCache::Store(absl::Span<const codegen::Kernel> kernels, const s
 
 void DiskCache::Keep(absl::string_view key, absl::string_view word) {
   if (!keeps_) return;
+  // Not synced: what is not whole is no word.
   const absl::Status written =
-      words_->Write(base::FingerprintOf(key).ToString(), absl::StrCat(key, "\n", word, "\n"), /*lasting=*/true);
+      words_->Write(base::FingerprintOf(key).ToString(), absl::StrCat(key, "\n", word, "\n"), /*lasting=*/false);
   if (!written.ok()) LAZY_LOG(1, "not kept on disk: ", written.message());
 }
 

@@ -5,7 +5,7 @@
 // compiled together, its code (a shared library or a cubin) and an index: its key, the code's size
 // and checksum, and the names and fingerprints of its kernels. Everything is written under a
 // temporary name, synced and renamed; the index last. What does not add up is dropped. Words that
-// are kept have a small file each: its key, and the word.
+// are kept have a small file each, which is not synced: its key, and the word.
 //
 // A cache that root, or we, have made and closed to writing (chmod -R a=rX) is read, never written:
 // one that lies in a container's image, say.
