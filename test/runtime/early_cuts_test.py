@@ -85,8 +85,8 @@ def _convolutions(layers):
     return nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), *[_Residual(8) for _ in range(layers)]), list(torch.randn(4, 2, 3, 8, 8))
 
 
-def _replays(steps, make, layers, reads="after the step", synchronizes=None):
-    """Losses; of each step, the traces that it ran and the replays of CUDA graphs. Waits for all after each `synchronizes` steps."""
+def _replays(steps, make, layers, reads="after the step", exceptional=lambda step: False):
+    """Losses; of each step, the traces that it ran and the replays of CUDA graphs."""
     torch.manual_seed(0)
     net, inputs = make(layers)
     net, inputs = net.to("lazy"), [x.to("lazy") for x in inputs]
@@ -97,15 +97,14 @@ def _replays(steps, make, layers, reads="after the step", synchronizes=None):
         before = torch_lazy.metrics()
         one.expand(LARGE).neg()
         optimizer.zero_grad()
-        loss = net(inputs[step % len(inputs)]).square().mean()
+        x = inputs[step % len(inputs)]
+        loss = net(x * 1 if exceptional(step) else x).square().mean()
         if reads == "before backward":
             losses.append(loss.item())
         loss.backward()
         optimizer.step()
         if reads == "after the step":
             losses.append(loss.item())
-        if synchronizes and step % synchronizes == synchronizes - 1:
-            torch_lazy.sync()
         after = torch_lazy.metrics()
         counts.append((after["traces_run"] - before["traces_run"], after["graph_replays"] - before["graph_replays"]))
     return losses, counts
@@ -129,11 +128,11 @@ def test_parts_in_a_circle_have_cuda_graphs():
     assert losses == pytest.approx(whole, rel=1e-5)
 
 
-# Where the loop is left for a while, the next forward pass is a trace of another kind, whose results lie elsewhere. The part that reads
-# them there is launched, once, and leaves its own where its CUDA graph would. No part is cut again.
+# A step's forward pass is a trace of another kind, once, and its results lie elsewhere. The part that reads them there is launched, and
+# leaves its own results where its CUDA graph would.
 def test_an_exception_costs_its_step_alone():
-    losses, counts = in_child(_replays, 50, _convolutions, 24, "before backward", 11, compile="sync")
-    assert [replays for _, replays in counts[35:]] == [4] * 9 + [0, 3] + [4] * 4
-    assert [traces for traces, _ in counts[35:]] == [4] * 8 + [5, 2] + [4] * 5
-    whole, _ = in_child(_replays, 50, _convolutions, 24, "before backward", 11, compile="sync", disable="early")
+    arguments = (40, _convolutions, 24, "before backward", lambda step: step == 30)
+    losses, counts = in_child(_replays, *arguments, compile="sync")
+    assert [replays for _, replays in counts[20:]] == [4] * 10 + [0, 3] + [4] * 8
+    whole, _ = in_child(_replays, *arguments, compile="sync", disable="early")
     assert losses == pytest.approx(whole, rel=1e-4)
