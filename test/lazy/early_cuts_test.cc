@@ -34,25 +34,29 @@ Trace Chain(size_t calls, size_t size_bytes = 8) {
 }
 
 TEST(EarlyCuts, TheFirstAndTheLastPartAreShort) {
-  EXPECT_EQ(WithEarlyCuts(Chain(160), {0, 160}), (Cuts{0, 20, 60, 120, 160}));
+  EXPECT_EQ(WithEarlyCuts(Chain(160), {0, 160}), (Cuts{0, 26, 80, 133, 160}));
+}
+
+TEST(EarlyCuts, LongStepsHaveEightParts) {
+  EXPECT_EQ(WithEarlyCuts(Chain(1400), {0, 1400}), (Cuts{0, 100, 300, 500, 700, 900, 1100, 1300, 1400}));
 }
 
 TEST(EarlyCuts, TheNextStepsBeginningTakesThePlaceOfTheNearest) {
-  EXPECT_EQ(WithEarlyCuts(Chain(160), {0, 110, 160}), (Cuts{0, 20, 60, 110, 160}));
-  EXPECT_EQ(WithEarlyCuts(Chain(160), {0, 2, 160}), (Cuts{0, 2, 60, 120, 160}));
+  EXPECT_EQ(WithEarlyCuts(Chain(160), {0, 110, 160}), (Cuts{0, 26, 80, 110, 160}));
+  EXPECT_EQ(WithEarlyCuts(Chain(160), {0, 2, 160}), (Cuts{0, 2, 80, 133, 160}));
 }
 
 TEST(EarlyCuts, FewBytesPass) {
   Trace trace = Chain(160);
   trace.slots[14].size_bytes = trace.slots[67].size_bytes = 4;  // results of calls 15 and 68
-  EXPECT_EQ(WithEarlyCuts(trace, {0, 160}), (Cuts{0, 15, 68, 120, 160}));
+  EXPECT_EQ(WithEarlyCuts(trace, {0, 160}), (Cuts{0, 15, 68, 133, 160}));
 }
 
 // What lives long is stored by a plan of the whole, too.
 TEST(EarlyCuts, WhatABackwardPassReadsMayPass) {
   Trace trace = Chain(160);
   trace.slots[23].calls_at_death = 150;
-  EXPECT_EQ(WithEarlyCuts(trace, {0, 160}), (Cuts{0, 24, 60, 120, 160}));
+  EXPECT_EQ(WithEarlyCuts(trace, {0, 160}), (Cuts{0, 24, 80, 133, 160}));
 }
 
 // --- when ---
