@@ -103,7 +103,9 @@ class LeftWork {
 
 }  // namespace
 
-void LeaveBehind(Order order) {
+void LeaveBehind(Order order, absl::Span<const LeftGraph> graphs) {
+  for (const codegen::Kernel& kernel : order.kernels) std::erase(order.others, kernel.name);
+  order.graphs.assign(graphs.begin(), graphs.end());
   if (order.kernels.empty() && order.graphs.empty()) return;
   const absl::Status status = TryToLeave(std::move(order));
   if (!status.ok()) LAZY_LOG(1, "not left behind: ", status.ToString());

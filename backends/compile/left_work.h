@@ -6,16 +6,19 @@
 // program. The next run of the program then finds kernels, and which of them each graph wants.
 #pragma once
 
+#include "absl/types/span.h"
 #include "backends/compile/carry_out.h"
 #include "backends/compile/order.h"
+#include "backends/left_graph.h"
 
 namespace torch_lazy::backends {
 
 // So many kernels are compiled together at most, so that what is done by a program's end is kept.
 inline constexpr size_t kMostOfBatch = 8;
 
-// Starts the process, and returns. Whatever keeps it from starting costs the next run time, only.
-void LeaveBehind(Order order);
+// Starts the process, and returns. Whatever keeps it from starting costs the next run time, only. `order`: the kernels
+// that wait; its `others` may name them, too.
+void LeaveBehind(Order order, absl::Span<const LeftGraph> graphs);
 
 // In that process: kernels first, then one graph after the other, in batches that are kept as they
 // are done. What another process is compiling is left to that.

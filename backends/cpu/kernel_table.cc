@@ -294,10 +294,7 @@ void KernelTable::LeaveBehind(absl::Span<const LeftGraph> graphs) {
     if (order.ok() && entry->job != nullptr) order->others.push_back(name);
   }
   mutex_.Unlock();
-  if (!order.ok()) return;
-  for (const codegen::Kernel& kernel : order->kernels) std::erase(order->others, kernel.name);
-  order->graphs.assign(graphs.begin(), graphs.end());
-  backends::LeaveBehind(*std::move(order));
+  if (order.ok()) backends::LeaveBehind(*std::move(order), graphs);
 }
 
 absl::StatusOr<std::vector<void*>> KernelTable::Load(const CompileJob& job, const std::string& code) {

@@ -140,8 +140,9 @@ TEST_F(CompilerProcess, DoesWhatAProgramHasLeft) {
   if (program == 0) {
     Order order = NewOrder();
     order.kernels = {CountFrom(1)};
-    order.graphs = {{"graph @g(%x: f32[s0]) {\n  %0 = exp %x : f32[s0]\n  return %0\n}", {1000}, "its kernels"}};
-    LeaveBehind(std::move(order));
+    order.others = {CountFrom(1).name, "another"};
+    LeaveBehind(std::move(order),
+                {{"graph @g(%x: f32[s0]) {\n  %0 = exp %x : f32[s0]\n  return %0\n}", {1000}, "its kernels"}});
     _exit(0);
   }
   EndsWithin(program, absl::InfiniteDuration());
