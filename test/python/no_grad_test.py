@@ -60,7 +60,7 @@ def _tangents(device):
         x = forward_ad.make_dual(values(device), torch.ones(3, device=device))
         y = x.sin().mul(x).add(1.0)
         y.mul_(2.0)
-        return forward_ad.unpack_dual(y).tangent.tolist(), y.tolist()
+        return forward_ad.unpack_dual(y).tangent.cpu(), y.cpu()
 
 
 def test_tangents_are_carried():
@@ -84,7 +84,7 @@ def _seen_by_mode(device):
     with Names() as mode:
         y = x.mul(2.0).sin_()
         y.add_(x)
-    return mode.names, y.tolist()
+    return mode.names, y.cpu()
 
 
 def test_modes_see_the_calls():
@@ -133,7 +133,7 @@ def _transformed(device):
     value, tangent = torch.func.jvp(lambda t: t.sin().mul(t), (x,), (torch.ones_like(x),))
     gradient = torch.func.grad(lambda t: t.mul(t).sum())(x)
     turned = torch.view_as_complex(torch.ones(3, 2, device=device)).conj().mul(2.0)
-    return [t.tolist() for t in (batched, value, tangent, gradient)], turned.tolist()
+    return [t.cpu() for t in (batched, value, tangent, gradient)], turned.tolist()
 
 
 def test_transforms_see_the_calls():
