@@ -87,6 +87,7 @@ at::Scalar Item(const Tensor&) { return 0.0; }
 bool MayTakeOver(const Tensor&, const Tensor&) { return true; }  // for Module::to, which sets the data of parameters
 Tensor& Arange(const at::Scalar& begin, const at::Scalar& end, const at::Scalar& step, Tensor& out) {
   const int64_t size = static_cast<int64_t>((end.toDouble() - begin.toDouble()) / step.toDouble());
+  out.unsafeGetTensorImpl()->set_storage_keep_dtype(NewTensor({size}, out.scalar_type()).storage());
   out.unsafeGetTensorImpl()->set_sizes_contiguous({size});
   return out;
 }

@@ -38,6 +38,13 @@ struct LikeFirst<std::vector<Tensor>(at::TensorList, Rest...)> {
 };
 
 template <typename Signature>
+struct Test;  // whose results are booleans
+template <typename... Rest>
+struct Test<Tensor(const Tensor&, Rest...)> {
+  static Tensor Call(const Tensor& first, Rest...) { return NewTensor(first.sizes(), at::kBool); }
+};
+
+template <typename Signature>
 struct InPlace;
 template <typename... Rest>
 struct InPlace<Tensor&(Tensor&, Rest...)> {
@@ -55,6 +62,15 @@ struct Broadcast<Tensor(const Tensor&, const Tensor&, Rest...)> {
   static Tensor Call(const Tensor& a, const Tensor& b, Rest...) {
     if (a.sizes() == b.sizes() || b.dim() == 0) return Like(a);
     return NewTensor(at::infer_size_dimvector(a.sizes(), b.sizes()), a.scalar_type());
+  }
+};
+
+template <typename Signature>
+struct Compare;
+template <typename... Rest>
+struct Compare<Tensor(const Tensor&, const Tensor&, Rest...)> {
+  static Tensor Call(const Tensor& a, const Tensor& b, Rest...) {
+    return NewTensor(at::infer_size_dimvector(a.sizes(), b.sizes()), at::kBool);
   }
 };
 
@@ -85,6 +101,11 @@ Tensor Norm(const Tensor& self, const Scalar&, OptionalIntArrayRef dims, bool ke
 Tensor ArgMax(const Tensor& self, std::optional<int64_t> dim, bool keep) {
   return Reduced(self, dim ? OptionalIntArrayRef(*dim) : OptionalIntArrayRef(), keep, at::kLong);
 }
+Tensor AnyDim(const Tensor& self, int64_t dim, bool keep) {
+  return Reduced(self, OptionalIntArrayRef(dim), keep, at::kBool);
+}
+Tensor Any(const Tensor&) { return NewTensor({}, at::kBool); }
+Tensor Max(const Tensor& self) { return NewTensor({}, self.scalar_type()); }
 Tensor NormAll(const Tensor& self, const Scalar&) { return NewTensor({}, self.scalar_type()); }
 std::vector<Tensor> ForeachNorm(at::TensorList list, const Scalar&, std::optional<ScalarType>) {
   std::vector<Tensor> norms;
@@ -93,16 +114,22 @@ std::vector<Tensor> ForeachNorm(at::TensorList list, const Scalar&, std::optiona
 }
 
 Tensor Cat(const at::ITensorListRef& tensors, int64_t dim) {
-  const Tensor& first = *tensors.begin();
-  at::DimVector sizes(first.sizes());
-  int64_t& size = sizes[at::maybe_wrap_dim(dim, first.dim())];
-  size = 0;
-  for (const Tensor& tensor : tensors) size += tensor.size(at::maybe_wrap_dim(dim, first.dim()));
-  return NewTensor(sizes, first.scalar_type());
+  at::DimVector sizes;
+  ScalarType type = at::kFloat;
+  for (const Tensor& tensor : tensors) {
+    if (tensor.dim() == 1 && tensor.size(0) == 0) continue;  // of whatever dimensions
+    const size_t place = at::maybe_wrap_dim(dim, tensor.dim());
+    const int64_t before = sizes.empty() ? 0 : sizes[place];
+    sizes = tensor.sizes();
+    sizes[place] += before;
+    type = tensor.scalar_type();
+  }
+  return NewTensor(sizes, type);
 }
 
 Tensor Mm(const Tensor& a, const Tensor& b) { return NewTensor({a.size(0), b.size(1)}, a.scalar_type()); }
 Tensor Addmm(const Tensor&, const Tensor& a, const Tensor& b, const Scalar&, const Scalar&) { return Mm(a, b); }
+Tensor Bmm(const Tensor& a, const Tensor& b) { return NewTensor({a.size(0), a.size(1), b.size(2)}, a.scalar_type()); }
 Tensor Linear(const Tensor& x, const Tensor& weight, const MaybeTensor&) {
   at::DimVector sizes(x.sizes());
   sizes.back() = weight.size(0);
@@ -166,6 +193,28 @@ Three LayerNormBackward(const Tensor&, const Tensor& x, SymIntArrayRef, const Te
   return {wanted[0] ? Like(x) : Tensor(), wanted[1] ? Like(*weight) : Tensor(), wanted[2] ? Like(*bias) : Tensor()};
 }
 
+Tensor Where(const Tensor& condition, const Tensor& a, const Tensor& b) {
+  return NewTensor(at::infer_size_dimvector(at::infer_size_dimvector(a.sizes(), b.sizes()), condition.sizes()),
+                   a.scalar_type());
+}
+Tensor CumulativeSum(const Tensor& self, int64_t, std::optional<ScalarType> type) {
+  return NewTensor(self.sizes(), type.value_or(self.scalar_type() == at::kBool ? at::kLong : self.scalar_type()));
+}
+// By integers, of dimensions that follow each other.
+Tensor Index(const Tensor& self, const c10::List<MaybeTensor>& indices) {
+  at::DimVector sizes, picked;
+  size_t place = 0;
+  for (int64_t d = 0; d < self.dim(); ++d) {
+    const MaybeTensor index = d < static_cast<int64_t>(indices.size()) ? indices.get(d) : MaybeTensor();
+    if (index && picked.empty()) place = sizes.size();
+    if (index)
+      picked = at::infer_size_dimvector(picked, index->sizes());
+    else
+      sizes.push_back(self.size(d));
+  }
+  sizes.insert(sizes.begin() + place, picked.begin(), picked.end());
+  return NewTensor(sizes, self.scalar_type());
+}
 Tensor Gather(const Tensor& self, int64_t, const Tensor& index, bool) {
   return NewTensor(index.sizes(), self.scalar_type());
 }
@@ -204,6 +253,8 @@ Tensor ScaledDotProductAttention(const Tensor& q, const Tensor& k, const Tensor&
 }
 
 #define LIKE_FIRST(name, op) m.impl(name, LikeFirst<at::_ops::op::schema>::Call)
+#define TEST(name, op) m.impl(name, Test<at::_ops::op::schema>::Call)
+#define COMPARE(name, op) m.impl(name, Compare<at::_ops::op::schema>::Call)
 #define IN_PLACE(name, op) m.impl(name, InPlace<at::_ops::op::schema>::Call)
 #define BROADCAST(name, op) m.impl(name, Broadcast<at::_ops::op::schema>::Call)
 
@@ -227,6 +278,26 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   LIKE_FIRST("threshold_backward", threshold_backward);
   LIKE_FIRST("_log_softmax", _log_softmax);
   LIKE_FIRST("_foreach_sqrt", _foreach_sqrt);
+  LIKE_FIRST("bitwise_not", bitwise_not);
+  LIKE_FIRST("cos", cos);
+  LIKE_FIRST("sin", sin);
+  LIKE_FIRST("silu", silu);
+  LIKE_FIRST("rsqrt", rsqrt);
+  LIKE_FIRST("pow.Tensor_Scalar", pow_Tensor_Scalar);
+  TEST("isin.Tensor_Tensor", isin_Tensor_Tensor);
+  TEST("isnan", isnan);
+  TEST("eq.Scalar", eq_Scalar);
+  TEST("ne.Scalar", ne_Scalar);
+  TEST("lt.Scalar", lt_Scalar);
+  TEST("ge.Scalar", ge_Scalar);
+  COMPARE("eq.Tensor", eq_Tensor);
+  COMPARE("ne.Tensor", ne_Tensor);
+  COMPARE("lt.Tensor", lt_Tensor);
+  COMPARE("le.Tensor", le_Tensor);
+  COMPARE("gt.Tensor", gt_Tensor);
+  COMPARE("ge.Tensor", ge_Tensor);
+  BROADCAST("bitwise_and.Tensor", bitwise_and_Tensor);
+  BROADCAST("bitwise_or.Tensor", bitwise_or_Tensor);
   BROADCAST("add.Tensor", add_Tensor);
   BROADCAST("sub.Tensor", sub_Tensor);
   BROADCAST("mul.Tensor", mul_Tensor);
@@ -239,6 +310,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   IN_PLACE("addcmul_", addcmul_);
   IN_PLACE("addcdiv_", addcdiv_);
   IN_PLACE("fill_.Scalar", fill__Scalar);
+  IN_PLACE("masked_fill_.Scalar", masked_fill__Scalar);
   IN_PLACE("zero_", zero_);
   IN_PLACE("relu_", relu_);
   IN_PLACE("_foreach_add_.List", _foreach_add__List);
@@ -257,6 +329,13 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("linalg_vector_norm", Norm);
   m.impl("norm.Scalar", NormAll);
   m.impl("argmax", ArgMax);
+  m.impl("any", Any);
+  m.impl("all", Any);
+  m.impl("any.dim", AnyDim);
+  m.impl("max", Max);
+  m.impl("where.self", Where);
+  m.impl("cumsum", CumulativeSum);
+  m.impl("bmm", Bmm);
   m.impl("cat", Cat);
   m.impl("mm", Mm);
   m.impl("addmm", Addmm);
@@ -271,6 +350,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("native_batch_norm_backward", BatchNormBackward);
   m.impl("native_layer_norm", LayerNorm);
   m.impl("native_layer_norm_backward", LayerNormBackward);
+  m.impl("index.Tensor", Index);
   m.impl("gather", Gather);
   m.impl("native_dropout", Dropout);
   m.impl("nll_loss_forward", NllLoss);
