@@ -14,10 +14,11 @@ class Workload:
     is_cpp: bool = False
     has_optimizer: bool = True
     warm_blocks: int = 4
+    reads: str = "never"  # when the loss is looked at: reads.py; in Python alone
 
     @property
     def name(self):
-        return self.module + ("-cpp" if self.is_cpp else "")
+        return self.module + ("-cpp" if self.is_cpp else "") + ("" if self.reads == "never" else f"-{self.reads}")
 
 
 WORKLOADS = [
@@ -34,6 +35,8 @@ WORKLOADS = [
     Workload("GRU by hand, training, C++", "gru", 1.8, is_cpp=True),
     Workload("GPT training", "gpt", 1.06, 1.15, block=3),
     Workload("GPT training, 96 lengths shuffled", "gpt_shuffled", 1.15, block=24),
+    Workload("GPT training, loss read each step", "gpt", 1.06, 1.15, block=3, reads="after"),
+    Workload("GRU by hand, loss read before backward", "gru", 1.5, 0.95, reads="before"),
     Workload("nanoGPT's characters, training", "nanogpt", 1.3, 1.2, block=5),
     Workload("ResNet training", "resnet", 1.2, 1.05, block=5),
     Workload("ResNet-18, inference, batch 8", "resnet18", 1.4, 1.05, block=3, has_optimizer=False),

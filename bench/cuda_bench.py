@@ -9,13 +9,15 @@ their own, which wait for the GPU at a block's end; a row's variants, and those 
 Milliseconds a step, and ratios, above 1 where lazy is faster, are of each variant's fastest round; in brackets the medians' ratio. For a processor that
 other guests of the host use, too, is by turns one and a half times as slow (docs/measurements.md), and a variant that is bound by the host is as slow as the one that it is on. "Replayed" is torch.compile with our backend. Beside them: what
 lazy replayed and launched a step, and the speed of rows that memory bounds beside a copy's. "Floor" is what the host takes on a
-device whose kernels return at once: Python, autograd and the dispatcher, of which lazy does without some. A variant that takes longer than
+device whose kernels return at once: Python, autograd and the dispatcher, of which lazy does without some. Rows whose loss is read
+are also compared with lazy where it is not. A variant that takes longer than
 its limit is killed; a row for which no time is left is not run. Ends with 1 if any of these happened; what a variant
 printed is in bench_cuda.log in the folder, the times of all rounds in bench_cuda.json. LAZY_BENCH_EAGER=cpu LAZY_BACKEND=stand_in tries the program itself, without a GPU.
 """
 
 import argparse
 import concurrent.futures
+import dataclasses
 import fnmatch
 import json
 import os
@@ -30,7 +32,7 @@ from typing import NamedTuple
 os.environ.setdefault("LAZY_BENCH_EAGER", "cuda")
 
 from catalog import Workload  # noqa: E402
-from cuda_catalog import BANDWIDTH_TARGET, COLD, COLD_MORE_S, COLD_OVER_COMPILE, WORKLOADS  # noqa: E402
+from cuda_catalog import BANDWIDTH_TARGET, COLD, COLD_MORE_S, COLD_OVER_COMPILE, UNREAD_TARGET, WORKLOADS  # noqa: E402
 from rounds import HERE, Process  # noqa: E402
 
 sys.path.append(str(HERE.parent / "tools"))
@@ -41,6 +43,7 @@ ANSWER_S = 20  # that a block may take once it is warm
 COPY = Workload("a copy", "copy", 0, block=20)
 COMPILED = ["compile", "compile+graphs"]
 REPLAYED = "lazy+compile"
+UNREAD = "unread"  # lazy, in a row whose loss is read, without reading it
 
 
 def parse_arguments():
@@ -67,6 +70,7 @@ class Row:
         names += [] if workload.arrays else ["floor"]
         jobs = [(name, workload, workload.graphs if name == "compile+graphs" else name) for name in names]
         jobs += [("copy", COPY, "eager")] if workload.arrays else []
+        jobs += [(UNREAD, dataclasses.replace(workload, reads="never"), "lazy")] if workload.reads != "never" else []
         self.starting = {key: pool.submit(self._warm, key, of, variant, arguments, environment) for key, of, variant in jobs}
 
     def _warm(self, key, workload, variant, arguments, environment):
@@ -165,6 +169,8 @@ def figures(workload, results):
         add("compile", "lazy", best, workload.compile_target)
         if has(results, REPLAYED):
             add("compile, replayed", REPLAYED, best, workload.replays)
+    if has(results, UNREAD):
+        add("unread", "lazy", UNREAD, UNREAD_TARGET if workload.reads in ("after", "tenth") else 0.0)
     if has(results, "copy"):
         add("copy", "lazy", "copy", BANDWIDTH_TARGET, workload.arrays / 2)
     return found

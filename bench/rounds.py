@@ -27,7 +27,7 @@ class Process:
         if workload.is_cpp:
             command = [str(build / "bin" / "train_bench"), workload.module, {"lazy": "lazy", "floor": "null"}.get(name, EAGER)]
         else:
-            command = [sys.executable, str(HERE / "worker.py"), workload.module, name]
+            command = [sys.executable, str(HERE / "worker.py"), workload.module, name, workload.reads]
         paths = [str(build / "python"), os.environ.get("PYTHONPATH", "")]
         self.child = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,

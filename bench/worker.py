@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one workload in one variant, as many steps as its input says: worker.py WORKLOAD VARIANT.
+"""Runs one workload in one variant, as many steps as its input says: worker.py WORKLOAD VARIANT [READS].
 
 Prints "ready"; then, for each number read, runs that many steps and prints the seconds they took; for "counts", what the
 device has counted so far. All results are
-held until the sync at the end of the block, since a lazy device does not compute what nobody holds.
+held until the sync at the end of the block, since a lazy device does not compute what nobody holds. READS: when the loss is
+looked at (reads.py).
 """
 
 import importlib
@@ -15,6 +16,7 @@ import time
 import torch
 
 import null_device
+from reads import reading
 from workloads.variant import VARIANTS
 
 
@@ -36,6 +38,7 @@ def main():
     torch.manual_seed(0)
     torch.use_deterministic_algorithms(variant.deterministic)
     step = importlib.import_module(f"workloads.{workload}").make(variant)
+    step = reading(step, sys.argv[3] if len(sys.argv) > 3 else "never")
     variant.synchronize()
     print("ready", file=out, flush=True)
     index = 0
