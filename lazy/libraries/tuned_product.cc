@@ -244,6 +244,8 @@ void TunedProduct::Run(const at::Tensor& x, const at::Tensor& y, at::Tensor* res
     if (by_onednn) AccountOf(Venture::kProducts).Save(choice_.saves() * operations_);
     return Multiply(by_onednn ? kOneDnn : kMkl, x, y, result);
   }
+  static std::atomic<int64_t>& undecided = base::Cell(base::Tally::kTunedProducts, "undecided");
+  if (run > 0) undecided.fetch_add(1, std::memory_order_relaxed);
   const std::unique_lock<std::mutex> lock(lock_, std::try_to_lock);
   if (!lock.owns_lock() || !IsTrial(run)) return Multiply(kMkl, x, y, result);
   Try(run % 2 == 0 ? kOneDnn : kMkl, x, y, result);

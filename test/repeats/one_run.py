@@ -54,7 +54,9 @@ def main():
             raise
         result = {"digest": "refused"}
     if arguments.device == "lazy":
-        result["counts"] = {name: torch_lazy.metrics()[name] for name in COUNTS}
+        metrics = torch_lazy.metrics()
+        result["counts"] = {name: metrics[name] for name in COUNTS}
+        result["counts"]["undecided"] = metrics["tuned_products"].get("undecided", 0)  # runs of products without a choice on disk
         if arguments.await_kernels:
             await_kernels(torch_lazy)
     print(json.dumps(result), flush=True)

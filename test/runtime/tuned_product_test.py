@@ -18,7 +18,7 @@ LONGEST_S = 60  # a loaded machine spends what may be spent on waiting, and is g
 
 def _counts():
     counts = torch_lazy.metrics()["tuned_products"]
-    return {name: counts.get(name, 0) for name in ("mkl", "onednn", "timed")}
+    return {name: counts.get(name, 0) for name in ("mkl", "onednn", "timed", "undecided")}
 
 
 def _multiply(runs, shapes=((SIZE, SIZE, SIZE),), dtype=torch.float32, deterministic=False, until=lambda: False):
@@ -74,12 +74,13 @@ def decided(with_first, tmp_path_factory):
 def test_turns_then_the_winner(tmp_path):
     seen = _decide(tmp_path / "cache")
     assert 7 <= seen[-1]["timed"] <= MOST_TIMED  # at least three runs of MKL, and oneDNN's first and three more
+    assert seen[-1]["undecided"] > 0
     (word,) = _words(tmp_path / "cache")
     assert word == "mkl" or word.startswith("onednn ")
 
     runs = 40
     other = in_child(_multiply, runs, compile="sync", cache_dir=str(tmp_path / "cache"))[-1]
-    assert other["timed"] == 0
+    assert other["timed"] == other["undecided"] == 0
     first = runs if word == "mkl" else min(runs, int(word.split()[1]))
     interpreted = runs - other["mkl"] - other["onednn"]  # the first run may be
     assert interpreted <= 1 and other["mkl"] in (first, first - interpreted)
@@ -94,7 +95,7 @@ def test_a_size_takes_onednn_from_the_run_on_that_is_kept(tmp_path, word, by_one
     key, _ = path.read_text().splitlines()
     path.write_text(f"{key}\n{word}\n")
     other = in_child(_multiply, 21, compile="sync", cache_dir=str(cache))[-1]
-    assert other == {"mkl": other["mkl"], "onednn": other["onednn"], "timed": 0}
+    assert other == {"mkl": other["mkl"], "onednn": other["onednn"], "timed": 0, "undecided": 0}
     assert other["onednn"] - by_onednn in (0, 1) if by_onednn else other["onednn"] == 0
 
 
