@@ -188,11 +188,11 @@ bool TunedProduct::HasPlace() {
   return place_.load(std::memory_order_relaxed) < kMostPlaces;
 }
 
-// The second run of a size is the first that may begin one: then it has come again. Where nothing could be spent, it is
-// asked later.
+// The second run of a size is the first that may begin one: then it has come again. Where nothing may be spent, each
+// later run asks.
 bool TunedProduct::IsTrial(int64_t run) {
   if (run == 0 || !AccountOf(Venture::kProducts).MayTry(FirstProduct::Get().Costs())) return false;
-  if (!is_trial_ && std::has_single_bit(static_cast<uint64_t>(run))) is_trial_ = choice_.TakeTrial() && HasPlace();
+  if (!is_trial_) is_trial_ = choice_.TakeTrial() && HasPlace();
   return is_trial_;
 }
 

@@ -41,7 +41,10 @@ class ProductChoice {
   // costs.
   int first_run() const { return first_run_.load(std::memory_order_relaxed); }
   // True if the size that asks is to be tried. Few are, since the rest can wait for them.
-  bool TakeTrial() { return trials_.fetch_add(1, std::memory_order_relaxed) < kMostTrials; }
+  bool TakeTrial() {
+    return trials_.load(std::memory_order_relaxed) < kMostTrials &&
+           trials_.fetch_add(1, std::memory_order_relaxed) < kMostTrials;
+  }
   // Seconds for an operation by each library, and for oneDNN's code.
   void Decide(double mkl, double onednn, double making, double operations);
   // Seconds that oneDNN saves for an operation; 0: not known.

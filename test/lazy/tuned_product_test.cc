@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// When products of one size are tried by both libraries.
+#include "lazy/libraries/tuned_product.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/ones.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "base/flags.h"
+#include "base/metrics.h"
+#include "lazy/host/ledger.h"
+
+namespace torch_lazy::lazy {
+namespace {
+
+int64_t Timed() { return base::Cell(base::Tally::kTunedProducts, "timed").load(); }
+int64_t Undecided() { return base::Cell(base::Tally::kTunedProducts, "undecided").load(); }
+
+class Product {
+ public:
+  Product()
+      : product_(TunedProduct::For(GeometryOf(x_), GeometryOf(y_), GeometryOf(result_), /*deterministic=*/false)) {}
+  void Run(int times) {
+    for (int i = 0; i < times; ++i) product_->Run(x_, y_, &result_);
+  }
+
+ private:
+  const at::Tensor x_ = at::ones({192, 192}), y_ = at::ones({192, 192});
+  at::Tensor result_ = at::empty({192, 192});
+  TunedProduct* const product_;
+};
+
+TEST(TunedProduct, AnyRunMayBeTheFirstThatIsPaid) {
+  ASSERT_TRUE(base::SetOption("cache_dir", testing::TempDir() + std::to_string(getpid())).ok());
+  Account& account = AccountOf(Venture::kProducts);
+  account.Spend(1e3);
+  Product product;
+  product.Run(9);
+  EXPECT_EQ(Timed(), 0);
+  EXPECT_EQ(Undecided(), 8);  // a size that comes for the first time is none
+  account.Save(2e3);
+  product.Run(6);  // the sixteenth is not among them
+  EXPECT_GT(Timed(), 0);
+}
+
+}  // namespace
+}  // namespace torch_lazy::lazy
