@@ -325,6 +325,18 @@ void KernelTable::Enter(const CompileJob& job, const absl::StatusOr<std::vector<
   if (!absl::IsInvalidArgument(functions.status())) WarnOfCompiler(functions.status());
 }
 
+// With as many behind it as make one batch: to start a compiler takes longer than a kernel does.
+KernelTable::Jobs KernelTable::NextInQueue() {
+  std::vector<codegen::Kernel> kernels;
+  Jobs jobs;
+  do {
+    jobs = std::move(queue_.front());
+    queue_.pop_front();
+    kernels.insert(kernels.end(), jobs.front()->kernels().begin(), jobs.front()->kernels().end());
+  } while (!queue_.empty() && kernels.size() + queue_.front().front()->kernels().size() <= kMostOfBatch);
+  return kernels.size() == jobs.front()->kernels().size() ? jobs : InBatches(kernels, 1);
+}
+
 void KernelTable::ServeQueue() {
   for (;;) {
     Jobs jobs;
@@ -332,8 +344,7 @@ void KernelTable::ServeQueue() {
       absl::MutexLock lock(&mutex_);
       mutex_.Await(absl::Condition(
           +[](std::deque<Jobs>* queue) { return !queue->empty(); }, &queue_));
-      jobs = std::move(queue_.front());
-      queue_.pop_front();
+      jobs = NextInQueue();
     }
     Run(jobs, /*idle=*/true);
   }

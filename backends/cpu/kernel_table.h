@@ -66,6 +66,7 @@ class KernelTable {
   // What the job has made.
   absl::StatusOr<std::vector<void*>> Load(const CompileJob& job, const std::string& code) ABSL_LOCKS_EXCLUDED(mutex_);
   DiskCache* Cache() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Jobs NextInQueue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ServeQueue();
 
   absl::Mutex mutex_;

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "absl/time/clock.h"
 #include "backends/cpu/compiler.h"
 #include "backends/cpu/kernel_table.h"
 #include "backends/cpu/launch.h"
@@ -113,6 +114,26 @@ TEST_F(Compile, InTheBackgroundFewAtATime) {
   module->Wait();
   ASSERT_TRUE(module->status().ok()) << module->status();
   EXPECT_EQ(Files(".so").size(), 3u);
+}
+
+// To start a compiler takes longer than most kernels do.
+TEST_F(Compile, InTheBackgroundWhatWaitsForACompilerSharesTheNext) {
+  const std::string slow = NewFolder() + "/slow_compiler";
+  ASSERT_TRUE(WriteFile(slow, "#!/bin/sh\nsleep 1\nexec c++ \"$@\"\n").ok());
+  ASSERT_EQ(chmod(slow.c_str(), 0700), 0);
+  SetCompiler(slow);
+  KernelTable* const table = NewTable();
+  std::vector<std::shared_ptr<Module>> modules;
+  for (int k = 220; k < 230; ++k) {
+    const codegen::Kernel kernel = CountFrom(k);
+    modules.push_back(table->Compile(absl::MakeConstSpan(&kernel, 1), /*wait=*/false));
+    if (k == 220) absl::SleepFor(absl::Milliseconds(300));  // its compiler has begun
+  }
+  for (int k = 0; k < 10; ++k) {
+    modules[k]->Wait();
+    CheckRuns(*modules[k], 220 + k);
+  }
+  EXPECT_EQ(Files(".so").size(), 3u);  // of one kernel, of eight, and of one
 }
 
 TEST_F(Compile, KernelsAreKnownByTheirNames) {
