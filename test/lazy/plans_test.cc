@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/run/plans.h"
 
+#include <unistd.h>
+
 #include <future>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +13,15 @@
 
 namespace torch_lazy::lazy {
 namespace {
+
+// A former run's notes of plans would say that kernels are there.
+class OwnCache : public testing::Environment {
+  void SetUp() override {
+    const std::string folder = absl::StrCat(testing::TempDir(), "plans_", getpid());
+    ASSERT_TRUE(base::SetOption("cache_dir", folder).ok());
+  }
+};
+[[maybe_unused]] const auto* const own_cache = testing::AddGlobalTestEnvironment(new OwnCache);
 
 // Of four nodes. Different constants, different graphs.
 ir::Graph GraphOf(int constant) {
