@@ -126,6 +126,15 @@ std::shared_ptr<Kept> PrepareToRunAhead(const std::shared_ptr<Trace>& trace) {
   return kept;
 }
 
+// True if no launch of the trace is worth more than one thread. Where somebody waits for such a trace, it runs sooner
+// here than on a thread of ours, which may have to be woken, and this thread's team sleeps on.
+bool IsTiny(const Trace& trace) {
+  constexpr size_t kTiny = 32 << 10;  // bytes
+  size_t size_bytes = 0;
+  for (const Trace::Slot& slot : trace.slots) size_bytes += slot.size_bytes;
+  return size_bytes <= kTiny;
+}
+
 // True if the trace will run on a thread of ours: Note [Runs ahead].
 bool RunAhead(const std::shared_ptr<Trace>& trace, Entry* entry) {
   if (trace->num_calls() == 0 || base::Number(base::Option::kOverlap) == 0 || !entry->RunsAhead() ||
@@ -195,7 +204,8 @@ void Cut(const std::shared_ptr<Trace>& trace, const char* reason, Then then) {
   const bool once = IsOnce(*trace, reason);
   bool ahead = false;
   try {
-    ahead = entry != nullptr && !once && RunAhead(trace, entry);
+    const bool is_here = then != Then::kGoOn && IsTiny(*trace);
+    ahead = entry != nullptr && !once && !is_here && RunAhead(trace, entry);
     if (!ahead) {
       const UseSettings settings(trace->num_calls() != 0 ? trace->settings() : CurrentSettings());
       const OnEagerDevice on;
