@@ -37,6 +37,7 @@ namespace torch_lazy::base {
   X(KernelsFailed, "kernels_failed", kCount)         \
   X(KernelLaunches, "kernel_launches", kCount)       \
   X(LibraryCalls, "library_calls", kCount)           \
+  X(ResultsCopied, "results_copied", kCount)         \
   X(WeightsPacked, "weights_packed", kCount)         \
   X(ValuesCarried, "values_carried", kCount)         \
   X(GraphReplays, "graph_replays", kCount)           \

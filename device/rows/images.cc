@@ -15,6 +15,7 @@ constexpr lazy::Row kImageRows[] = {
     {.name = "aten::convolution",
      .flags = kWhole | kTakesAllValues,
      .shape = shapes::Convolution,
+     .runner = RunConvolution,
      .convolution = &kConvolution},
     {.name = "aten::convolution_backward", .flags = kWhole | kTakesAllValues, .shape = shapes::ConvolutionBackward},
     {.name = "aten::convolution_overrideable", .flags = kWhole | kTakesAllValues, .runner = RunConvolution},

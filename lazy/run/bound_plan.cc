@@ -2,6 +2,7 @@
 #include "lazy/run/bound_plan.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -9,6 +10,7 @@
 #include "base/check.h"
 #include "base/metrics.h"
 #include "lazy/eager/on_host.h"
+#include "lazy/eager/result_place.h"
 #include "lazy/libraries/convolutions.h"
 #include "lazy/libraries/product_threads.h"
 #include "lazy/run/interpreter.h"
@@ -114,11 +116,15 @@ void BoundPlan::RunCall(size_t step, Trace* trace, PlanMemory* memory) const {
   for (size_t i = 0; i < slots.size(); ++i) {
     trace->slots[slots[i]].content = memory->Content(plan_step.operands[i]);
   }
-  InterpretCall(call, trace);
-  base::Count(base::Counter::kLibraryCalls);
   size_t r = 0;
   while (r < node.attrs.inout.size() && node.attrs.inout[r] >= 0)
     ++r;  // the first results are operands written in place
+  std::optional<ResultPlace> place;
+  const bool makes_one = r + 1 == plan_step.results.size() && plan_step.results[r] >= 0;
+  if (makes_one && memory->IsFixed(plan_step.results[r]))
+    place.emplace(memory->Content(plan_step.results[r]), call.shape->results[0].geometry);
+  InterpretCall(call, trace);
+  base::Count(base::Counter::kLibraryCalls);
   int32_t slot = call.first_result_slot;
   for (; r < plan_step.results.size(); ++r, ++slot) {
     const int32_t buffer = plan_step.results[r];  // -1: nobody reads this result

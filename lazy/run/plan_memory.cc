@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/metrics.h"
 #include "lazy/eager/eager_device.h"
 #include "lazy/eager/memory.h"
 #include "lazy/trace/unwritten.h"
@@ -81,10 +82,11 @@ c10::Storage& PlanMemory::Content(int32_t buffer) {
 }
 
 void PlanMemory::Set(int32_t buffer, c10::Storage content) {
-  if (is_fixed_[buffer]) {
-    CopyContent(Content(buffer), content, std::min(Content(buffer).nbytes(), content.nbytes()));
-  } else {
+  if (!is_fixed_[buffer]) {
     contents_[buffer] = std::move(content);
+  } else if (content.unsafeGetStorageImpl() != Content(buffer).unsafeGetStorageImpl()) {
+    base::Count(base::Counter::kResultsCopied);
+    CopyContent(Content(buffer), content, std::min(Content(buffer).nbytes(), content.nbytes()));
   }
 }
 

@@ -29,10 +29,11 @@ class PlanMemory {
   c10::Storage& Content(int32_t buffer);  // allocated if there is none
   void* Address(int32_t buffer) { return Content(buffer).unsafeGetStorageImpl()->_mutable_data_ptr_no_checks().get(); }
   void Set(int32_t buffer, c10::Storage content);
+  bool IsFixed(int32_t buffer) const { return is_fixed_[buffer]; }
   void Free(int32_t buffer) {
     if (!is_fixed_[buffer]) contents_[buffer] = c10::Storage();
   }
-  // From now on the buffer stays here: what is set is copied, and it is not freed.
+  // From now on the buffer stays here: what is set and lies elsewhere is copied, and it is not freed.
   void Fix(int32_t buffer, c10::Storage content);
   void Save(int32_t buffer);       // unless a run is only captured, so that there is nothing to undo
   void Keep() { saved_.clear(); }  // what has been written is right

@@ -24,6 +24,12 @@ def replays():
     return torch_lazy.metrics()["graph_replays"]
 
 
+def results_copied():
+    import torch_lazy
+
+    return torch_lazy.metrics()["results_copied"]
+
+
 def _call(function, arguments, pipe, options):
     try:
         import torch

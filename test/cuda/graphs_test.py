@@ -40,6 +40,14 @@ def test_two_models_in_turn_have_no_graph():
     assert not any(counts)
 
 
+def test_a_convolution_leaves_its_result_where_the_graph_wants_it():
+    """ATen's own result would have to be copied there in each replay."""
+    results, counts = Child(loops.results_of_convolutions, "lazy", compile="sync").result()
+    eager, _ = Child(loops.results_of_convolutions, EAGER).result()
+    assert counts[-1][0] > 0 and not any(copied for _, copied in counts)
+    torch.testing.assert_close(torch.tensor(numbers(results)), torch.tensor(numbers(eager)), rtol=1e-4, atol=1e-5)
+
+
 def test_moved_parameters_cost_one_step_each():
     _, counts = Child(loops.parameters_that_move, "lazy", compile="sync").result()
     assert counts == [0, 0, 0, 1, 2, 3, 3, 4, 5, 6, 6, 7, 8, 9, 10, 11]

@@ -4,7 +4,7 @@
 import torch
 from torch import nn
 
-from devices import replays, wait_for
+from devices import replays, results_copied, wait_for
 
 
 def _net(device, seed=0):
@@ -111,6 +111,23 @@ def held_results(device):
     values = [y.tolist() for y in held]
     stayed = [y.data_ptr() == address for y, address in zip(held, addresses, strict=True) if address is not None]
     return [values, stayed, len({y.data_ptr() for y in held})], counts
+
+
+def results_of_convolutions(device):
+    """A convolution's result is the program's. Beside the numbers: how many results a graph copies."""
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Conv2d(4, 8, 3, padding=1), nn.Tanh(), nn.Conv2d(8, 8, 3, stride=2)).to(device)
+    results, counts = [], []
+    with torch.no_grad():
+        for step in range(6):
+            x = torch.sin(torch.arange(2 * 4 * 8 * 8.0).view(2, 4, 8, 8) * (step + 1)).to(device)
+            wait_for(device)
+            y = net(x * 0.5)
+            wait_for(device)
+            results.append(y.tolist())
+            del y
+            counts.append((replays(), results_copied()))
+    return results, counts
 
 
 def parameters_that_move(device):
