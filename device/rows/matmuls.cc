@@ -93,13 +93,15 @@ bool LinearBackward(lazy::Lowering& call) {
 }
 
 constexpr lazy::Row kMatmulRows[] = {
-    {"aten::addmm", AddProduct, kStructuralScalars | kTakesAllValues | kHasMeta | kMetaTakesMore | kRefusesTruth,
+    {"aten::addmm", AddProduct,
+     kProduct | kStructuralScalars | kTakesAllValues | kHasMeta | kMetaTakesMore | kRefusesTruth,
      shapes::ProductAndSum},
-    {"aten::baddbmm", AddProduct, kStructuralScalars | kTakesAllValues | kHasMeta, shapes::ProductAndSum},
-    {"aten::bmm", Multiply, kTakesAllValues | kHasMeta, shapes::Product},
-    {"aten::linear", Linear, kWhole | kTakesAllValues, shapes::Linear},
-    {"aten::linear_backward", LinearBackward, kWhole | kTakesAllValues, shapes::LinearBackward, RunLinearBackward},
-    {"aten::mm", Multiply, kTakesAllValues | kHasMeta, shapes::Product},
+    {"aten::baddbmm", AddProduct, kProduct | kStructuralScalars | kTakesAllValues | kHasMeta, shapes::ProductAndSum},
+    {"aten::bmm", Multiply, kProduct | kTakesAllValues | kHasMeta, shapes::Product},
+    {"aten::linear", Linear, kProduct | kWhole | kTakesAllValues, shapes::Linear},
+    {"aten::linear_backward", LinearBackward, kProduct | kWhole | kTakesAllValues, shapes::LinearBackward,
+     RunLinearBackward},
+    {"aten::mm", Multiply, kProduct | kTakesAllValues | kHasMeta, shapes::Product},
     {.name = "aten::addbmm", .flags = kTakesAllValues | kRefusesTruth},
     {.name = "aten::addmv", .flags = kTakesAllValues | kRefusesTruth},
     {.name = "aten::addr", .flags = kTakesAllValues | kRefusesTruth},

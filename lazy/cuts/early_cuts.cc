@@ -2,9 +2,9 @@
 #include "lazy/cuts/early_cuts.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
-#include <cstdlib>
+#include <numeric>
+#include <utility>
 
 #include "backends/registry.h"
 #include "base/flags.h"
@@ -15,37 +15,63 @@ namespace {
 constexpr size_t kFewestCalls = 128;         // take longer to record than cuts do
 constexpr int64_t kFewestBytes = 256 << 20;  // of results: as a large pure step (step_detector.cc)
 constexpr int kWaits = 2;
-constexpr size_t kFewestParts = 4, kMostParts = 8;
-constexpr size_t kCallsOfPart = 64;
+constexpr size_t kFewestParts = 4, kMostParts = 9;
+constexpr size_t kCallsOfPart = 64;  // on average
+constexpr size_t kLongest = 8;       // times the shortest part
+constexpr size_t kNear = 32;         // calls, of which one kernel may do both the first and the last
 
 bool HasQueue() {
   static const bool has_queue = backends::Get().target() == codegen::Target::kCuda && !base::IsDisabled("early");
   return has_queue;
 }
 
-size_t NumParts(const Trace& trace) { return std::clamp(trace.path.size() / kCallsOfPart, kFewestParts, kMostParts); }
-
-// After each number of calls, the bytes of results that are there and die within so many calls.
-std::vector<int64_t> PassingBytes(const Trace& trace, size_t soon) {
-  const size_t n = trace.path.size();
-  std::vector<int64_t> bytes(n + 1, 0);
-  for (const Trace::Slot& slot : trace.slots) {
-    const size_t made = slot.first_call + size_t{1}, death = slot.calls_at_death;
-    if (slot.older || death <= made || death - made > soon) continue;
-    bytes[made] += static_cast<int64_t>(slot.size_bytes);
-    bytes[std::min(death, n)] -= static_cast<int64_t>(slot.size_bytes);
+// How long parts are, relative to each other: 1, 2, 4, 8, 8, ..., 4, 2, 1.
+std::vector<size_t> LengthsOfParts(size_t num_calls) {
+  std::vector<size_t> lengths(std::clamp(num_calls / kCallsOfPart, kFewestParts, kMostParts));
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    const size_t from_an_end = std::min(i, lengths.size() - 1 - i);
+    lengths[i] = std::min(kLongest, size_t{1} << from_an_end);
   }
-  for (size_t k = 1; k <= n; ++k) bytes[k] += bytes[k - 1];
-  return bytes;
+  return lengths;
+}
+
+// What other calls read and make lies in memory, whoever makes or reads it.
+bool IsFused(const TrieNode& call) { return call.op->is_lowered() && !call.op->Has(kProduct); }
+
+// For each number of calls, the bytes that kernels read and write more if the trace is cut there. A value that one
+// kernel would hold between two calls is read again, and stored if nobody else wants it.
+std::vector<int64_t> CostsOfCuts(const Trace& trace) {
+  const size_t n = trace.path.size();
+  std::vector<int64_t> costs(n + 1, 0);
+  std::vector<size_t> touched(trace.slots.size(), n);  // by which call, the last time
+  for (size_t k = 0; k < n; ++k) {
+    const TrieNode& call = *trace.path[k];
+    for (const NodeOperand& operand : call.operands) {
+      const Trace::Slot& slot = trace.slots[operand.slot];
+      const size_t before = std::exchange(touched[operand.slot], k);
+      if (slot.older || before == k || before + kNear < k || before == n) continue;
+      if (!IsFused(*trace.path[before]) || !IsFused(call)) continue;
+      const bool is_stored = !operand.written && slot.calls_at_death > k + kNear;
+      const int64_t cost = static_cast<int64_t>(slot.size_bytes) * (is_stored ? 1 : 2);
+      costs[before + 1] += cost;
+      costs[k + 1] -= cost;
+    }
+    int32_t result_slot = call.first_result_slot;
+    for (const ResultShape& result : call.shape->results) {
+      if (result.defined && result.arg < 0) touched[result_slot++] = k;
+    }
+  }
+  std::partial_sum(costs.begin(), costs.end(), costs.begin());
+  return costs;
 }
 
 size_t Distance(size_t a, size_t b) { return a > b ? a - b : b - a; }
 
-// The place near this one where the fewest bytes pass.
-size_t BestNear(size_t place, size_t reach, const std::vector<int64_t>& bytes) {
+// The cheapest place near this one.
+size_t BestNear(size_t place, size_t reach, const std::vector<int64_t>& costs) {
   size_t best = place;
   for (size_t k = place - reach; k <= place + reach; ++k) {
-    if (bytes[k] < bytes[best] || (bytes[k] == bytes[best] && Distance(k, place) < Distance(best, place))) best = k;
+    if (costs[k] < costs[best] || (costs[k] == costs[best] && Distance(k, place) < Distance(best, place))) best = k;
   }
   return best;
 }
@@ -63,15 +89,22 @@ bool BeginsEarly(const Trace& trace, bool host_waits) {
 }
 
 std::vector<size_t> WithEarlyCuts(const Trace& trace, std::vector<size_t> cuts) {
-  const size_t n = trace.path.size(), parts = NumParts(trace);
-  const size_t half = n / (2 * (parts - 1));  // a part; the first and the last one are half as long
-  const std::vector<int64_t> bytes = PassingBytes(trace, half);
+  const size_t n = trace.path.size();
+  const std::vector<size_t> lengths = LengthsOfParts(n);
+  const size_t whole = std::accumulate(lengths.begin(), lengths.end(), size_t{0});
+  const std::vector<int64_t> costs = CostsOfCuts(trace);
   std::vector<size_t> places;
-  for (size_t i = 0; i + 1 < parts; ++i) places.push_back((2 * i + 1) * n / (2 * (parts - 1)));
+  size_t end = 0;
+  for (size_t i = 0; i + 1 < lengths.size(); ++i) {
+    end += lengths[i];
+    const size_t reach = std::min(lengths[i], lengths[i + 1]) * n / (2 * whole);
+    places.push_back(BestNear(end * n / whole, reach > 0 ? reach - 1 : 0, costs));
+  }
   if (cuts.size() == 3)
     places.erase(std::ranges::min_element(places, {}, [&](size_t place) { return Distance(place, cuts[1]); }));
-  for (const size_t place : places) cuts.push_back(BestNear(place, half / 2, bytes));
+  cuts.insert(cuts.end(), places.begin(), places.end());
   std::ranges::sort(cuts);
+  cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
   return cuts;
 }
 

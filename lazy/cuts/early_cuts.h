@@ -12,10 +12,10 @@
 // of their own in the trie (TrieNode::sequel): it is cut at its own end, and its CUDA graph is not another part's,
 // which lies at other addresses.
 //
-// The first part is half as long as others, since the GPU is idle while it is recorded, and each later one can be
-// recorded while the one before runs. The last one is short as well, since the program waits for it. A part ends where
-// few bytes pass that die soon, which a plan of both parts would not store; what a backward pass reads is stored
-// anyway.
+// The GPU is idle while the first part is recorded, so that part is short. Each later part is recorded while the one
+// before runs, so it may be twice as long: most steps run longer than they are recorded. The last ones grow shorter
+// again, since the program waits while the last one runs. A part ends near its place where one kernel would do the
+// fewest bytes of both parts; what a product or a backward pass reads is stored anyway.
 #pragma once
 
 #include <cstddef>

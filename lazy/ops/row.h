@@ -81,6 +81,10 @@ enum RowFlags : uint32_t {
   kCopies = 1 << 25,
   // Of images; the other tensors hold a number for each channel.
   kScalesChannels = 1 << 26,
+
+  // --- How it is compiled ---
+  // A product of matrices, done by a library: operands and result lie in memory.
+  kProduct = 1 << 27,
 };
 
 // How an operator runs on CPU aliases when it is not the operator itself that is called there.

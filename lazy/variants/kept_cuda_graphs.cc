@@ -8,7 +8,7 @@
 namespace torch_lazy::lazy {
 namespace {
 
-constexpr size_t kFewCudaGraphs = 8;    // that there is room for, whatever they hold
+constexpr size_t kFewCudaGraphs = 9;    // that there is room for, whatever they hold
 constexpr size_t kSomeCudaGraphs = 24;  // that there is room for while they hold a quarter of the memory
 constexpr size_t kTimesForSome = 8;     // a quarter is so many times a 32nd
 constexpr int64_t kShortestWait = 256;  // what waits less may wait longer another time

@@ -2,9 +2,9 @@
 // The CUDA graphs that there are, and how much memory they hold: a program of many sizes has a plan for each, and wants
 // a CUDA graph for each.
 //
-// They may hold a 32nd of the GPU's memory, 24 of them a quarter, and eight of them what they like: a step that is cut
-// early (early_cuts.h) has eight, which hold what it keeps for its backward pass. A new CUDA graph takes no room that
-// another still uses: a loop over more sizes than there is room for would drop each CUDA graph right before it is
+// They may hold a 32nd of the GPU's memory, 24 of them a quarter, and nine of them what they like: a step that is cut
+// early (early_cuts.h) has up to nine, which hold what it keeps for its backward pass. A new CUDA graph takes no room
+// that another still uses: a loop over more sizes than there is room for would drop each CUDA graph right before it is
 // wanted again. So the one that has been unused for longest goes only when that is four times as long as it ever waited
 // between two runs; else the new one is not captured. Time is counted in runs of plans that could have CUDA graphs.
 #pragma once

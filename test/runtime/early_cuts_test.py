@@ -111,7 +111,7 @@ def _replays(steps, make, layers, reads="after the step", exceptional=lambda ste
 
 
 # What a part leaves lies where its CUDA graph has put it, and the next part's reads it there.
-@pytest.mark.parametrize("layers, parts", [(30, 4), (90, 8)])
+@pytest.mark.parametrize("layers, parts", [(30, 4), (90, 8), (120, 9)])
 def test_parts_have_cuda_graphs_at_once(layers, parts):
     losses, counts = in_child(_replays, 7, _net, layers, compile="sync")
     assert [replays for _, replays in counts] == [0, 0, 0, 0, 0, parts, parts]
