@@ -38,7 +38,7 @@ from rounds import HERE, Process  # noqa: E402
 sys.path.append(str(HERE.parent / "tools"))
 from kit_environment import kit_environment  # noqa: E402
 
-TOGETHER = 3  # rows that warm up at a time
+TOGETHER = 3  # rows that warm up at a time; of those that fill a large part of the GPU's memory, one
 ANSWER_S = 20  # that a block may take once it is warm
 COPY = Workload("a copy", "copy", 0, block=20)
 COMPILED = ["compile", "compile+graphs"]
@@ -194,6 +194,7 @@ def run_rows(chosen, arguments, environment, deadline):
             if not warm and time.monotonic() < deadline:
                 # Nothing is measured meanwhile: what compiles would take its processors.
                 count = 2 * TOGETHER if waiting[0].is_cpp else TOGETHER
+                count = next((place for place, workload in enumerate(waiting[:count]) if workload.is_large), count) or 1
                 warm = [Row(workload, arguments, environment, pool, deadline) for workload in waiting[:count]]
                 concurrent.futures.wait([job for row in warm for job in row.starting.values()])
                 waiting = waiting[count:]

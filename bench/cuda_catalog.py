@@ -14,6 +14,7 @@ class CudaWorkload(Workload):
     warm_blocks: int = 3
     replays: float = 0.0  # torch.compile's time over that with our backend, to be reached; 0: not measured
     graphs: str = "compile+graphs"  # torch.compile's variant with CUDA graphs
+    is_large: bool = False  # its variants together take more than a third of a GPU's memory
     compiles: bool = True  # torch.compile is measured; of many sizes it has a graph for each
 
 
@@ -41,8 +42,8 @@ WORKLOADS = [
     CudaWorkload("GPT, 96 lengths shuffled", "gpt_shuffled", 1.15, block=96, compiles=False),
     CudaWorkload("64 tokens over a growing cache", "generate_cached", 1.0, block=4, compiles=False),
     CudaWorkload("GRU by hand", "gru", 3.0, 0.6, limit_s=80, replays=1.1),
-    CudaWorkload("GPT-2 small, bf16, 8 x 1024", "gpt2", 1.5, 1.1, block=20, warm_blocks=2, limit_s=150, replays=1.1),
-    CudaWorkload("ResNet-50, bf16, 64 images", "resnet50", 1.4, 1.0, block=20, warm_blocks=2, limit_s=150, replays=1.0, graphs=MODEL_GRAPHS),
+    CudaWorkload("GPT-2 small, bf16, 8 x 1024", "gpt2", 1.5, 1.1, block=20, is_large=True, warm_blocks=2, limit_s=150, replays=1.1),
+    CudaWorkload("ResNet-50, bf16, 64 images", "resnet50", 1.4, 1.0, block=20, is_large=True, warm_blocks=2, limit_s=150, replays=1.0, graphs=MODEL_GRAPHS),
     CudaWorkload("ResNet-50, bf16, 64 images, inference", "resnet50_eval", 2.0, 1.1, block=20, warm_blocks=2, limit_s=100, replays=1.1, graphs=FROZEN),
     CudaWorkload("BERT-base, bf16, 16 x 128", "bert", 1.8, 1.05, block=20, warm_blocks=2, limit_s=150, replays=1.05),
 ]

@@ -197,6 +197,7 @@ Tensor Where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   return NewTensor(at::infer_size_dimvector(at::infer_size_dimvector(a.sizes(), b.sizes()), condition.sizes()),
                    a.scalar_type());
 }
+Tensor& WhereOut(const Tensor&, const Tensor&, const Tensor&, Tensor& out) { return out; }
 Tensor CumulativeSum(const Tensor& self, int64_t, std::optional<ScalarType> type) {
   return NewTensor(self.sizes(), type.value_or(self.scalar_type() == at::kBool ? at::kLong : self.scalar_type()));
 }
@@ -227,7 +228,7 @@ Tensor NllLossBackward(const Tensor&, const Tensor& self, const Tensor&, const M
                        const Tensor&) {
   return Like(self);
 }
-Tensor LogSoftmaxBackward(const Tensor& gradient, const Tensor&, int64_t, ScalarType) { return Like(gradient); }
+Tensor SoftmaxBackward(const Tensor& gradient, const Tensor&, int64_t, ScalarType) { return Like(gradient); }
 Tensor MseLoss(const Tensor& self, const Tensor&, int64_t) { return NewTensor({}, self.scalar_type()); }
 Tensor MseLossBackward(const Tensor&, const Tensor& self, const Tensor&, int64_t) { return Like(self); }
 Tensor Embedding(const Tensor& weight, const Tensor& indices, SymInt, bool, bool) {
@@ -247,7 +248,11 @@ Three AttentionBackward(const Tensor&, const Tensor& q, const Tensor& k, const T
   return {Like(q), Like(k), Like(v)};
 }
 Tensor ScaledDotProductAttention(const Tensor& q, const Tensor& k, const Tensor& v, const MaybeTensor& mask,
-                                 double dropout, bool causal, std::optional<double> scale, bool) {
+                                 double dropout, bool causal, std::optional<double> scale, bool grouped) {
+  if (mask && mask->requires_grad()) {
+    return std::get<0>(at::_ops::_scaled_dot_product_attention_math::call(q, k, v, mask, dropout, causal, std::nullopt,
+                                                                          scale, grouped));
+  }
   return std::get<0>(
       at::_ops::_scaled_dot_product_flash_attention_for_cpu::call(q, k, v, dropout, causal, mask, scale));
 }
@@ -277,8 +282,11 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   LIKE_FIRST("tanh_backward", tanh_backward);
   LIKE_FIRST("threshold_backward", threshold_backward);
   LIKE_FIRST("_log_softmax", _log_softmax);
+  LIKE_FIRST("_softmax", _softmax);
   LIKE_FIRST("_foreach_sqrt", _foreach_sqrt);
   LIKE_FIRST("bitwise_not", bitwise_not);
+  LIKE_FIRST("abs", abs);
+  LIKE_FIRST("log", log);
   LIKE_FIRST("cos", cos);
   LIKE_FIRST("sin", sin);
   LIKE_FIRST("silu", silu);
@@ -286,10 +294,13 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   LIKE_FIRST("pow.Tensor_Scalar", pow_Tensor_Scalar);
   TEST("isin.Tensor_Tensor", isin_Tensor_Tensor);
   TEST("isnan", isnan);
+  TEST("isneginf", isneginf);
   TEST("eq.Scalar", eq_Scalar);
   TEST("ne.Scalar", ne_Scalar);
   TEST("lt.Scalar", lt_Scalar);
   TEST("ge.Scalar", ge_Scalar);
+  TEST("gt.Scalar", gt_Scalar);
+  TEST("le.Scalar", le_Scalar);
   COMPARE("eq.Tensor", eq_Tensor);
   COMPARE("ne.Tensor", ne_Tensor);
   COMPARE("lt.Tensor", lt_Tensor);
@@ -301,6 +312,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   BROADCAST("add.Tensor", add_Tensor);
   BROADCAST("sub.Tensor", sub_Tensor);
   BROADCAST("mul.Tensor", mul_Tensor);
+  BROADCAST("maximum", maximum);
+  BROADCAST("minimum", minimum);
   BROADCAST("div.Tensor", div_Tensor);
   IN_PLACE("add_.Tensor", add__Tensor);
   IN_PLACE("sub_.Tensor", sub__Tensor);
@@ -331,9 +344,11 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("argmax", ArgMax);
   m.impl("any", Any);
   m.impl("all", Any);
+  m.impl("all.dim", AnyDim);
   m.impl("any.dim", AnyDim);
   m.impl("max", Max);
   m.impl("where.self", Where);
+  m.impl("where.self_out", WhereOut);
   m.impl("cumsum", CumulativeSum);
   m.impl("bmm", Bmm);
   m.impl("cat", Cat);
@@ -355,7 +370,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("native_dropout", Dropout);
   m.impl("nll_loss_forward", NllLoss);
   m.impl("nll_loss_backward", NllLossBackward);
-  m.impl("_log_softmax_backward_data", LogSoftmaxBackward);
+  m.impl("_log_softmax_backward_data", SoftmaxBackward);
+  m.impl("_softmax_backward_data", SoftmaxBackward);
   m.impl("mse_loss", MseLoss);
   m.impl("mse_loss_backward", MseLossBackward);
   m.impl("embedding", Embedding);
