@@ -67,7 +67,7 @@ class Row:
         self.deadline = min(deadline, time.monotonic() + workload.limit_s)
         names = ["eager", *(COMPILED if workload.compiles and not workload.is_cpp and not arguments.no_compile else []), "lazy"]
         names += [REPLAYED] if workload.replays else []
-        names += [] if workload.arrays else ["floor"]
+        names += [] if workload.arrays or not workload.has_floor else ["floor"]
         jobs = [(name, workload, workload.graphs if name == "compile+graphs" else name) for name in names]
         jobs += [("copy", COPY, "eager")] if workload.arrays else []
         jobs += [(UNREAD, dataclasses.replace(workload, reads="never"), "lazy")] if workload.reads != "never" else []

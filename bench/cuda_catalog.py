@@ -13,6 +13,7 @@ class CudaWorkload(Workload):
     limit_s: int = 60  # until it is warm, compilers included
     warm_blocks: int = 3
     replays: float = 0.0  # torch.compile's time over that with our backend, to be reached; 0: not measured
+    has_floor: bool = True  # what it does does not follow from values, which the null device does not compute
     graphs: str = "compile+graphs"  # torch.compile's variant with CUDA graphs
     is_large: bool = False  # its variants together take more than a third of a GPU's memory
     compiles: bool = True  # torch.compile is measured; of many sizes it has a graph for each
@@ -57,6 +58,9 @@ WORKLOADS += [
     for workload in _LARGE for reads in ("after", "tenth", "before", "isnan")
 ]
 WORKLOADS += [
+    CudaWorkload("PPO, 26 updates collected", "ppo", 1.6, 1.1, block=26),
+    CudaWorkload("EfficientNet-B0, one image, 60 collected", "efficientnet_eval", 3.0, 0.9, block=60, limit_s=100),
+    CudaWorkload("Qwen3-MoE, 8 experts, 6 layers", "qwen_moe", 1.0, 0.9, block=10, limit_s=120, has_floor=False),
     CudaWorkload("transformers' generate, GPT-2, 32 tokens", "generate_gpt2", 1.3, block=2, compiles=False),
     CudaWorkload("transformers' generate, Llama of 1 B", "generate_llama", 1.3, block=2, compiles=False),
 ]

@@ -85,17 +85,23 @@ Tensor EmptyStrided(c10::SymIntArrayRef sizes, c10::SymIntArrayRef strides, std:
 Tensor CopyFrom(const Tensor&, const Tensor& to, bool) { return to; }
 at::Scalar Item(const Tensor&) { return 0.0; }
 bool MayTakeOver(const Tensor&, const Tensor&) { return true; }  // for Module::to, which sets the data of parameters
-Tensor& Arange(const at::Scalar& begin, const at::Scalar& end, const at::Scalar& step, Tensor& out) {
-  const int64_t size = static_cast<int64_t>((end.toDouble() - begin.toDouble()) / step.toDouble());
+Tensor& Resized(int64_t size, Tensor& out) {
   out.unsafeGetTensorImpl()->set_storage_keep_dtype(NewTensor({size}, out.scalar_type()).storage());
   out.unsafeGetTensorImpl()->set_sizes_contiguous({size});
   return out;
+}
+Tensor& Arange(const at::Scalar& begin, const at::Scalar& end, const at::Scalar& step, Tensor& out) {
+  return Resized(static_cast<int64_t>((end.toDouble() - begin.toDouble()) / step.toDouble()), out);
+}
+Tensor& Permutation(c10::SymInt size, std::optional<at::Generator>, Tensor& out) {
+  return Resized(size.expect_int(), out);
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("empty.memory_format", Empty);
   m.impl("empty_strided", EmptyStrided);
   m.impl("arange.start_out", Arange);
+  m.impl("randperm.generator_out", Permutation);
   m.impl("_copy_from", CopyFrom);
   m.impl("_local_scalar_dense", Item);
   m.impl("_has_compatible_shallow_copy_type", MayTakeOver);

@@ -98,6 +98,9 @@ Tensor ReduceAll(const Tensor& self, std::optional<ScalarType> type) {
 Tensor Norm(const Tensor& self, const Scalar&, OptionalIntArrayRef dims, bool keep, std::optional<ScalarType>) {
   return Reduced(self, dims, keep, self.scalar_type());
 }
+Tensor Deviation(const Tensor& self, OptionalIntArrayRef dims, const std::optional<Scalar>&, bool keep) {
+  return Reduced(self, dims, keep, self.scalar_type());
+}
 Tensor ArgMax(const Tensor& self, std::optional<int64_t> dim, bool keep) {
   return Reduced(self, dim ? OptionalIntArrayRef(*dim) : OptionalIntArrayRef(), keep, at::kLong);
 }
@@ -271,6 +274,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   LIKE_FIRST("clamp", clamp);
   LIKE_FIRST("gelu", gelu);
   LIKE_FIRST("neg", neg);
+  LIKE_FIRST("scatter_add", scatter_add);
   LIKE_FIRST("reciprocal", reciprocal);
   LIKE_FIRST("relu", relu);
   LIKE_FIRST("sigmoid", sigmoid);
@@ -286,6 +290,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   LIKE_FIRST("_foreach_sqrt", _foreach_sqrt);
   LIKE_FIRST("bitwise_not", bitwise_not);
   LIKE_FIRST("abs", abs);
+  LIKE_FIRST("exp", exp);
   LIKE_FIRST("log", log);
   LIKE_FIRST("cos", cos);
   LIKE_FIRST("sin", sin);
@@ -309,6 +314,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   COMPARE("ge.Tensor", ge_Tensor);
   BROADCAST("bitwise_and.Tensor", bitwise_and_Tensor);
   BROADCAST("bitwise_or.Tensor", bitwise_or_Tensor);
+  COMPARE("logical_and", logical_and);
   BROADCAST("add.Tensor", add_Tensor);
   BROADCAST("sub.Tensor", sub_Tensor);
   BROADCAST("mul.Tensor", mul_Tensor);
@@ -326,6 +332,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   IN_PLACE("masked_fill_.Scalar", masked_fill__Scalar);
   IN_PLACE("zero_", zero_);
   IN_PLACE("relu_", relu_);
+  IN_PLACE("scatter_add_", scatter_add_);
+  IN_PLACE("logical_and_", logical_and_);
+  IN_PLACE("silu_", silu_);
   IN_PLACE("_foreach_add_.List", _foreach_add__List);
   IN_PLACE("_foreach_add_.Scalar", _foreach_add__Scalar);
   IN_PLACE("_foreach_addcdiv_.ScalarList", _foreach_addcdiv__ScalarList);
@@ -341,6 +350,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("mean.dim", ReduceDims);
   m.impl("linalg_vector_norm", Norm);
   m.impl("norm.Scalar", NormAll);
+  m.impl("std.correction", Deviation);
   m.impl("argmax", ArgMax);
   m.impl("any", Any);
   m.impl("all", Any);
