@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that autograd has nothing to do with: optimizers, backward passes, inference.
+// Calls that autograd has nothing to do with: optimizers, backward passes, inference, and all whose arguments require
+// no gradient.
 //
 // An operator's autograd kernel hands on twice, to the one that counts versions and to the device's, though nothing is
 // to be differentiated. These calls are recorded in autograd's place: a fifth less for the host in Adam from C++. All
@@ -16,11 +17,35 @@
 
 namespace torch_lazy::device {
 
-// True if no gradient is recorded and the device's own kernel comes next: no mode of Python's, no functionalization, no
-// conjugate bit in between. `keys`: the call's, at the autograd kernel.
+// True if the device's own kernel comes next: no mode of Python's, no functionalization, no conjugate bit in between.
+// `keys`: the call's, at the autograd kernel.
 inline bool MayPassAutograd(c10::DispatchKeySet keys) {
-  return !c10::GradMode::is_enabled() &&
-         (keys & c10::after_ADInplaceOrView_keyset).highestPriorityTypeId() == c10::DispatchKey::PrivateUse1;
+  const c10::DispatchKeySet below = keys & c10::after_ADInplaceOrView_keyset;
+  return below == c10::DispatchKeySet(c10::DispatchKey::PrivateUse1) ||  // as a rule
+         below.highestPriorityTypeId() == c10::DispatchKey::PrivateUse1;
+}
+
+// True if the argument would make the call's results require a gradient, where gradients are recorded.
+inline bool RequiresGrad(const at::Tensor& tensor) { return tensor.defined() && tensor.requires_grad(); }
+inline bool RequiresGrad(const std::optional<at::Tensor>& tensor) { return tensor && RequiresGrad(*tensor); }
+template <typename Tensors>
+bool AnyRequiresGrad(const Tensors& list) {
+  for (const at::Tensor& tensor : list) {
+    if (RequiresGrad(tensor)) return true;
+  }
+  return false;
+}
+inline bool RequiresGrad(at::TensorList list) { return AnyRequiresGrad(list); }
+inline bool RequiresGrad(const at::ITensorListRef& list) { return AnyRequiresGrad(list); }
+inline bool RequiresGrad(const c10::List<std::optional<at::Tensor>>& list) {
+  for (const std::optional<at::Tensor>& tensor : list) {
+    if (RequiresGrad(tensor)) return true;
+  }
+  return false;
+}
+template <typename T>
+bool RequiresGrad(const T&) {
+  return false;
 }
 
 // The keys with which a call goes on to autograd's kernel: none of those above, such as that of Python's dispatcher,
@@ -38,6 +63,12 @@ inline bool NeedsAutograd(const at::Tensor& tensor) {
 }
 inline bool NeedsAutograd(const std::optional<at::Tensor>& tensor) {
   return tensor && tensor->defined() && NeedsAutograd(*tensor);
+}
+inline bool NeedsAutograd(const c10::List<std::optional<at::Tensor>>& list) {
+  for (const std::optional<at::Tensor>& tensor : list) {
+    if (NeedsAutograd(tensor)) return true;
+  }
+  return false;
 }
 inline bool NeedsAutograd(at::TensorList list) {
   for (const at::Tensor& tensor : list) {

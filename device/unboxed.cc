@@ -49,7 +49,8 @@ struct Unboxed<Operator, R(Args...)> {
 
   // In autograd's place: see no_grad.h.
   static R RecordWithoutGrad(c10::DispatchKeySet keys, Args... args) {
-    if (!MayPassAutograd(keys) || (... || NeedsAutograd(args))) {
+    if (!MayPassAutograd(keys) || (c10::GradMode::is_enabled() && (... || RequiresGrad(args))) ||
+        (... || NeedsAutograd(args))) {
       return Operator::redispatch(ThroughAutograd(keys), std::forward<Args>(args)...);
     }
     std::optional<Made> made = Predict(args...);
@@ -121,14 +122,14 @@ struct Unboxed<Operator, R(Args...)> {
   X(addcmul) X(addcmul_) X(addmm) X(baddbmm) X(bmm) X(cat) X(clamp) X(clamp_min) X(convolution)                      \
   X(convolution_backward) X(cos) X(div_Scalar) X(div_Tensor) X(div__Scalar) X(div__Tensor) X(embedding)              \
   X(embedding_dense_backward) X(eq_Scalar) X(eq_Tensor) X(exp) X(fill__Scalar) X(gather) X(ge_Scalar) X(gelu)        \
-  X(gelu_backward) X(gt_Scalar) X(index_select) X(le_Scalar) X(leaky_relu) X(leaky_relu_backward) X(lerp__Scalar)    \
-  X(linalg_vector_norm) X(linear) X(linear_backward) X(log) X(lt_Scalar) X(masked_fill__Scalar) X(maximum)           \
-  X(mean_dim) X(minimum) X(mm) X(mul_Scalar) X(mul_Tensor) X(mul__Scalar) X(mul__Tensor)                             \
-  X(native_batch_norm_backward) X(native_group_norm) X(native_group_norm_backward) X(native_layer_norm)              \
-  X(native_layer_norm_backward) X(ne_Scalar) X(neg) X(nll_loss_backward) X(nll_loss_forward) X(pow_Tensor_Scalar)    \
-  X(reciprocal) X(relu) X(relu_) X(rsqrt) X(sigmoid) X(sigmoid_backward) X(silu) X(sin) X(sqrt) X(sub_Scalar)        \
-  X(sub_Tensor) X(sub__Scalar) X(sub__Tensor) X(sum_dim_IntList) X(tanh) X(tanh_backward) X(threshold_backward)      \
-  X(where_self) X(zero_)
+  X(gelu_backward) X(gt_Scalar) X(index_Tensor) X(index_select) X(le_Scalar) X(leaky_relu)                           \
+  X(leaky_relu_backward) X(lerp__Scalar) X(linalg_vector_norm) X(linear) X(linear_backward) X(log) X(lt_Scalar)      \
+  X(masked_fill__Scalar) X(maximum) X(mean_dim) X(minimum) X(mm) X(mul_Scalar) X(mul_Tensor) X(mul__Scalar)          \
+  X(mul__Tensor) X(native_batch_norm_backward) X(native_group_norm) X(native_group_norm_backward)                    \
+  X(native_layer_norm) X(native_layer_norm_backward) X(ne_Scalar) X(neg) X(nll_loss_backward) X(nll_loss_forward)    \
+  X(pow_Tensor_Scalar) X(reciprocal) X(relu) X(relu_) X(rsqrt) X(sigmoid) X(sigmoid_backward) X(silu) X(sin)         \
+  X(sqrt) X(sub_Scalar) X(sub_Tensor) X(sub__Scalar) X(sub__Tensor) X(sum_dim_IntList) X(tanh) X(tanh_backward)      \
+  X(threshold_backward) X(where_self) X(zero_)
 // clang-format on
 
 struct Recorders {

@@ -140,3 +140,54 @@ def test_transforms_see_the_calls():
     expected, ours = on_both(_transformed)
     torch.testing.assert_close([t for t, _ in ours], [t for t, _ in expected])
     assert [t for _, t in ours] == [t for _, t in expected]
+
+
+def _without_need(device):
+    """Gradients are recorded, and no argument asks for one."""
+    x, index = values(device), torch.tensor([2, 0], device=device)
+    versions = []
+    for call in (lambda: x.mul_(2.0), lambda: x.add_(x), lambda: x[index].neg(), lambda: x[:1].sub_(x[1:2]), lambda: x.zero_()):
+        call()
+        versions.append(x._version)
+    y = values(device).add(1.0)
+    return versions, x.tolist(), y.tolist(), y.requires_grad, y.is_leaf
+
+
+def test_calls_whose_arguments_need_no_gradient():
+    expected, ours = on_both(_without_need)
+    assert ours == expected
+
+
+def _views_of_a_leaf(device):
+    leaf = values(device).requires_grad_()
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad is being used in an in-place"):
+        leaf[:2].mul_(2.0)
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place"):
+        leaf.add_(1.0)
+    base = values(device)
+    view = base[:2]
+    base.mul_(leaf)  # the view has a gradient from now on
+    tripled = view.mul(3.0)
+    tripled.sum().backward()
+    index = torch.tensor([2, 0, 2], device=device)
+    picked, = torch.autograd.grad(leaf[index].square().sum(), leaf)
+    return tripled.requires_grad, leaf.grad.tolist(), picked.tolist(), tripled.tolist()
+
+
+def test_views_may_need_the_gradient_of_their_base():
+    expected, ours = on_both(_views_of_a_leaf)
+    assert ours == expected
+
+
+def _tangents_without_need(device):
+    with forward_ad.dual_level():
+        base = values(device)
+        view = base[:2]
+        base.copy_(forward_ad.make_dual(values(device), torch.ones(3, device=device)))
+        y = view.mul(2.0).add(1.0)
+        return forward_ad.unpack_dual(y).tangent.tolist(), y.tolist()
+
+
+def test_tangents_are_carried_where_gradients_are_recorded():
+    expected, ours = on_both(_tangents_without_need)
+    assert ours == expected
