@@ -14,8 +14,10 @@
 #include "device/fork.h"
 #include "device/no_grad.h"
 #include "lazy/calls/device_of_call.h"
+#include "lazy/record/call_at_once.h"
 #include "lazy/record/prediction.h"
 #include "lazy/record/record.h"
+#include "lazy/run/run_on_aliases.h"
 
 namespace torch_lazy::device {
 namespace {
@@ -91,7 +93,10 @@ struct Unboxed<Operator, R(Args...)> {
     const lazy::OnDevice on(lazy::DeviceOfCall(args...));
     std::optional<Made> made;
     lazy::Prediction prediction(op);
-    if (!prediction.Holds(args...)) return made;
+    if (!prediction.Holds(args...)) {
+      if (prediction.RunsAtOnce()) RunAtOnce(&prediction, &made, args...);
+      return made;
+    }
     if constexpr (kReturnsNew) {
       made.emplace(prediction.Result<R>());
     } else {
@@ -103,6 +108,34 @@ struct Unboxed<Operator, R(Args...)> {
       if (op.updates_list) lazy::CountWrites(std::get<0>(std::tie(args...)));
     }
     return made;
+  }
+
+  // Makes nothing if the call has to go the long way.
+  C10_NOINLINE static void RunAtOnce(lazy::Prediction* prediction, std::optional<Made>* made, const Args&... args) {
+    const lazy::Op& op = TheOp();
+    if (!lazy::CallAtOnce::IsFor(op)) return;
+    lazy::CallAtOnce call(op);
+    std::tuple<decltype(call.Eager(args))...> eager{call.Eager(args)...};
+    if (!call.is_short()) return;
+    prediction->EndAtOnce();
+    call.Count();
+    const auto run = [&]() -> decltype(auto) {
+      const lazy::RunsEager scope(op);
+      const auto call_eager = [&](auto&... arguments) -> decltype(auto) {
+        return call.is_plain() ? Operator::redispatch(c10::DispatchKeySet(c10::DispatchKey::CPU), arguments...)
+                               : Operator::call(arguments...);
+      };
+      return std::apply(call_eager, eager);
+    };
+    if constexpr (kReturnsNew) {
+      made->emplace(call.Lazy(run()));
+    } else {
+      run();
+      made->emplace();
+    }
+    if constexpr (std::is_void_v<R>) {
+      if (op.updates_list) lazy::CountWrites(std::get<0>(std::tie(args...)));
+    }
   }
 
   static R Return(std::optional<Made>&& made) {
@@ -155,6 +188,10 @@ std::optional<torch::CppFunction> UnboxedRecorder(const c10::OperatorName& name)
   auto recorders = AllRecorders().find(name.name + "." + name.overload_name);
   if (recorders == AllRecorders().end()) return std::nullopt;
   return recorders->second.below_autograd();
+}
+
+void RecordCopy(at::Tensor to, const at::Tensor& from, bool non_blocking) {
+  Unboxed<at::_ops::copy_>::Record(to, from, non_blocking);
 }
 
 void RecordWithoutGrad(torch::Library& aten) {

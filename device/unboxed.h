@@ -7,6 +7,7 @@
 
 #include <optional>
 
+#include <ATen/core/Tensor.h>
 #include <ATen/core/operator_name.h>
 #include <torch/library.h>
 
@@ -14,6 +15,9 @@ namespace torch_lazy::device {
 
 // The unboxed recorder of an operator; null if it has none.
 std::optional<torch::CppFunction> UnboxedRecorder(const c10::OperatorName& name);
+
+// to.copy_(from), both on the device.
+void RecordCopy(at::Tensor to, const at::Tensor& from, bool non_blocking);
 
 // At AutogradPrivateUse1, last, for those whose derivatives PyTorch knows (no_grad.h).
 void RecordWithoutGrad(torch::Library& aten);

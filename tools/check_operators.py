@@ -22,7 +22,6 @@ ALLOWED = {
     "aten::_thnn_fused_lstm_cell": PARTS,
     "aten::linear": PARTS,
     "aten::linear_backward": PARTS,
-    "aten::copy_": "a copy from another device is recorded once it is here (copies.cc)",
     "torch_lazy::attention": CALLED,
     "torch_lazy::attention_backward": CALLED,
     "torch_lazy::cudnn_rnn": CALLED,

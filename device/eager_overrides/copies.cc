@@ -6,29 +6,23 @@
 #include <algorithm>
 
 #include <ATen/ops/_local_scalar_dense.h>
+#include <ATen/ops/_local_scalar_dense_native.h>
 #include <ATen/ops/clone.h>
 #include <ATen/ops/empty.h>
 
 #include "device/eager_overrides/kernels.h"
 #include "device/fork.h"
+#include "device/unboxed.h"
 #include "lazy/cuts/sync.h"
 #include "lazy/eager/current_device.h"
 #include "lazy/eager/eager_device.h"
 #include "lazy/host/lock.h"
-#include "lazy/ops/op.h"
-#include "lazy/record/record.h"
 #include "lazy/trace/storage.h"
 #include "lazy/trace/trace.h"
 #include "lazy/trace/unwritten.h"
 
 namespace torch_lazy::device {
 namespace {
-
-void RecordCopy(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
-  static const lazy::Op& op = lazy::OpOf(c10::Dispatcher::singleton().findSchemaOrThrow("aten::copy_", ""));
-  torch::jit::Stack stack{to, from, non_blocking};
-  lazy::Call(op, &stack);
-}
 
 // A trace that runs ahead is waited for: what is recorded must not depend on how far it is.
 bool HasPendingWork(const at::Tensor& tensor) {
@@ -66,9 +60,9 @@ void CopyFromHost(const at::Tensor& from, const at::Tensor& to, bool non_blockin
   }
   const at::Tensor snapshot = at::empty(from.sizes(), from.options().device(lazy::EagerDevice()).pinned_memory(false));
   FillFromHost(from, snapshot, non_blocking);
-  RecordCopy(lazy::MakeTensor(lazy::MakeStorage(snapshot.storage()), snapshot.scalar_type(), snapshot.sizes(),
-                              snapshot.strides()),
-             to, non_blocking);
+  const at::Tensor source = lazy::MakeTensor(lazy::MakeStorage(snapshot.storage()), snapshot.scalar_type(),
+                                             snapshot.sizes(), snapshot.strides());
+  RecordCopy(to, source, non_blocking);
 }
 
 // From one of our devices to another: no trace's, since a trace is one device's.
@@ -81,9 +75,9 @@ void CopyAcross(const at::Tensor& from, const at::Tensor& to, bool non_blocking)
 at::Tensor CopyFrom(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
   CheckFork();
   if (!to.is_privateuseone()) {
-    at::Tensor(to).copy_(lazy::SyncForHost(from, "copy to host"), non_blocking);
+    at::Tensor(to).copy_(lazy::SyncToRead(from, "copy to host"), non_blocking);
   } else if (from.device() == to.device()) {
-    RecordCopy(from, to, non_blocking);
+    RecordCopy(to, from, non_blocking);
   } else if (from.is_privateuseone()) {
     CopyAcross(from, to, non_blocking);
   } else {
@@ -99,7 +93,8 @@ at::Tensor CopyFromAndResize(const at::Tensor& from, const at::Tensor& to) {
 
 at::Scalar LocalScalarDense(const at::Tensor& self) {
   CheckFork();
-  return at::_local_scalar_dense(lazy::SyncForHost(self, "item"));
+  const at::Tensor eager = lazy::SyncToRead(self, "item");
+  return eager.is_cpu() ? at::native::_local_scalar_dense_cpu(eager) : at::_local_scalar_dense(eager);
 }
 
 // Copy-on-write clones need storages whose pointers they may share, and ours are made to look like such.

@@ -71,6 +71,7 @@ void ResizeStorage(c10::StorageImpl* storage, size_t size_bytes) {
     lazy::CopyContent(content, old, std::min(size_bytes, old.nbytes()));
   }
   const lazy::Locked lock(lazy::DeviceLock());
+  lazy_storage->ForgetEager();
   lazy_storage->content = std::move(content);
   lazy_storage->set_nbytes(size_bytes);
   lazy_storage->Arm();

@@ -67,7 +67,7 @@ void TouchOperands(c10::ArrayRef<CallOperand> operands, c10::ArrayRef<int32_t> s
       trace->slots.back().stamp = storage->stamp();
       trace->slots.back().unwritten = storage->unwritten;
       ComeAfter(*storage, slots[k], trace);
-      storage->touches.push_back({trace, slots[k]});
+      storage->JoinTrace(trace, slots[k]);
     }
     if (trace->recorder != nullptr) RecordTouch(operands[k], slots[k], *trace, trace->recorder);
     if (operands[k].written && !trace->slots[slots[k]].written) {
@@ -87,7 +87,7 @@ void AddResult(LazyStorageImpl* storage, const std::shared_ptr<Trace>& trace) {
     ComeAfter(*storage, slot, trace);
     storage->Arm();
   }
-  storage->touches.push_back({trace, slot});
+  storage->JoinTrace(trace, slot);
   storage->writer = trace.get();
   trace->new_bytes += static_cast<int64_t>(storage->nbytes());
 }

@@ -37,6 +37,7 @@ void LazyStorageImpl::TakeSwapped() {
       const Locked lock(DeviceLock());
       if (!IsSwapped()) return;
       if (touches.empty()) {
+        ForgetEager();
         const bool is_answer = data_ptr().get_deleter() == &DeleteStorage;
         if (is_answer) former = std::exchange(content, *static_cast<c10::Storage*>(data_ptr().get_context()));
         KeepAddress();

@@ -59,6 +59,13 @@ void GiveBack(const std::shared_ptr<Trace>& trace, Trace::Slot* slot) {
   if (owner->writer == trace.get()) owner->writer = nullptr;
 }
 
+// For Note [Calls at once]. `waited`: somebody waited for the trace.
+void NoteRun(Trace* trace, const char* reason, bool op_by_op, bool waited) {
+  if (trace->num_calls() == 0 || reason == kUnknownShape) return;
+  const Locked lock(DeviceLock());
+  if (trace->at_once.Ran(trace->num_calls(), op_by_op, waited) && MayRunAtOnce()) trace->at_once.Start();
+}
+
 void Finish(const std::shared_ptr<Trace>& trace, std::string failure = "") {
   std::vector<Trace::Slot> slots;
   std::vector<c10::IValue> numbers;
@@ -215,6 +222,7 @@ void Cut(const std::shared_ptr<Trace>& trace, const char* reason, Then then) {
     Finish(trace, TextOfError());
     throw;
   }
+  NoteRun(trace.get(), reason, /*op_by_op=*/!ahead && trace->op_by_op, then != Then::kGoOn);
   if (!ahead) {
     Finish(trace);
   } else if (then !=
@@ -230,8 +238,7 @@ void CutAndRun(const std::shared_ptr<Trace>& trace, const char* reason) { Cut(tr
 void CutAndGoOn(const std::shared_ptr<Trace>& trace, const char* reason) { Cut(trace, reason, Then::kGoOn); }
 
 void CutThreadTraceForHost(const char* reason) {
-  if (const std::shared_ptr<Trace> trace = NewestTrace(); trace != nullptr && trace->num_calls() != 0)
-    Cut(trace, reason, Then::kHostWaits);
+  if (const std::shared_ptr<Trace> trace = TraceToWaitFor()) Cut(trace, reason, Then::kHostWaits);
 }
 
 void CutThreadTrace(const char* reason) {

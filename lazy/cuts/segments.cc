@@ -143,6 +143,7 @@ void RunParts(Trace* trace, const Parts& parts) {
     const bool inside_call = trace->period != 0 && !trace->ends_step && cuts[i + 1] == trace->path.size();
     try {
       entry->Run(&segment->part(), /*once=*/inside_call);
+      trace->op_by_op = segment->part().op_by_op && (i == 0 || trace->op_by_op);
     } catch (...) {
       segment->TakeBack();
       throw;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/cuts/sync.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "base/metrics.h"
 #include "lazy/cuts/cut.h"
 #include "lazy/eager/current_device.h"
 #include "lazy/eager/eager_device.h"
 #include "lazy/eager/geometry.h"
+#include "lazy/eager/on_host.h"
 #include "lazy/host/run_thread.h"
 #include "lazy/trace/replay_recorder.h"
 #include "lazy/trace/thread_trace.h"
@@ -14,6 +17,17 @@
 #include "lazy/trace/unwritten.h"
 
 namespace torch_lazy::lazy {
+namespace {
+
+// Most are for the reason of the one before.
+void CountSync(const char* reason) {
+  thread_local const char* last = nullptr;
+  thread_local std::atomic<int64_t>* cell = nullptr;
+  if (std::exchange(last, reason) != reason) cell = &base::Cell(base::Tally::kSyncs, reason);
+  cell->fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace
 
 c10::Storage Sync(LazyStorageImpl* storage, const char* reason, bool writes) {
   if (CurrentReplayRecorder() != nullptr) BreakReplay(absl::StrCat("it does at once: ", reason));
@@ -57,8 +71,19 @@ at::Tensor SyncToAlias(const at::Tensor& tensor, const char* reason, bool writes
 }
 
 at::Tensor SyncForHost(const at::Tensor& tensor, const char* reason) {
-  base::Count(base::Tally::kSyncs, reason);
+  CountSync(reason);
   CutThreadTraceForHost(reason);
+  return SyncToAlias(tensor, reason);
+}
+
+at::Tensor SyncToRead(const at::Tensor& tensor, const char* reason) {
+  CountSync(reason);
+  CutThreadTraceForHost(reason);
+  LazyStorageImpl* const storage = LazyStorageImpl::Of(tensor);
+  if (storage != nullptr && IsOnHost() && CurrentReplayRecorder() == nullptr) {
+    const Locked lock(DeviceLock());
+    if (const at::Tensor& eager = storage->EagerOn(tensor); eager.defined()) return eager;
+  }
   return SyncToAlias(tensor, reason);
 }
 

@@ -17,6 +17,9 @@ at::Tensor SyncToAlias(const at::Tensor& tensor, const char* reason, bool writes
 // a step is cut at the same place of every step, whether the value was pending or not.
 at::Tensor SyncForHost(const at::Tensor& tensor, const char* reason);
 
+// The same for who only reads it, and gives it to nobody else.
+at::Tensor SyncToRead(const at::Tensor& tensor, const char* reason);
+
 // Runs everything pending on all threads' traces.
 void SyncAll(const char* reason);
 

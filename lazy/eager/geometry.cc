@@ -32,12 +32,18 @@ std::string TextOfGeometry(const Geometry& geometry, bool with_strides) {
   return text;
 }
 
-at::Tensor Alias(const c10::Storage& content, const Geometry& geometry) {
+at::Tensor Alias(const c10::Storage& content, at::ScalarType dtype, at::IntArrayRef sizes, at::IntArrayRef strides,
+                 int64_t offset) {
   at::Tensor alias = at::detail::make_tensor<c10::TensorImpl>(
       c10::Storage(content), c10::DispatchKeySet(IsOnHost() ? c10::DispatchKey::CPU : c10::DispatchKey::CUDA),
-      c10::scalarTypeToTypeMeta(geometry.dtype));
+      c10::scalarTypeToTypeMeta(dtype));
+  alias.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides, offset);
+  return alias;
+}
+
+at::Tensor Alias(const c10::Storage& content, const Geometry& geometry) {
+  at::Tensor alias = Alias(content, geometry.dtype, geometry.sizes, geometry.strides, geometry.offset);
   c10::TensorImpl* impl = alias.unsafeGetTensorImpl();
-  impl->set_sizes_and_strides(geometry.sizes, geometry.strides, geometry.offset);
   if (geometry.conj) impl->_set_conj(true);
   if (geometry.neg) impl->_set_neg(true);
   return alias;

@@ -32,6 +32,8 @@ std::string TextOfGeometry(const Geometry& geometry, bool with_strides);
 
 // A tensor of the eager device, of this geometry on `content`.
 at::Tensor Alias(const c10::Storage& content, const Geometry& geometry);
+at::Tensor Alias(const c10::Storage& content, at::ScalarType dtype, at::IntArrayRef sizes, at::IntArrayRef strides,
+                 int64_t offset);
 
 // A tensor of this geometry without memory.
 at::Tensor MetaTensor(const Geometry& geometry);

@@ -32,7 +32,9 @@ std::string WhyImmediate(const std::string& name) {
     return "the shape of its result depends on truth values, or it was seen with these operands for the first time";
   if (op->random) return "draws random numbers, which are drawn in the order of the program";
   if (op->immediate) return "the shape of its result depends on data, or it is not an operator of PyTorch's own";
-  return "run at once the first time that it is seen with these operands; it is recorded from then on";
+  return "run at once the first time that it is seen with these operands, and where a program waits for a value after "
+         "a "
+         "few calls each: to record them does not pay there until kernels are compiled";
 }
 
 }  // namespace

@@ -57,7 +57,11 @@ constexpr uint32_t kRefusesIntegers = kRefusesZero | kRefusesNegative | kMayFail
 
 }  // namespace
 
-Op::Op(c10::OperatorHandle h) : handle(h), name(NameOf(h.operator_name())), facts(FactsOf(h)) {
+Op::Op(c10::OperatorHandle h)
+    : handle(h),
+      name(NameOf(h.operator_name())),
+      num_at_once(base::Cell(base::Tally::kCallsImmediateByOp, name)),
+      facts(FactsOf(h)) {
   runner = facts.runner();
   shape_rule = facts.shape_rule();
   ReadArguments();

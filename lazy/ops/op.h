@@ -17,6 +17,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 
+#include "base/metrics.h"
 #include "lazy/ops/rows.h"
 
 namespace torch_lazy::lazy {
@@ -45,7 +46,8 @@ struct Op {
   bool is_lowered() const { return facts.row != nullptr && facts.row->lower != nullptr; }
 
   c10::OperatorHandle handle;
-  std::string name;  // as in rows
+  std::string name;                   // as in rows
+  std::atomic<int64_t>& num_at_once;  // how often it ran at once
   uint32_t id = 0;
   Facts facts;
   Runner runner = nullptr;

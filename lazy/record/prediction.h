@@ -22,6 +22,7 @@
 #include "lazy/cuts/cut.h"
 #include "lazy/host/lock.h"
 #include "lazy/trace/new_slots.h"
+#include "lazy/trace/thread_trace.h"
 
 namespace torch_lazy::lazy {
 
@@ -74,6 +75,14 @@ class Prediction {
     return value.isTensor() && value.toTensor().unsafeGetTensorImpl()->is_wrapped_number() && Number(arg, value);
   }
   bool Unrecordable() { return false; }
+
+  // Whether the call, for which the prediction did not hold, is to run at once: Note [Calls at once].
+  bool RunsAtOnce() { return lazy::RunsAtOnce(trace_.get()); }
+  // It does, the short way.
+  void EndAtOnce() {
+    TellAtOnce(op_, trace_.get());
+    lock_.unlock();
+  }
 
  private:
   bool AcceptsNumbers() const {

@@ -118,7 +118,7 @@ Recorded TryRecord(const Op& op, CallDescription& call, const std::shared_ptr<co
                    const torch::jit::Stack& stack, Results* results, std::shared_ptr<Trace>* conflict,
                    const char** reason) {
   Locked lock(DeviceLock());
-  std::shared_ptr<Trace>& trace = ThreadTrace();
+  const std::shared_ptr<Trace>& trace = RecordingTrace();
   const char* const unlike =
       trace->num_calls() != 0 ? UnlikeSettings(trace->settings(), SettingsOf(call.words[0])) : nullptr;
   *reason = trace->ends_step ? "step" : unlike != nullptr ? unlike : "another thread";
@@ -146,14 +146,20 @@ Recorded TryRecord(const Op& op, CallDescription& call, const std::shared_ptr<co
   return Recorded::kYes;
 }
 
-// True if no call is known to come next.
-bool IsAtTheEnd() {
+// What the thread's trace says of a call before it is looked at.
+enum class Next { kRunsAtOnce, kIsUnknown, kMayBeKnown };
+
+Next NextOfTrace(const Op& op) {
   Locked lock(DeviceLock());
-  return ThreadTrace()->at->node->children.empty();
+  Trace* const trace = ThreadTrace().get();
+  if (RunsAtOnce(trace)) {
+    TellAtOnce(op, trace);
+    return Next::kRunsAtOnce;
+  }
+  return trace->at->node->children.empty() ? Next::kIsUnknown : Next::kMayBeKnown;
 }
 
-bool Record(const Op& op, CallDescription& call, torch::jit::Stack* stack) {
-  bool asked = IsAtTheEnd();
+bool Record(const Op& op, CallDescription& call, bool asked, torch::jit::Stack* stack) {
   std::shared_ptr<const CallShape> shape = asked ? ShapeOfCall(op, call, *stack) : nullptr;
   while (true) {
     Results results;
@@ -183,19 +189,21 @@ bool Record(const Op& op, CallDescription& call, torch::jit::Stack* stack) {
 void RecordOrRun(const Op& op, torch::jit::Stack* stack) {
   base::Count(base::Counter::kCallsTotal);
   CallDescription call;
-  if (!op.immediate) {
+  const Next next = NextOfTrace(op);
+  const bool is_recorded = !op.immediate && next != Next::kRunsAtOnce;
+  if (is_recorded) {
     Describe(op, *stack, &call);
     for (const CallOperand& operand : call.operands) {
       if (operand.storage->IsSwapped()) operand.storage->TakeSwapped();
     }
-    if (call.recordable && Record(op, call, stack)) return;
+    if (call.recordable && Record(op, call, next == Next::kIsUnknown, stack)) return;
   }
   LAZY_LOG(1, "at once: ", op.name);
   base::Count(base::Counter::kCallsImmediate);
-  base::Count(base::Tally::kCallsImmediateByOp, op.name);
+  op.num_at_once.fetch_add(1, std::memory_order_relaxed);
   std::optional<Lesson> lesson;
-  if (!op.immediate && call.recordable && !HasNoShape(call)) lesson.emplace(op, call, *stack);
-  std::shared_ptr<const CallShape> shape = RunNow(op, stack, lesson ? kUnknownShape : "immediate");
+  if (is_recorded && call.recordable && !HasNoShape(call)) lesson.emplace(op, call, *stack);
+  std::shared_ptr<const CallShape> shape = RunNow(op, stack, lesson ? kUnknownShape : "immediate", lesson.has_value());
   if (!lesson) return;
   lesson->Learn(std::move(shape));
   Locked lock(DeviceLock());

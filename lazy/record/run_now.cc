@@ -20,6 +20,31 @@
 namespace torch_lazy::lazy {
 namespace {
 
+// Most calls have few arguments, which are found soonest by looking at all of them.
+template <typename Key, typename Value>
+class Table {
+ public:
+  Value& operator[](Key key) {
+    constexpr size_t kFew = 16;
+    if (all_.size() <= kFew) {
+      for (auto& [known, value] : all_) {
+        if (known == key) return value;
+      }
+    } else if (places_.empty()) {
+      for (size_t i = 0; i < all_.size(); ++i) places_[all_[i].first] = i;
+    }
+    if (all_.size() > kFew) {
+      const auto [place, is_new] = places_.try_emplace(key, all_.size());
+      if (!is_new) return all_[place->second].second;
+    }
+    return all_.emplace_back(key, Value()).second;
+  }
+
+ private:
+  c10::SmallVector<std::pair<Key, Value>, 4> all_;
+  absl::flat_hash_map<Key, size_t> places_;  // of many
+};
+
 // The arguments of one call replaced by eager tensors on the same memory, one alias per tensor and one alias storage
 // per lazy storage, so that identity and aliasing among arguments survive; and the way back.
 class AliasCall {
@@ -172,8 +197,8 @@ class AliasCall {
   torch::jit::Stack& stack_;
   const char* reason_;
   std::vector<c10::IValue> originals_;
-  absl::flat_hash_map<c10::TensorImpl*, at::Tensor> aliases_;      // of the arguments
-  absl::flat_hash_map<c10::StorageImpl*, c10::Storage> storages_;  // of each content, of arguments and results
+  Table<c10::TensorImpl*, at::Tensor> aliases_;      // of the arguments
+  Table<c10::StorageImpl*, c10::Storage> storages_;  // of each content, of arguments and results
   std::vector<std::pair<at::Tensor, at::Tensor>> written_;
 };
 
@@ -190,7 +215,7 @@ ResultShape ShapeOf(const at::Tensor& tensor, size_t ret, int item) {
 
 }  // namespace
 
-std::shared_ptr<const CallShape> RunNow(const Op& op, torch::jit::Stack* stack, const char* reason) {
+std::shared_ptr<const CallShape> RunNow(const Op& op, torch::jit::Stack* stack, const char* reason, bool learn) {
   const DrawRecorder draw(op, *stack);
   if (CurrentReplayRecorder() != nullptr) BreakReplay(absl::StrCat("it does at once: ", op.name));
   AliasCall call(op, stack, reason);
@@ -199,8 +224,8 @@ std::shared_ptr<const CallShape> RunNow(const Op& op, torch::jit::Stack* stack, 
     if (op.random && !IsOnHost()) lock = std::unique_lock<std::mutex>(DrawMutex());
     RunOnAliases(op, stack);
   }
-  bool learnable = !call.TakeBackGeometry();
-  auto shape = std::make_shared<CallShape>();
+  bool learnable = !call.TakeBackGeometry() && learn;
+  const std::shared_ptr<CallShape> shape = learn ? std::make_shared<CallShape>() : nullptr;
   const size_t first = stack->size() - op.return_alias.size();
   for (size_t r = 0; r < op.return_alias.size(); ++r) {
     c10::IValue& value = (*stack)[first + r];
@@ -210,23 +235,23 @@ std::shared_ptr<const CallShape> RunNow(const Op& op, torch::jit::Stack* stack, 
       ResultShape same;
       same.ret = static_cast<int16_t>(r);
       same.arg = static_cast<int16_t>(op.return_alias[r]);
-      shape->results.push_back(same);
+      if (learn) shape->results.push_back(same);
     } else if (value.isTensor()) {
       const at::Tensor result = call.Wrap(value.toTensor(), &learnable);
-      shape->results.push_back(ShapeOf(result, r, -1));
+      if (learn) shape->results.push_back(ShapeOf(result, r, -1));
       value = result;
     } else if (value.isTensorList()) {
       c10::List<at::Tensor> list;
       for (const c10::IValue& item : value.toListRef()) {
         list.push_back(call.Wrap(item.toTensor(), &learnable));
-        shape->results.push_back(ShapeOf(list.get(list.size() - 1), r, static_cast<int>(list.size()) - 1));
+        if (learn) shape->results.push_back(ShapeOf(list.get(list.size() - 1), r, static_cast<int>(list.size()) - 1));
       }
       list_size = static_cast<int>(list.size());
       value = std::move(list);
     } else {
       learnable = false;
     }
-    shape->list_sizes.push_back(list_size);
+    if (learn) shape->list_sizes.push_back(list_size);
   }
   return learnable ? shape : nullptr;
 }

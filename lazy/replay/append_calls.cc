@@ -32,7 +32,7 @@ void Attach(const std::shared_ptr<Trace>& trace, int32_t slot, LazyStorageImpl* 
     at.unwritten = storage->unwritten;
   }
   ComeAfter(*storage, slot, trace);
-  storage->touches.push_back({trace, slot});
+  storage->JoinTrace(trace, slot);
 }
 
 // The trace writes the storage from here on.
@@ -96,7 +96,7 @@ class Appender {
     std::shared_ptr<Trace> trace;
     {
       Locked lock(DeviceLock());
-      trace = ThreadTrace();
+      trace = RecordingTrace();
       if (recording_.holder.lock() != trace || HasRoomFor(*trace, trace->num_calls(), trace->new_bytes)) return;
     }
     CutAndGoOn(trace, "step");

@@ -83,7 +83,7 @@ class Player {
       drawn[d] = MakeStorage(draw.size_bytes);
       torch::jit::Stack stack = {TensorOn(drawn[d], draw.geometry)};
       stack.insert(stack.end(), draw.args.begin(), draw.args.end());
-      RunNow(*draw.op, &stack, "immediate");
+      RunNow(*draw.op, &stack, "immediate", /*learn=*/false);
     }
     for (size_t s = 0; s < storages_.size(); ++s) {
       if (recording_.storages[s].kind == Storage::Kind::kDrawn) storages_[s] = drawn[recording_.storages[s].index];

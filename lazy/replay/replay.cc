@@ -159,7 +159,7 @@ void Replay::Begin(at::TensorList inputs) {
   if (const std::shared_ptr<Trace> trace = NewestTrace(); trace != nullptr && trace->ends_step)
     CutAndGoOn(trace, "step");
   Locked lock(DeviceLock());
-  recorder_->trace = ThreadTrace();
+  recorder_->trace = RecordingTrace();
   recorder_->first_call = recorder_->trace->num_calls();
   recorder_->first_number = recorder_->trace->numbers.size();
   recorder_->bytes_before = recorder_->trace->new_bytes;

@@ -3,10 +3,23 @@
 #pragma once
 
 #include <ATen/core/stack.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include "lazy/eager/memory.h"
 #include "lazy/ops/op.h"
 
 namespace torch_lazy::lazy {
+
+// While one lives, ATen's kernel of the operator may be called: below autograd and autocast, with results in pooled
+// memory.
+class RunsEager {
+ public:
+  explicit RunsEager(const Op& op);
+
+ private:
+  const PooledResults pooled_;
+  const c10::impl::ExcludeDispatchKeyGuard no_autograd_;
+};
 
 // Calls the operator on a stack of tensors of the eager device, below autograd and autocast; leaves its results on the
 // stack.

@@ -5,7 +5,9 @@
 
 #include <c10/core/TensorImpl.h>
 
+#include "lazy/eager/composite_tensors.h"
 #include "lazy/eager/current_device.h"
+#include "lazy/eager/geometry.h"
 #include "lazy/host/lock.h"
 #include "lazy/trace/placeholder.h"
 #include "lazy/trace/trace.h"
@@ -48,7 +50,32 @@ LazyStorageImpl::~LazyStorageImpl() {
   Disarm();
 }
 
+namespace {
+
+// But for what the keys of tensors say: whether they are dense, conjugate, or negative.
+bool AreAlike(const c10::TensorImpl& a, const c10::TensorImpl& b) {
+  return a.dtype() == b.dtype() && a.sizes() == b.sizes() && a.strides() == b.strides() &&
+         a.storage_offset() == b.storage_offset() && a.is_wrapped_number() == b.is_wrapped_number();
+}
+
+}  // namespace
+
+const at::Tensor& LazyStorageImpl::EagerOn(const at::Tensor& tensor) {
+  static const at::Tensor* const none = new at::Tensor;
+  if (!touches.empty() || !content || IsSwapped()) return *none;
+  const c10::TensorImpl& like = *tensor.unsafeGetTensorImpl();
+  if (eager_.defined() && eager_keys_ == like.key_set() && AreAlike(*eager_.unsafeGetTensorImpl(), like)) return eager_;
+  if (!IsDense(tensor) || IsNamed(tensor)) return *none;
+  at::Tensor made = Alias(content, tensor.scalar_type(), like.sizes(), like.strides(), like.storage_offset());
+  if (like.is_conj()) made.unsafeGetTensorImpl()->_set_conj(true);
+  if (like.is_neg()) made.unsafeGetTensorImpl()->_set_neg(true);
+  if (like.is_wrapped_number()) made.unsafeGetTensorImpl()->set_wrapped_number(true);
+  KeepEager(std::move(made), tensor);
+  return eager_;
+}
+
 void LazyStorageImpl::LeaveTraces() {
+  if (!had_traces) return;
   c10::SmallVector<Touch, 1> left;  // ended outside the lock
   Locked lock(DeviceLock());
   for (const Touch& touch : touches) touch.trace->ForgetOwner(touch.slot);
@@ -70,10 +97,10 @@ c10::Storage MakeStorage(size_t size_bytes, at::ScalarType unwritten) {
   return c10::Storage(std::move(storage));
 }
 
-c10::Storage MakeStorage(c10::Storage content) {
+c10::Storage MakeStorage(c10::Storage content, bool exposed) {
   auto storage = c10::make_intrusive<LazyStorageImpl>(content.nbytes(), CurrentDevice());
   storage->content = std::move(content);
-  storage->Expose();
+  if (exposed) storage->Expose();
   return c10::Storage(std::move(storage));
 }
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <typeinfo>
+#include <utility>
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/Storage.h>
@@ -60,9 +61,16 @@ class LazyStorageImpl final : public torch_compat::HookedStorage {
   };
   c10::Storage content;                // of the eager device; null if nothing was ever stored
   c10::SmallVector<Touch, 1> touches;  // traces that read or write this storage
-  Trace* writer = nullptr;             // the one of them whose pending calls write it
+
+ private:                           // beside what each recorded call looks at, since it looks at this
+  at::Tensor eager_;                // while there are no traces; null: none was asked for
+  c10::DispatchKeySet eager_keys_;  // of the tensor that it is like
+
+ public:
+  Trace* writer = nullptr;  // the one of the traces whose pending calls write it
   at::ScalarType unwritten =
       at::ScalarType::Undefined;  // fills it when it is first needed, if it is then unwritten: memory.h
+  bool had_traces = false;        // ever
 
   // A number that no other content of any storage has or had: equal stamps, equal bytes. 0 where others may write the
   // memory.
@@ -72,6 +80,26 @@ class LazyStorageImpl final : public torch_compat::HookedStorage {
     if (stamp_ != 0) stamp_ = stamp;
   }
   void Expose() { stamp_ = 0; }  // others have the address now
+
+  // An eager tensor on the content, like this one on the storage; null while something is pending, nothing was ever
+  // stored, or the tensor is not dense or has names. It is kept for the next time, so it must stay as it is. The device
+  // lock is held.
+  const at::Tensor& EagerOn(const at::Tensor& tensor);
+  // The same for a tensor that is known to be like it.
+  void KeepEager(at::Tensor eager, const at::Tensor& like) {
+    eager_ = std::move(eager);
+    eager_keys_ = like.key_set();
+  }
+  // The content may become another one.
+  void ForgetEager() {
+    if (eager_.defined()) eager_.reset();
+  }
+  // The trace uses the storage as this slot. The device lock is held.
+  void JoinTrace(const std::shared_ptr<Trace>& trace, int32_t slot) {
+    ForgetEager();
+    had_traces = true;
+    touches.push_back({trace, slot});
+  }
   struct {
     uint64_t by = 0;
     int32_t slot = 0;
@@ -93,6 +121,6 @@ at::Tensor MakeTensor(c10::Storage storage, at::ScalarType dtype, c10::IntArrayR
 
 // A new storage of the current device, without content or over an existing storage of the eager device (no copy).
 c10::Storage MakeStorage(size_t size_bytes, at::ScalarType unwritten = at::ScalarType::Undefined);
-c10::Storage MakeStorage(c10::Storage content);
+c10::Storage MakeStorage(c10::Storage content, bool exposed = true);  // exposed: others may write its memory
 
 }  // namespace torch_lazy::lazy

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/trace/thread_trace.h"
 
+#include <ATen/Context.h>
 #include <c10/core/AutogradState.h>
 
 #include "base/at_work.h"
 #include "base/flags.h"
 #include "base/log.h"
 #include "base/of_thread.h"
+#include "lazy/eager/on_host.h"
 #include "lazy/host/background.h"
 #include "lazy/trace/history.h"
+#include "lazy/trace/replay_recorder.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -59,6 +62,8 @@ std::shared_ptr<Trace> NewTrace(const Trace* last) {
   trace->at = trace->trie->RootAfter(follows ? last->path.back() : nullptr)->expected;
   if (last != nullptr) {
     trace->age = last->age;
+    trace->at_once = last->at_once;
+    if (trace->at_once.is_on()) trace->at = trace->trie->nowhere()->expected;
     trace->pure_steps_wanted = last->pure_steps_next;
     trace->slots.reserve(last->final_slots);
     trace->path.reserve(last->path.size());
@@ -70,12 +75,50 @@ std::shared_ptr<Trace> NewTrace(const Trace* last) {
   return trace;
 }
 
+// What has come to pass where calls run at once. It may end that, and then a trace begins.
+void Tell(Trace* trace, void (AtOnce::*what)()) {
+  if (!trace->at_once.is_on()) return;
+  (trace->at_once.*what)();
+  if (!trace->at_once.is_on()) trace->at = trace->trie->root()->expected;
+}
+
 }  // namespace
 
 std::shared_ptr<Trace>& ThreadTrace() {
   std::shared_ptr<Trace>& trace = CurrentTrace();
   if (trace == nullptr || trace->state != Trace::State::kPending) trace = NewTrace(trace.get());
   return trace;
+}
+
+const std::shared_ptr<Trace>& RecordingTrace() {
+  const std::shared_ptr<Trace>& trace = ThreadTrace();
+  Tell(trace.get(), &AtOnce::Stop);
+  return trace;
+}
+
+bool MayRunAtOnce() {
+  return IsOnHost() && CurrentReplayRecorder() == nullptr && !at::globalContext().deterministicAlgorithms() &&
+         base::Compilation() != base::CompileMode::kSync && base::Number(base::Option::kCompare) == 0 &&
+         (base::Number(base::Option::kDisable) == 0 || !base::IsDisabled("at_once"));
+}
+
+bool RunsAtOnce(Trace* trace) {
+  if (!trace->at_once.is_on()) return false;
+  if (!MayRunAtOnce()) Tell(trace, &AtOnce::Stop);
+  return trace->at_once.is_on();
+}
+
+void TellAtOnce(const Op& op, Trace* trace) {
+  Tell(trace, &AtOnce::Call);
+  if (op.immediate || op.dynamic_by_mask) Tell(trace, &AtOnce::Wait);
+}
+
+std::shared_ptr<Trace> TraceToWaitFor() {
+  Locked lock(DeviceLock());
+  const std::shared_ptr<Trace>& trace = CurrentTrace();
+  if (trace == nullptr) return nullptr;
+  Tell(trace.get(), &AtOnce::Wait);
+  return trace->num_calls() != 0 ? trace : nullptr;
 }
 
 std::shared_ptr<Trace> NewestTrace() {

@@ -16,6 +16,7 @@
 #include "lazy/host/lock.h"
 #include "lazy/host/source_line.h"
 #include "lazy/ops/call_settings.h"
+#include "lazy/trace/at_once.h"
 #include "lazy/trace/slot.h"
 #include "lazy/trace/step_detector.h"
 #include "lazy/trace/trie.h"
@@ -68,6 +69,8 @@ class Trace {
   bool fragment = false;      // begins inside a step, where it was cut because a shape was unknown
   bool replays = false;       // holds calls of a function for replay, which are recorded at once
   int age = 0;                // cuts of its thread for other reasons, up to and with its own
+  bool op_by_op = false;      // so it ran
+  AtOnce at_once;             // where it is on, the trace has no calls
   Divergence divergence;
   const CutSite* cut = nullptr;        // set when it is cut, for explain()
   ReplayRecorder* recorder = nullptr;  // of what it touches, for replay

@@ -98,7 +98,10 @@ TrieNode* TrieNode::Grow(const Op& child_op, c10::ArrayRef<int64_t> call_words, 
   return node;
 }
 
-Trie::Trie() { NewNode({}, {}); }
+Trie::Trie() {
+  NewNode({}, {});
+  NewNode({}, {});
+}
 
 void* Trie::FromStream(size_t size_bytes) {
   constexpr size_t kChunk = size_t{1} << 18;

@@ -122,6 +122,8 @@ class Trie {
   Trie& operator=(const Trie&) = delete;
 
   TrieNode* root() { return &nodes_.front(); }
+  // Where a thread is whose calls run at once: nothing is known to come next.
+  TrieNode* nowhere() { return &nodes_[1]; }
   // Where a trace begins that follows one whose calls end with this node; null: one of no calls.
   TrieNode* RootAfter(const TrieNode* last) {
     return last != nullptr && last->sequel != nullptr ? last->sequel : root();
@@ -130,7 +132,7 @@ class Trie {
   void GiveSequel(TrieNode* last) {
     if (last->sequel == nullptr) last->sequel = NewNode({}, {});
   }
-  size_t num_calls() const { return nodes_.size() - 1; }
+  size_t num_calls() const { return nodes_.size() - 2; }
 
   // A trace is to be cut after this call: a step ends here, or two of so many calls.
   void MarkStep(Expected* call, uint32_t period = 0) {

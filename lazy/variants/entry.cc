@@ -42,6 +42,7 @@ void Entry::Run(Trace* trace, bool once) {
   const std::shared_ptr<Runnable> way = Prepare(*trace, once);
   const bool compiled = way != nullptr && base::Compilation() != base::CompileMode::kOff;
   CountCalls(compiled);
+  trace->op_by_op = !compiled;
   if (compiled && TryRun(way.get(), trace)) return;
   Interpret(calls_, trace);
 }

@@ -91,10 +91,12 @@ void ExpectStopsAsEager(const FailingCall& failing) {
 
 TEST(FailingCalls, StopTheInterpretedProgram) {
   SetCompile("off");
+  SetOption("disable", "at_once");
   for (const FailingCall& failing : kCalls) {
     SCOPED_TRACE(failing.name);
     ExpectStopsAsEager(failing);
   }
+  SetOption("disable", "");
   SetCompile("async");
 }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random programs on device lazy, against eager execution on the CPU or a GPU.
 
-    random_programs.py [--mode interpreted|compiled] [--programs 1000] [--seed 0] [--lines 40] [--jobs 2] [--limit SECONDS]
+    random_programs.py [--mode interpreted|compiled|at_once] [--programs 1000] [--seed 0] [--lines 40] [--jobs 2] [--limit SECONDS]
                        [--eager cpu]
 
 Each program runs three times, then from storages that are ready, from larger ones, and in two threads at once; tensors, values,
@@ -25,7 +25,7 @@ from generate import Generator  # noqa: E402
 from program import Invalid, has_race, ready, roomy, run, tolerances  # noqa: E402
 from shrink import shrink  # noqa: E402
 
-COMPILE_OPTION = {"interpreted": "off", "compiled": "sync"}
+COMPILE_OPTION = {"interpreted": "off", "compiled": "sync", "at_once": "off"}
 RUNS = 3
 IN_THREADS = 0.2  # of the programs; these draw no random numbers, since threads share the generator
 
@@ -48,6 +48,7 @@ def start_worker(mode):
     import torch_lazy
 
     torch_lazy.set_option("compile", COMPILE_OPTION[mode])
+    torch_lazy.set_option("disable", "" if mode == "at_once" else "at_once")
 
 
 def in_threads(seed):

@@ -126,6 +126,7 @@ void AwaitBackground() {
 void RecordingTest::SetUp() {
   SetOption("compile", "off");
   SetOption("overlap", "0");
+  SetOption("disable", "at_once");
   static const bool are_shapes_known = [] {
     const at::Tensor x = Holding(std::vector<float>{1, 2});
     AddInPlace(x, Mul(Add(x, x), x));
@@ -149,6 +150,7 @@ void RecordingTest::TearDown() {
   SyncAll("test");
   SetOption("compile", "async");
   SetOption("overlap", "1");
+  SetOption("disable", "");
 }
 
 void RecordingTest::SetOption(const char* name, const char* text) { ASSERT_TRUE(base::SetOption(name, text).ok()); }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch's own op database on device lazy, against eager execution on the CPU or a GPU.
 
-    op_db.py [--mode interpreted|compiled] [--ops add,nn.functional.*] [--dtype float32] [--jobs 2]
+    op_db.py [--mode interpreted|compiled|at_once] [--ops add,nn.functional.*] [--dtype float32] [--jobs 2]
              [--inputs plain|noncontiguous|conjugate|negative] [--samples N] [--forms function,inplace,out]
              [--limit SECONDS] [--json FILE] [--device lazy] [--backend NAME] [--eager cpu]
              [--shard K/N [--skip N] [--stream]]

@@ -16,7 +16,7 @@ import torch
 import pool
 from compare import Mismatch
 
-COMPILE_OPTION = {"interpreted": "off", "compiled": "sync"}
+COMPILE_OPTION = {"interpreted": "off", "compiled": "sync", "at_once": "off"}
 
 
 def parser():
@@ -64,6 +64,7 @@ def start_worker(arguments):
 
     torch._lazy.mark_step = lambda *_: None  # torch.testing calls the in-tree one for any device named lazy
     torch_lazy.set_option("compile", COMPILE_OPTION[arguments.mode])
+    torch_lazy.set_option("disable", "at_once" if arguments.mode == "interpreted" else "")
     if getattr(arguments, "backend", None):
         torch_lazy.set_option("backend", arguments.backend)
 

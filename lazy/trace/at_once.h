@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// When the calls of a thread run at once instead of being recorded.
+//
+// Note [Calls at once]
+// To record a call and to interpret it costs the host more than to run it. Compiled kernels pay for that. A short trace
+// that somebody waits for is not paid for until its kernels are there, if it ever gets any. So a thread whose last
+// traces were short, waited for, and run op by op, lets its next calls run at once. Now and then it records a few
+// traces again, to see whether they are compiled by now: after a number of calls that doubles each time. Where it goes
+// on without a wait for long, what it does is worth recording after all: from the next wait on it records, so that
+// traces begin where they always do, and it needs more such traces in a row from then on. All of it follows from
+// counts. What the interpreter and a call at once give is the same: eager's bits.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "lazy/host/patience.h"
+
+namespace torch_lazy::lazy {
+
+// Of one thread; a trace hands it on to the next.
+class AtOnce {
+ public:
+  static constexpr int kTraces = 32;           // so many in a row before calls run at once ...
+  static constexpr int kTracesToSee = 8;       // ... and so many between two times
+  static constexpr size_t kShort = 64;         // calls of a trace, or from one wait to the next
+  static constexpr int64_t kFirstCalls = 512;  // that run at once the first time
+  static constexpr int64_t kMostCalls = 1 << 14;
+
+  // True if the next call shall run at once.
+  bool is_on() const { return is_on_; }
+
+  // A trace of so many calls was run. True if calls should run at once from now on.
+  bool Ran(size_t num_calls, bool op_by_op, bool waited) {
+    if (num_calls > kShort || !op_by_op) {
+      ItPays();
+      return false;
+    }
+    if (!waited) return false;
+    patience_.Run();
+    return patience_.IsWorth(kTraces) && (to_see_ == 0 || --to_see_ == 0);
+  }
+
+  // They do.
+  void Start() {
+    is_on_ = true;
+    calls_left_ = std::exchange(next_calls_, std::min(2 * next_calls_, kMostCalls));
+    since_wait_ = 0;
+  }
+
+  // A call runs at once.
+  void Call() {
+    --calls_left_;
+    ++since_wait_;
+    if (since_wait_ > static_cast<size_t>(kMostCalls)) Stop();
+  }
+
+  // The host waits for a value.
+  void Wait() {
+    if (since_wait_ > kShort) {
+      Stop();
+    } else if (calls_left_ <= 0) {
+      is_on_ = false;
+      to_see_ = kTracesToSee;
+    }
+    since_wait_ = 0;
+  }
+
+  // Calls are to be recorded.
+  void Stop() {
+    if (!is_on_) return;
+    ItPays();
+    patience_.Disappoint();
+    is_on_ = false;
+  }
+
+ private:
+  // To record does.
+  void ItPays() {
+    patience_.StartOver();
+    to_see_ = 0;
+    next_calls_ = kFirstCalls;
+  }
+
+  bool is_on_ = false;
+  Patience patience_;  // in short traces that ran op by op
+  int to_see_ = 0;     // of these, so many before calls run at once again
+  int64_t next_calls_ = kFirstCalls;
+  int64_t calls_left_ = 0;
+  size_t since_wait_ = 0;  // calls
+};
+
+}  // namespace torch_lazy::lazy
