@@ -60,11 +60,20 @@ bool CudaGraphMemory::IsFilled(const Param& param, const Trace& trace) {
   return !slot.content && slot.unwritten != at::ScalarType::Undefined;
 }
 
+// Replays write there while it is read.
+bool CudaGraphMemory::IsInOwnHome(const Param& param) const {
+  return std::ranges::any_of(results_, [&](const Result& result) {
+    return result.home != nullptr && result.home->memory().data() == param.address;
+  });
+}
+
 const char* CudaGraphMemory::NoteAddresses(Trace* trace, bool was_captured) {
   const bool is_first = !std::exchange(has_addresses_, true);
   for (Param& param : params_) {
-    const void* const address = AddressOf(ContentAt(plan_.lowered(), param.slot, trace));
+    const c10::Storage& content = ContentAt(plan_.lowered(), param.slot, trace);
+    const void* const address = AddressOf(content);
     const void* const before = std::exchange(param.address, address);
+    param.moves |= IsLent(content) && IsInOwnHome(param);
     if (IsFilled(param, *trace)) return "a parameter is filled before each run";
     if (is_first) continue;
     ++param.stayed;

@@ -71,6 +71,7 @@ class CudaGraphMemory {
     std::unique_ptr<CudaGraphResult> home;  // null: a parameter written in place
   };
   static bool IsFilled(const Param& param, const Trace& trace);
+  bool IsInOwnHome(const Param& param) const;
 
   const BoundPlan& plan_;
   std::vector<Param> params_;

@@ -145,6 +145,28 @@ def test_held_results():
     assert replays == 8 - 3
 
 
+def _fed_back():
+    """From the seventh step on, a step reads what the one before has left, and last of all."""
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 8)).to("lazy")
+    x, values = torch.ones(2, 8, device="lazy"), []
+    with torch.no_grad():
+        for step in range(16):
+            y = net(x) + x
+            torch_lazy.sync()
+            if step >= 7:
+                x = y
+            values.append(y.tolist())
+    return values, torch_lazy.metrics()["graph_replays"]
+
+
+def test_results_that_the_next_run_reads():
+    expected, _ = in_child(_fed_back, compile="sync", disable="graphs")
+    values, replays = in_child(_fed_back, compile="sync")
+    assert values == expected
+    assert replays == 16 - 3
+
+
 def _bytes_live(elements, is_held):
     """After each step, whose wide result is held by the first ones only."""
     weight, held, live = torch.zeros(elements, device="lazy"), None, []
