@@ -66,6 +66,7 @@ void TouchOperands(c10::ArrayRef<CallOperand> operands, c10::ArrayRef<int32_t> s
       trace->slots.back().older = static_cast<bool>(storage->content);
       trace->slots.back().stamp = storage->stamp();
       trace->slots.back().unwritten = storage->unwritten;
+      trace->slots.back().serial = storage->serial();
       ComeAfter(*storage, slots[k], trace);
       storage->JoinTrace(trace, slots[k]);
     }
@@ -83,6 +84,7 @@ void AddResult(LazyStorageImpl* storage, const std::shared_ptr<Trace>& trace) {
   const int32_t slot = static_cast<int32_t>(trace->slots.size());
   trace->slots.push_back({c10::Storage(), storage, storage->nbytes(), /*external=*/false, /*written=*/true,
                           static_cast<uint32_t>(trace->path.size())});
+  trace->slots.back().serial = storage->serial();
   if (storage->content || !storage->touches.empty()) {  // one that was there before
     ComeAfter(*storage, slot, trace);
     storage->Arm();

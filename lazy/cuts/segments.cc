@@ -54,6 +54,7 @@ class Segment {
       renumbered_[slot] = static_cast<int32_t>(part_.slots.size());
       part_.slots.push_back({whole_.slots[slot].content, nullptr, whole_.slots[slot].size_bytes, /*external=*/true});
       part_.slots.back().unwritten = whole_.slots[slot].unwritten;
+      part_.slots.back().serial = whole_.slots[slot].serial;
     }
     return renumbered_[slot];
   }

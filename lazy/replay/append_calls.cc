@@ -25,6 +25,7 @@ constexpr size_t kMostPlaces = 8;  // that a recording remembers
 void Attach(const std::shared_ptr<Trace>& trace, int32_t slot, LazyStorageImpl* storage) {
   Trace::Slot& at = trace->slots[static_cast<size_t>(slot)];
   at.owner = storage;
+  at.serial = storage->serial();
   if (at.external) {
     at.content = storage->content;
     at.older = static_cast<bool>(storage->content);

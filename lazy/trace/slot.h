@@ -25,6 +25,7 @@ struct TraceSlot {
   uint64_t stamp = 0;                                    // the storage's, when the trace first touched it; 0: unknown
   uint64_t next_stamp = 0;                               // what it gets where the trace has written it; 0: any
   at::ScalarType unwritten = at::ScalarType::Undefined;  // the storage's
+  uint64_t serial = 0;                                   // likewise; 0: the trace has made it, and it is gone
 };
 
 }  // namespace torch_lazy::lazy
