@@ -35,6 +35,6 @@ void CudaGraphChoice::Replayed(double seconds) {
   account_.Save(launched_ - replayed_);
 }
 
-void CudaGraphChoice::Dropped() { saved_ >= captured_ ? patience_.Reward() : patience_.Disappoint(); }
+void CudaGraphChoice::Dropped() { HasPaid() ? patience_.Reward() : patience_.Disappoint(); }
 
 }  // namespace torch_lazy::lazy

@@ -27,6 +27,8 @@ class CudaGraphChoice {
   bool Ask(int64_t now);
   // Whether a CUDA graph that has become useless, since addresses have changed, may be captured anew in the same run.
   bool MayRepeat() const { return account_.MayTry(); }
+  // Whether replays of the last CUDA graph have saved what its capture took.
+  bool HasPaid() const { return saved_ >= captured_; }
 
   // It asked too early: asks again after twice as many runs.
   void Postpone() { patience_.Disappoint(); }

@@ -29,7 +29,16 @@ void CopyShared(const c10::Storage& to, const c10::Storage& from) {
 
 }  // namespace
 
-CudaGraphMemory::CudaGraphMemory(const BoundPlan& plan) : plan_(plan) {
+bool TakesAnothersMemory(const BoundPlan& plan) {
+  for (size_t k = 0; k < plan.plan().outputs.size(); ++k) {
+    const codegen::BufferSpec& buffer = plan.plan().buffers[plan.plan().outputs[k]];
+    const bool is_param = buffer.kind == codegen::BufferSpec::Kind::kParam;
+    if (is_param && plan.lowered().param_slots[buffer.index] != plan.lowered().output_slots[k]) return true;
+  }
+  return false;
+}
+
+CudaGraphMemory::CudaGraphMemory(const BoundPlan& plan, std::atomic<uint64_t>* newest) : plan_(plan), newest_(*newest) {
   std::vector<bool> is_written(plan.plan().buffers.size());
   for (const codegen::Step& step : plan.plan().steps) {
     for (const int32_t buffer : step.results) {
@@ -45,12 +54,8 @@ CudaGraphMemory::CudaGraphMemory(const BoundPlan& plan) : plan_(plan) {
     const bool is_read = std::ranges::binary_search(plan.uses().read, static_cast<int32_t>(b));
     params_.push_back({static_cast<int32_t>(b), plan.lowered().param_slots[buffer.index], is_written[b], is_read});
   }
-  for (size_t k = 0; k < plan.plan().outputs.size(); ++k) {
+  for (size_t k = 0; k < plan.plan().outputs.size(); ++k)
     results_.push_back({plan.lowered().output_slots[k], plan.plan().outputs[k], nullptr});
-    const codegen::BufferSpec& buffer = plan.plan().buffers[plan.plan().outputs[k]];
-    const bool is_param = buffer.kind == codegen::BufferSpec::Kind::kParam;
-    if (is_param && plan.lowered().param_slots[buffer.index] != results_.back().slot) takes_anothers_ = true;
-  }
 }
 
 // Nothing was ever stored there, and deterministic algorithms fill it: anew in each run, which a CUDA graph would not.
@@ -58,6 +63,20 @@ bool CudaGraphMemory::IsFilled(const Param& param, const Trace& trace) {
   if (param.slot < 0 || !param.is_read) return false;
   const Trace::Slot& slot = trace.slots[static_cast<size_t>(param.slot)];
   return !slot.content && slot.unwritten != at::ScalarType::Undefined;
+}
+
+// Made after all that the plan has read before: an input, a gradient. Such a storage is at another address because it
+// is another one.
+bool CudaGraphMemory::IsYoung(const Param& param, const Trace& trace) const {
+  if (param.slot < 0) return false;
+  const uint64_t serial = trace.slots[static_cast<size_t>(param.slot)].serial;
+  return serial == 0 || serial > newest_.load(std::memory_order_relaxed);
+}
+
+void CudaGraphMemory::NoteAge(const Param& param, const Trace& trace) {
+  if (param.slot < 0) return;
+  const uint64_t serial = trace.slots[static_cast<size_t>(param.slot)].serial;
+  if (serial > newest_.load(std::memory_order_relaxed)) newest_.store(serial, std::memory_order_relaxed);
 }
 
 // Replays write there while it is read.
@@ -73,7 +92,9 @@ const char* CudaGraphMemory::NoteAddresses(Trace* trace, bool was_captured) {
     const c10::Storage& content = ContentAt(plan_.lowered(), param.slot, trace);
     const void* const address = AddressOf(content);
     const void* const before = std::exchange(param.address, address);
-    param.moves |= IsLent(content) && IsInOwnHome(param);
+    param.is_lent = IsLent(content);
+    param.moves |= param.is_lent && IsInOwnHome(param);
+    NoteAge(param, *trace);
     if (IsFilled(param, *trace)) return "a parameter is filled before each run";
     if (is_first) continue;
     ++param.stayed;
@@ -85,9 +106,23 @@ const char* CudaGraphMemory::NoteAddresses(Trace* trace, bool was_captured) {
   return nullptr;
 }
 
-void CudaGraphMemory::ChooseMoving(Trace* trace) {
-  for (Param& param : params_)
-    param.moves = param.stayed < kStays && !IsLent(ContentAt(plan_.lowered(), param.slot, trace));
+void CudaGraphMemory::ChooseMoving() {
+  for (Param& param : params_) param.moves = param.stayed < kStays && !param.is_lent;
+}
+
+CudaGraphMemory::Distance CudaGraphMemory::DistanceTo(Trace* trace) const {
+  Distance distance;
+  for (const Param& param : params_) {
+    const c10::Storage& content = ContentAt(plan_.lowered(), param.slot, trace);
+    if (param.moves || (IsLent(content) ? !param.is_lent : IsYoung(param, *trace))) continue;
+    ++distance.tell;
+    distance.away += AddressOf(content) != param.address;
+  }
+  return distance;
+}
+
+void CudaGraphMemory::ForgetMoves() {
+  for (Param& param : params_) param.moved = 0;
 }
 
 bool CudaGraphMemory::Fits(Trace* trace) const {
@@ -155,7 +190,9 @@ void CudaGraphMemory::PutBack(std::vector<c10::Storage> contents, Trace* trace) 
 
 void CudaGraphMemory::CopyIn(Trace* trace) {
   for (const Param& param : params_) {
-    if (param.moves) CopyShared(param.home, ContentAt(plan_.lowered(), param.slot, trace));
+    if (!param.moves) continue;
+    NoteAge(param, *trace);
+    CopyShared(param.home, ContentAt(plan_.lowered(), param.slot, trace));
   }
   VacateResults();
 }

@@ -5,6 +5,7 @@
 // home that the CUDA graph keeps, and back if it is written. A result lies in a home of its own (graph_result.h).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -18,6 +19,9 @@
 
 namespace torch_lazy::lazy {
 
+// True if an output takes another parameter's memory, which no CUDA graph can do.
+bool TakesAnothersMemory(const BoundPlan& plan);
+
 class CudaGraphMemory {
  public:
   struct Param {
@@ -27,20 +31,28 @@ class CudaGraphMemory {
     int stayed = 0;                 // runs since it was elsewhere
     int moved = 0;                  // how often since the first capture
     bool moves = false;             // its address goes on changing
+    bool is_lent = false;           // it lay in a home
     c10::Storage home = {};         // where the CUDA graph reads one that moves
   };
 
-  explicit CudaGraphMemory(const BoundPlan& plan);
+  // `newest`: the number of the youngest storage that runs of the plan have read.
+  CudaGraphMemory(const BoundPlan& plan, std::atomic<uint64_t>* newest);
 
   const std::vector<Param>& params() const { return params_; }
-  // True if an output takes another parameter's memory, which no CUDA graph can do.
-  bool TakesAnothers() const { return takes_anothers_; }
   // Notes which parameters move. Returns why there can be no CUDA graph, or null.
   const char* NoteAddresses(Trace* trace, bool was_captured);
   // Before the first capture: what has not stayed moves, but for what another CUDA graph has just left in its home.
-  void ChooseMoving(Trace* trace);
-  // True if the addresses are those of the capture.
+  void ChooseMoving();
+  // True if the addresses are those of the capture, or of the run before.
   bool Fits(Trace* trace) const;
+  // How many parameters are elsewhere, of those that tell other addresses from the same ones, some of which have moved.
+  // What lies in a home tells, and what was there before the plan ran last.
+  struct Distance {
+    size_t away = 0, tell = 0;
+  };
+  Distance DistanceTo(Trace* trace) const;
+  // It has served for long: what moved before that no longer counts.
+  void ForgetMoves();
   bool CopiesLittle() const;
   bool CopiesMuch() const;  // of what the plan reads and writes
   // What a CUDA graph holds: homes at most, arguments of launches, and what CUDA keeps.
@@ -71,12 +83,15 @@ class CudaGraphMemory {
     std::unique_ptr<CudaGraphResult> home;  // null: a parameter written in place
   };
   static bool IsFilled(const Param& param, const Trace& trace);
+  bool IsYoung(const Param& param, const Trace& trace) const;
   bool IsInOwnHome(const Param& param) const;
+  void NoteAge(const Param& param, const Trace& trace);
 
   const BoundPlan& plan_;
+  std::atomic<uint64_t>& newest_;
   std::vector<Param> params_;
   std::vector<Result> results_;
-  bool has_addresses_ = false, takes_anothers_ = false;
+  bool has_addresses_ = false;
 };
 
 }  // namespace torch_lazy::lazy

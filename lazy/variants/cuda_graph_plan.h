@@ -1,95 +1,81 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bound plan as one CUDA graph.
+// A bound plan as CUDA graphs, one for each set of addresses that it runs on in turn.
 //
 // Note [CUDA graphs]
 // A plan runs by single launches until it is worth a CUDA graph (cuda_graph_choice.h) and there is room for one
 // (kept_cuda_graphs.h), in a loop twice. Then a run is captured, and it and all later ones are one call. A CUDA graph
-// reads and writes fixed addresses:
+// reads and writes fixed addresses (cuda_graph_memory.h):
 // - a parameter that was at one address in the last three runs (weights, an optimizer's state) is read and written
 //   there, and is asked for its address at each replay. Where one has moved, the plan is captured anew. One that moved
 //   right before the first capture, or often, is copied to a home that the CUDA graph keeps, and back if it is written;
 //   with as many copies as steps there is no CUDA graph;
 // - a result lies in a home (graph_result.h), and so does what fills a storage without memory. A replay moves what is
-//   still there elsewhere, which only the thread may do that uses it: for another thread the plan is captured anew;
+//   still there elsewhere, which only the thread may do that uses it;
 // - numbers, and the tables of launches of many kernels, lie in memory that the CUDA graph's kernels read;
 // - random numbers are those of a seed and an offset (philox.h), which a replay sets for the whole CUDA graph.
 // What cannot be captured (a call that waits, numbers among the arguments of ATen's calls that change) goes on by
 // single launches.
+//
+// Two models of one architecture, layers that are waited for, and threads that share a model run one plan in turn. The
+// runs of one thread on one set of addresses are a *turn* (cuda_graph_turn.h), with homes and a CUDA graph of its own.
+// A turn is captured at its own third run, so what does not come back is not captured. A run finds its turn:
+// - the one whose addresses it has; the one that came next the last time is asked first;
+// - else the nearest of its thread's, in which something has moved;
+// - or a new one, if most of what tells is elsewhere. Storages tell that were made before some that the plan has read
+//   already, as another model's weights were. A new input or gradient says nothing, nor do new weights: they take the
+//   place of the expected turn's.
+// Where 64 runs in a row were on new addresses, these do not come back: what moves is copied from then on.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
-#include <thread>
+#include <optional>
 #include <vector>
 
-#include "backends/backend.h"
 #include "lazy/cuda/graphs.h"
-#include "lazy/cuda/philox.h"
-#include "lazy/host/ledger.h"
 #include "lazy/run/bound_plan.h"
 #include "lazy/trace/trace.h"
-#include "lazy/variants/cuda_graph_choice.h"
-#include "lazy/variants/cuda_graph_memory.h"
-#include "lazy/variants/kept_cuda_graphs.h"
+#include "lazy/variants/cuda_graph_turn.h"
 
 namespace torch_lazy::lazy {
 
-class CudaGraphPlan : public CudaGraphOwner {
+class CudaGraphPlan {
  public:
-  // Null where there are no CUDA graphs, or the plan is too short for one.
+  // Null where there are no CUDA graphs, or the plan can have none.
   static std::unique_ptr<CudaGraphPlan> For(const BoundPlan& plan);
-  ~CudaGraphPlan() override;
 
-  // True if the trace has run, as by the plan. False: let the plan run it.
+  // As BoundPlan::Run.
   bool Run(Trace* trace);
-  // It did, and that took so many seconds, the question included.
-  void AddLaunched(double seconds);
-
-  // Something else runs in the plan's place: lets go of the CUDA graph, unless it is running. The next run may capture
-  // anew.
+  // Something else runs in the plan's place: lets go of what is not running. Later runs may capture anew.
   void LetGo();
-  bool TryDrop() override;
 
  private:
-  CudaGraphPlan(const BoundPlan& plan, const CudaGraphs& graphs);
-  bool Fits(Trace* trace) const;
-  bool TryCapture(Trace* trace, int64_t now);
-  bool IsTooEarly();
-  bool MayNoLongerBeTooEarly() const;
-  void LeaveRoom();
-  bool Capture(Trace* trace);
-  bool CaptureSteps(Trace* trace, PlanMemory* memory);
-  void EmulateCapture(PlanMemory* memory);
-  void EmulateReplay(Trace* trace);
-  bool TryLaunch(Trace* trace);
-  bool TryPrepareReplay(Trace* trace);
-  void PrepareReplay(Trace* trace);
-  void Replay(Trace* trace);
-  void Drop();
-  void DropGraph();
-  void Refuse(const char* why);
+  struct Turn {
+    std::shared_ptr<CudaGraphTurn> graph;
+    int64_t used;             // when it ran last, in runs of the plan
+    int64_t longest_absence;  // between two of these
+    size_t next;              // the thread's turn that came after it the last time
+  };
+  CudaGraphPlan(const BoundPlan& plan, const CudaGraphs& graphs) : plan_(plan), graphs_(graphs) {}
+  std::shared_ptr<CudaGraphTurn> TurnOf(Trace* trace);
+  std::optional<size_t> LastOfThisThread() const;
+  std::optional<size_t> FindTurn(size_t expected, Trace* trace) const;
+  std::optional<size_t> AddTurn();
+  bool IsUnused(const Turn& turn) const;
+  void RetireUnused();
+  void Refuse();
 
   const BoundPlan& plan_;
   const CudaGraphs& graphs_;
-  std::mutex mutex_;  // over what follows, for a whole run
-  CudaGraphMemory memory_;
-  CudaGraphChoice choice_;
-  bool was_captured_ = false;
-  bool is_kept_ = false;  // KeptCudaGraphs knows of it
-  bool repeats_ = false;  // there was a CUDA graph in the run before, or would have been
-  int postponed_ = 0;     // times
-  int64_t others_ = 0;    // CUDA graphs that there were when it was postponed the last time
-  int fitted_ = 0;        // replays since it was captured, or did not fit
-  int moves_ = 0;         // how often addresses changed after a capture
-  bool refused_ = false;
-  int64_t stream_ = 0;      // of the last replay
-  std::thread::id thread_;  // whose results lie in the homes
-  void* graph_ = nullptr;
-  std::unique_ptr<backends::LaunchRecord> record_;
-  std::vector<c10::IValue> numbers_of_calls_;  // as captured
-  std::vector<PhiloxDraw> draws_;              // likewise
-  std::vector<c10::Storage> emulated_;         // what the buffers are, where CUDA graphs are emulated
-  Savings savings_;                            // by what was chosen for its products and convolutions
+  std::atomic<bool> refused_{false};
+  std::atomic<uint64_t> newest_{0};  // of the storages that it has read, the number of the one made last
+  std::mutex mutex_;                 // over what follows
+  std::vector<Turn> turns_;
+  int64_t runs_ = 0;
+  size_t strangers_ = 0;      // turns in a row that were new
+  bool is_one_turn_ = false;  // addresses do not come back: what has moved goes on moving
 };
 
 }  // namespace torch_lazy::lazy

@@ -19,7 +19,7 @@
 
 namespace torch_lazy::lazy {
 
-// A plan that may have a CUDA graph.
+// A plan that may have a CUDA graph; of one that runs on several sets of addresses in turn, one of these turns.
 class CudaGraphOwner {
  public:
   virtual ~CudaGraphOwner() = default;

@@ -21,8 +21,8 @@ class ReadyPlan final : public Runnable {
             std::vector<PackedConvolution> convolutions = {})
       : bound_(calls, lowered, planned, std::move(convolutions)), cuda_graph_(CudaGraphPlan::For(bound_)) {}
 
-  bool Run(Trace* trace) override;
-  // Lets go of its CUDA graph, if it has one that is not running; a later run captures it anew.
+  bool Run(Trace* trace) override { return cuda_graph_ == nullptr ? bound_.Run(trace) : cuda_graph_->Run(trace); }
+  // Lets go of its CUDA graphs that are not running; later runs capture them anew.
   void Release() override {
     if (cuda_graph_ != nullptr) cuda_graph_->LetGo();
   }

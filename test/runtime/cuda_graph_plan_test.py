@@ -104,24 +104,6 @@ def test_steps_under_deterministic_algorithms_have_graphs():
     assert replays == [4, 4]
 
 
-def _inputs_that_move(count):
-    """Three launches, each for all inputs, which lie elsewhere at each step."""
-    inputs = [[torch.full((8, 16), float(k + step), device="lazy") for k in range(count)] for step in range(2)]
-    values = []
-    for step in range(8):
-        centred = [x - x.mean(0) for x in inputs[step % 2]]
-        values.append(torch.stack([torch.softmax(x, 1).sum(0) for x in centred]).tolist())
-    return values, *_captures_and_replays()
-
-
-def test_inputs_that_move():
-    expected, captures, replays = in_child(_inputs_that_move, 12, compile="sync")
-    assert captures == 0 and replays == 0  # a launch of many kernels takes all addresses at once
-    assert expected == in_child(_inputs_that_move, 12, compile="sync", disable="graphs")[0]
-    _, captures, replays = in_child(_inputs_that_move, 1, compile="sync")
-    assert captures > 0 and replays > 0
-
-
 def _held_results():
     """Every result that is held keeps its value, and the address that somebody has been told."""
     net = _net()
@@ -299,27 +281,6 @@ def test_dropout():
     masks = [mask for mask, _ in results]
     assert results == expected and masks == [mask for mask, _ in interpreted]
     assert len(set(map(str, masks))) == len(masks) and replays > 6
-
-
-def _two_models_in_turn():
-    nets = [_net(), _net()]
-    optimizers = [torch.optim.SGD(net.parameters(), lr=0.1 * (k + 1)) for k, net in enumerate(nets)]
-    losses = []
-    for step in range(20):
-        net, optimizer = nets[step % 2], optimizers[step % 2]
-        optimizer.zero_grad()
-        loss = net(torch.full((2, 8), step / 20, device="lazy")).square().mean()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return losses, torch_lazy.metrics()["graph_replays"]
-
-
-def test_two_models_in_turn():
-    expected, _ = in_child(_two_models_in_turn, compile="sync", disable="graphs")
-    losses, replays = in_child(_two_models_in_turn, compile="sync")
-    assert losses == expected
-    assert replays == 20 - 3  # one plan serves both, whose parameters move
 
 
 def _captures_and_replays():

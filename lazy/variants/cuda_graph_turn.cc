@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lazy/variants/cuda_graph_turn.h"
+
+#include <string>
+#include <utility>
+
+#include "base/log.h"
+#include "lazy/eager/eager_device.h"
+
+namespace torch_lazy::lazy {
+namespace {
+
+constexpr int kMostMoves = 6;
+constexpr int kOftenFitted = 8;  // replays in a row: a run at other addresses is an exception then
+constexpr int kMostPostponed = 4, kMostPostponedForBytes = 2;  // each twice as long as the one before
+
+// Seconds of the emulation, which must not follow the clock: as with CUDA, a capture takes as long as some replays
+// save.
+constexpr double kEmulatedLaunches = 0.35e-3, kEmulatedReplay = 0.1e-3, kEmulatedCapture = 4e-3;
+
+}  // namespace
+
+CudaGraphTurn::CudaGraphTurn(const BoundPlan& plan, const CudaGraphs& graphs, std::atomic<uint64_t>* newest)
+    : plan_(plan), memory_(plan, newest), captured_(plan, graphs), choice_(&AccountOf(Venture::kCudaGraphs)) {}
+
+CudaGraphTurn::~CudaGraphTurn() {
+  if (was_captured_) KeptCudaGraphs::Get().Remove(this);  // which waits for who may be dropping it
+}
+
+void CudaGraphTurn::LeaveRoom() {
+  if (std::exchange(is_kept_, false)) KeptCudaGraphs::Get().Remove(this);
+}
+
+void CudaGraphTurn::LetGo() {
+  const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock() || !captured_.is_there()) return;
+  repeats_ = true;
+  LeaveRoom();
+  DropAll();
+}
+
+bool CudaGraphTurn::TryDrop() {
+  const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return false;
+  is_kept_ = false;
+  if (captured_.is_there()) choice_.Dropped();
+  DropAll();
+  return true;
+}
+
+void CudaGraphTurn::Retire() {
+  const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock() || !captured_.is_there()) return;
+  choice_.Dropped();
+  LeaveRoom();
+  DropAll();
+}
+
+void CudaGraphTurn::Drop() {
+  captured_.Drop();
+  memory_.DropResults();
+}
+
+void CudaGraphTurn::DropAll() {
+  Drop();
+  memory_.DropHomes();
+}
+
+bool CudaGraphTurn::Refuse(const char* why) {
+  LAZY_LOG(1, "no graph: ", why);
+  refused_ = true;
+  LeaveRoom();
+  DropAll();
+  return false;
+}
+
+bool CudaGraphTurn::RefusePlan(const char* why) {
+  refused_plan_ = true;
+  return Refuse(why);
+}
+
+CudaGraphTurn::Outcome CudaGraphTurn::Run(Trace* trace, int64_t now) {
+  const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock() || refused_) return Outcome::kLaunch;
+  const bool has_run = TryRun(trace, now);
+  return has_run ? Outcome::kRan : refused_plan_ ? Outcome::kNever : Outcome::kLaunch;
+}
+
+bool CudaGraphTurn::TryRun(Trace* trace, int64_t now) {
+  if (captured_.is_there()) {
+    if (!captured_.HasNumbersOf(*trace)) return RefusePlan("a number among the arguments of a call changes");
+    if (memory_.Fits(trace) && captured_.DrawsLike(*trace)) return TryReplay(trace, now, /*is_new=*/false);
+    if (std::exchange(fitted_, 0) >= kOftenFitted) return TryLaunch(trace);
+    if (choice_.HasPaid()) {
+      moves_ = 0;
+      memory_.ForgetMoves();
+    }
+    if (++moves_ > kMostMoves) return Refuse("addresses go on changing");
+    repeats_ = true;
+    captured_.Drop();  // the homes of its results stay: what reads them there, be it in a circle, is not captured anew
+  }
+  return TryCapture(trace, now) && TryReplay(trace, now, /*is_new=*/true);
+}
+
+void CudaGraphTurn::AddLaunched(double seconds) {
+  const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  if (lock.owns_lock()) choice_.Launched(captured_.is_emulated() ? kEmulatedLaunches : seconds);
+}
+
+// Nothing of the trace's has been written when this fails: it runs without the CUDA graph.
+bool CudaGraphTurn::TryReplay(Trace* trace, int64_t now, bool is_new) {
+  const double start = SecondsNow();
+  fitted_ = is_new ? 0 : fitted_ + 1;
+  if (!is_new) KeptCudaGraphs::Get().Use(this, now);
+  const int64_t stream = CurrentStreamId();
+  if (stream != std::exchange(stream_, stream)) WaitForEagerDevice();  // homes are used in one stream's order
+  try {
+    captured_.Prepare(*trace);
+    memory_.CopyIn(trace);
+  } catch (const std::exception& error) {
+    LAZY_LOG(1, "no replay: ", error.what());
+    choice_.Dropped();
+    Drop();
+    LeaveRoom();
+    return false;
+  }
+  captured_.Replay(trace, &memory_);
+  memory_.TakeOut(trace);
+  if (!is_new) choice_.Replayed(captured_.is_emulated() ? kEmulatedReplay : SecondsNow() - start);
+  return true;
+}
+
+// Of a run that is an exception, after an evaluation say. What reads its results has a CUDA graph that finds them where
+// they always are.
+bool CudaGraphTurn::TryLaunch(Trace* trace) {
+  memory_.VacateResults();
+  if (!plan_.Run(trace, [&](PlanMemory* memory) { memory_.FixResults(memory); })) return false;
+  memory_.LendResults(trace);
+  return true;
+}
+
+// There is no CUDA graph, or none that fits.
+bool CudaGraphTurn::TryCapture(Trace* trace, int64_t now) {
+  LeaveRoom();
+  if (MayCapture(trace, now) && Capture(trace)) return true;
+  LeaveRoom();
+  if (was_captured_) memory_.DropResults();
+  return false;
+}
+
+bool CudaGraphTurn::MayCapture(Trace* trace, int64_t now) {
+  if (const char* why = memory_.NoteAddresses(trace, was_captured_)) return RefusePlan(why);
+  const bool repeats = std::exchange(repeats_, false);
+  const bool asks_again = MayNoLongerBeTooEarly() && choice_.MayRepeat();
+  if (asks_again) --postponed_;
+  const bool is_wanted = asks_again || (repeats && choice_.MayRepeat()) || choice_.Ask(now);
+  if (repeats && !is_wanted) choice_.Dropped();
+  if (!is_wanted) return false;
+  if (!was_captured_) memory_.ChooseMoving();
+  if (!was_captured_ && IsTooEarly()) {
+    if (!asks_again) choice_.Postpone();
+    return false;
+  }
+  if (!memory_.CopiesLittle()) return Refuse("it would copy more parameters than it has steps");
+  if (const char* why = captured_.NoteNumbers(*trace)) return RefusePlan(why);
+  is_kept_ = KeptCudaGraphs::Get().TryAdd(this, memory_.SizeBytes(), now);
+  return is_kept_;
+}
+
+bool CudaGraphTurn::Capture(Trace* trace) {
+  was_captured_ = true;
+  const double start = SecondsNow();
+  const std::string why_not = captured_.Capture(trace, &memory_);
+  choice_.Captured(captured_.is_emulated() ? kEmulatedCapture : SecondsNow() - start);
+  return why_not.empty() || RefusePlan(why_not.c_str());
+}
+
+// What another plan has made for this one stays at its place once that plan has a CUDA graph, and would be copied until
+// then.
+bool CudaGraphTurn::IsTooEarly() {
+  const bool is_early = !memory_.CopiesLittle() ? postponed_ < kMostPostponed
+                                                : memory_.CopiesMuch() && postponed_ < kMostPostponedForBytes;
+  postponed_ += is_early;
+  others_ = KeptCudaGraphs::Get().num_added();
+  return is_early;
+}
+
+// Of a plan that was postponed: another has got a CUDA graph since, which may be the one that it waits for.
+bool CudaGraphTurn::MayNoLongerBeTooEarly() const {
+  return postponed_ != 0 && !was_captured_ && others_ != KeptCudaGraphs::Get().num_added();
+}
+
+}  // namespace torch_lazy::lazy

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The runs of a plan by one thread on one set of addresses, a model's say, and the CUDA graph of these.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+
+#include "lazy/cuda/graphs.h"
+#include "lazy/run/bound_plan.h"
+#include "lazy/trace/trace.h"
+#include "lazy/variants/captured_plan.h"
+#include "lazy/variants/cuda_graph_choice.h"
+#include "lazy/variants/cuda_graph_memory.h"
+#include "lazy/variants/kept_cuda_graphs.h"
+
+namespace torch_lazy::lazy {
+
+// Of the thread that makes it, which alone may ask and run it; others may make it drop its CUDA graph.
+class CudaGraphTurn : public CudaGraphOwner {
+ public:
+  // As CudaGraphMemory.
+  CudaGraphTurn(const BoundPlan& plan, const CudaGraphs& graphs, std::atomic<uint64_t>* newest);
+  ~CudaGraphTurn() override;
+
+  bool IsThisThreads() const { return thread_ == std::this_thread::get_id(); }
+  const CudaGraphMemory& memory() const { return memory_; }
+
+  enum class Outcome {
+    kRan,
+    kLaunch,  // let the plan run it
+    kNever,   // the same from now on: no run of the plan can be captured
+  };
+  // `now`: that of cuda_graph_choice.h and kept_cuda_graphs.h.
+  Outcome Run(Trace* trace, int64_t now);
+  // The plan did, and that took so many seconds, the question included.
+  void AddLaunched(double seconds);
+
+  // Something else runs in its place: lets go of the CUDA graph, unless it is running. The next run may capture anew.
+  void LetGo();
+  bool TryDrop() override;
+  // It has been unused for long: the same, and the next run may not.
+  void Retire();
+
+ private:
+  bool TryRun(Trace* trace, int64_t now);
+  bool TryReplay(Trace* trace, int64_t now, bool is_new);
+  bool TryLaunch(Trace* trace);
+  bool TryCapture(Trace* trace, int64_t now);
+  bool MayCapture(Trace* trace, int64_t now);
+  bool Capture(Trace* trace);
+  bool IsTooEarly();
+  bool MayNoLongerBeTooEarly() const;
+  void LeaveRoom();
+  void Drop();
+  void DropAll();
+  bool Refuse(const char* why);  // false
+  bool RefusePlan(const char* why);
+
+  const BoundPlan& plan_;
+  const std::thread::id thread_ = std::this_thread::get_id();  // whose results lie in the homes
+  std::mutex mutex_;                                           // over what follows, for a whole run
+  CudaGraphMemory memory_;
+  CapturedPlan captured_;
+  CudaGraphChoice choice_;
+  bool was_captured_ = false;
+  bool is_kept_ = false;  // KeptCudaGraphs knows of it
+  bool repeats_ = false;  // there was a CUDA graph in the run before, or would have been
+  int postponed_ = 0;     // times
+  int64_t others_ = 0;    // CUDA graphs that there were when it was postponed the last time
+  int fitted_ = 0;        // replays since it was captured, or did not fit
+  int moves_ = 0;         // how often addresses changed after a capture that had not paid
+  bool refused_ = false, refused_plan_ = false;
+  int64_t stream_ = 0;  // of the last replay
+};
+
+}  // namespace torch_lazy::lazy
