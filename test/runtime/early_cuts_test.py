@@ -85,17 +85,18 @@ def _convolutions(layers):
     return nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), *[_Residual(8) for _ in range(layers)]), list(torch.randn(4, 2, 3, 8, 8))
 
 
-def _replays(steps, make, layers, reads="after the step", exceptional=lambda step: False):
-    """Losses; of each step, the traces that it ran and the replays of CUDA graphs."""
+def _replays(steps, make, layers, reads="after the step", exceptional=lambda step: False, models=1):
+    """Losses; of each step, the traces that it ran and the replays of CUDA graphs. Models take turns."""
     torch.manual_seed(0)
-    net, inputs = make(layers)
-    net, inputs = net.to("lazy"), [x.to("lazy") for x in inputs]
-    optimizer = torch.optim.SGD(net.parameters(), lr=1e-2, momentum=0.9)
+    nets, (inputs, *_) = zip(*(make(layers) for _ in range(models)), strict=True)
+    nets, inputs = [net.to("lazy") for net in nets], [x.to("lazy") for x in inputs]
+    optimizers = [torch.optim.SGD(net.parameters(), lr=1e-2, momentum=0.9) for net in nets]
     one = torch.ones(1, device="lazy")
     losses, counts = [], []
     for step in range(steps):
         before = torch_lazy.metrics()
         one.expand(LARGE).neg()
+        net, optimizer = nets[step % models], optimizers[step % models]
         optimizer.zero_grad()
         x = inputs[step % len(inputs)]
         loss = net(x * 1 if exceptional(step) else x).square().mean()
@@ -117,6 +118,15 @@ def test_parts_have_cuda_graphs_at_once(layers, parts):
     assert [replays for _, replays in counts] == [0, 0, 0, 0, 0, parts, parts]
     whole, _ = in_child(_replays, 7, _net, layers, compile="sync", disable="early")
     assert losses == pytest.approx(whole, rel=1e-5)
+
+
+# Each part has a CUDA graph for each model.
+@pytest.mark.parametrize("layers, parts", [(30, 4), (90, 8)])
+def test_parts_of_two_models_in_turn_have_cuda_graphs(layers, parts):
+    arguments = (14, _net, layers, "after the step", lambda step: False, 2)
+    losses, counts = in_child(_replays, *arguments, compile="sync")
+    assert counts[8:] == [(parts, parts)] * 6
+    assert losses == in_child(_replays, *arguments, compile="sync", disable="graphs")[0]
 
 
 # Read before the backward pass, parts hand their results on in a circle: one of them is captured before what it reads has
