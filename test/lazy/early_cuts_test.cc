@@ -20,43 +20,57 @@ using Cuts = std::vector<size_t>;
 
 // --- where ---
 
-// A trace of so many calls, each with a result that the next one reads and nobody else.
-Trace Chain(size_t calls, size_t size_bytes = 8) {
-  Trace trace;
-  trace.path.resize(calls);
-  for (uint32_t k = 0; k < calls; ++k) {
-    TraceSlot& slot = trace.slots.emplace_back();
-    slot.size_bytes = size_bytes;
-    slot.first_call = k;
-    slot.calls_at_death = k + 2;
+// Chains of calls, each of which reads the result of the one before.
+class EarlyCutsOfChain : public RecordingTest {
+ protected:
+  void Append(int calls) {
+    for (int k = 0; k < calls; ++k) y_ = num_calls_++ % 3 == 0 ? Add(y_, one_) : Mul(y_, one_);
   }
-  return trace;
+  void AppendOther() {
+    y_ = Gather(y_, index_);
+    ++num_calls_;
+  }
+  Cuts Places(Cuts cuts = {}) {
+    const std::shared_ptr<Trace> trace = PendingTrace();
+    cuts.insert(cuts.begin(), 0);
+    cuts.push_back(static_cast<size_t>(num_calls_));
+    EXPECT_EQ(trace->path.size(), cuts.back());
+    return WithEarlyCuts(*trace, cuts);
+  }
+
+  int num_calls_ = 0;
+  const at::Tensor one_ = Holding(std::vector<float>{1, 1}), index_ = Holding(std::vector<int64_t>{1, 0});
+  at::Tensor y_ = Holding(std::vector<float>{2, 3});
+};
+
+TEST_F(EarlyCutsOfChain, TheFirstAndTheLastPartAreShort) {
+  Append(160);
+  EXPECT_EQ(Places(), (Cuts{0, 26, 80, 133, 160}));
 }
 
-TEST(EarlyCuts, TheFirstAndTheLastPartAreShort) {
-  EXPECT_EQ(WithEarlyCuts(Chain(160), {0, 160}), (Cuts{0, 26, 80, 133, 160}));
+TEST_F(EarlyCutsOfChain, PartsOfLongStepsGrowAndShrink) {
+  Append(1400);
+  EXPECT_EQ(Places(), (Cuts{0, 36, 110, 257, 552, 847, 1142, 1289, 1363, 1400}));
 }
 
-TEST(EarlyCuts, LongStepsHaveEightParts) {
-  EXPECT_EQ(WithEarlyCuts(Chain(1400), {0, 1400}), (Cuts{0, 100, 300, 500, 700, 900, 1100, 1300, 1400}));
+TEST_F(EarlyCutsOfChain, TheNextStepsBeginningTakesThePlaceOfTheNearest) {
+  Append(160);
+  EXPECT_EQ(Places({110}), (Cuts{0, 26, 80, 110, 160}));
+  EXPECT_EQ(Places({2}), (Cuts{0, 2, 80, 133, 160}));
 }
 
-TEST(EarlyCuts, TheNextStepsBeginningTakesThePlaceOfTheNearest) {
-  EXPECT_EQ(WithEarlyCuts(Chain(160), {0, 110, 160}), (Cuts{0, 26, 80, 110, 160}));
-  EXPECT_EQ(WithEarlyCuts(Chain(160), {0, 2, 160}), (Cuts{0, 2, 80, 133, 160}));
+TEST_F(EarlyCutsOfChain, NothingIsFusedWithCallsOfLibraries) {
+  Append(20);
+  AppendOther();
+  Append(139);
+  EXPECT_EQ(Places(), (Cuts{0, 21, 80, 133, 160}));
 }
 
-TEST(EarlyCuts, FewBytesPass) {
-  Trace trace = Chain(160);
-  trace.slots[14].size_bytes = trace.slots[67].size_bytes = 4;  // results of calls 15 and 68
-  EXPECT_EQ(WithEarlyCuts(trace, {0, 160}), (Cuts{0, 15, 68, 133, 160}));
-}
-
-// What lives long is stored by a plan of the whole, too.
-TEST(EarlyCuts, WhatABackwardPassReadsMayPass) {
-  Trace trace = Chain(160);
-  trace.slots[23].calls_at_death = 150;
-  EXPECT_EQ(WithEarlyCuts(trace, {0, 160}), (Cuts{0, 24, 80, 133, 160}));
+TEST_F(EarlyCutsOfChain, WhatIsKeptIsStoredAnyway) {
+  Append(30);
+  const at::Tensor kept = y_;
+  Append(130);
+  EXPECT_EQ(Places(), (Cuts{0, 30, 80, 133, 160}));
 }
 
 // --- when ---
