@@ -17,7 +17,6 @@ constexpr int64_t kFewestBytes = 256 << 20;  // of results: as a large pure step
 constexpr int kWaits = 2;
 constexpr size_t kFewestParts = 4, kMostParts = 9;
 constexpr size_t kCallsOfPart = 64;  // on average
-constexpr size_t kLongest = 8;       // times the shortest part
 constexpr size_t kNear = 32;         // calls, of which one kernel may do both the first and the last
 
 bool HasQueue() {
@@ -25,13 +24,10 @@ bool HasQueue() {
   return has_queue;
 }
 
-// How long parts are, relative to each other: 1, 2, 4, 8, 8, ..., 4, 2, 1.
+// How long parts are, relative to each other: 2, 3, 4, 5, 6, 7, 6, 4, 2.
 std::vector<size_t> LengthsOfParts(size_t num_calls) {
   std::vector<size_t> lengths(std::clamp(num_calls / kCallsOfPart, kFewestParts, kMostParts));
-  for (size_t i = 0; i < lengths.size(); ++i) {
-    const size_t from_an_end = std::min(i, lengths.size() - 1 - i);
-    lengths[i] = std::min(kLongest, size_t{1} << from_an_end);
-  }
+  for (size_t i = 0; i < lengths.size(); ++i) lengths[i] = std::min(2 + i, 2 * (lengths.size() - i));
   return lengths;
 }
 

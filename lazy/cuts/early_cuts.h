@@ -13,9 +13,9 @@
 // which lies at other addresses.
 //
 // The GPU is idle while the first part is recorded, so that part is short. Each later part is recorded while the one
-// before runs, so it may be twice as long: most steps run longer than they are recorded. The last ones grow shorter
-// again, since the program waits while the last one runs. A part ends near its place where one kernel would do the
-// fewest bytes of both parts; what a product or a backward pass reads is stored anyway.
+// before runs, and most steps run somewhat longer than they are recorded, so each is somewhat longer. The last ones
+// grow shorter again, since the program waits while the last one runs. A part ends near its place where one kernel
+// would do the fewest bytes of both parts; what a product or a backward pass reads is stored anyway.
 #pragma once
 
 #include <cstddef>

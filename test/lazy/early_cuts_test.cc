@@ -45,32 +45,32 @@ class EarlyCutsOfChain : public RecordingTest {
 
 TEST_F(EarlyCutsOfChain, TheFirstAndTheLastPartAreShort) {
   Append(160);
-  EXPECT_EQ(Places(), (Cuts{0, 26, 80, 133, 160}));
+  EXPECT_EQ(Places(), (Cuts{0, 29, 72, 130, 160}));
 }
 
 TEST_F(EarlyCutsOfChain, PartsOfLongStepsGrowAndShrink) {
   Append(1400);
-  EXPECT_EQ(Places(), (Cuts{0, 36, 110, 257, 552, 847, 1142, 1289, 1363, 1400}));
+  EXPECT_EQ(Places(), (Cuts{0, 71, 179, 323, 502, 717, 969, 1184, 1328, 1400}));
 }
 
 TEST_F(EarlyCutsOfChain, TheNextStepsBeginningTakesThePlaceOfTheNearest) {
   Append(160);
-  EXPECT_EQ(Places({110}), (Cuts{0, 26, 80, 110, 160}));
-  EXPECT_EQ(Places({2}), (Cuts{0, 2, 80, 133, 160}));
+  EXPECT_EQ(Places({110}), (Cuts{0, 29, 72, 110, 160}));
+  EXPECT_EQ(Places({2}), (Cuts{0, 2, 72, 130, 160}));
 }
 
 TEST_F(EarlyCutsOfChain, NothingIsFusedWithCallsOfLibraries) {
   Append(20);
   AppendOther();
   Append(139);
-  EXPECT_EQ(Places(), (Cuts{0, 21, 80, 133, 160}));
+  EXPECT_EQ(Places(), (Cuts{0, 21, 72, 130, 160}));
 }
 
 TEST_F(EarlyCutsOfChain, WhatIsKeptIsStoredAnyway) {
   Append(30);
   const at::Tensor kept = y_;
   Append(130);
-  EXPECT_EQ(Places(), (Cuts{0, 30, 80, 133, 160}));
+  EXPECT_EQ(Places(), (Cuts{0, 30, 72, 130, 160}));
 }
 
 // --- when ---
