@@ -178,12 +178,14 @@ def steps_by_calls(cache, steps, settle):
         weight = torch.linspace(-1, 1, 960, device="lazy").view(24, 40)
         deadline = time.monotonic() + 120
         while True:
-            before = torch_lazy.metrics()["traces_interpreted"]
+            before = torch_lazy.metrics()
             for _ in range(steps):
                 torch.layer_norm(weight * 1.5, (40,)).sum(0).softmax(0).tolist()
-            by_calls = torch_lazy.metrics()["traces_interpreted"] - before
+            after = torch_lazy.metrics()
+            by_calls = after["traces_interpreted"] - before["traces_interpreted"]
+            is_compiled = by_calls == 0 and after["kernel_launches"] > before["kernel_launches"]
             is_noted = any(path.suffix != ".tmp" for path in cache.rglob("words/*"))
-            if not settle or time.monotonic() > deadline or (by_calls == 0 and is_noted):
+            if not settle or time.monotonic() > deadline or (is_compiled and is_noted):
                 return by_calls
 
     return in_child(train_on, cache_dir=str(cache), compile="async")
