@@ -2,7 +2,9 @@
 #include "ir/unify.h"
 
 #include <string>
+#include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "ir/attrs.h"
 
 namespace torch_lazy::ir {
@@ -46,6 +48,40 @@ class Unifier {
   std::vector<int32_t> symbols_;
 };
 
+// Makes one graph of two: the first of each pair of extents becomes the symbol of that pair.
+class Generalizer {
+ public:
+  bool Add(Node* a, const Node& b) {
+    if (a->op != b.op || a->inputs != b.inputs || a->type.dtype != b.type.dtype || !Join(&a->type.dims, b.type.dims))
+      return false;
+    bool same = true;
+    VisitAttrs([&](Attr, const char*, auto field) { same = same && Join(&(a->attrs.*field), b.attrs.*field); });
+    return same;
+  }
+
+ private:
+  template <typename T>
+  bool Join(const T* a, const T& b) {
+    return *a == b;
+  }
+  bool Join(const double* a, const double& b) { return SameBits(*a, b); }
+  bool Join(Extent* a, const Extent& b) {
+    if (a->is_constant() || b.is_constant()) return *a == b;
+    const auto next = static_cast<int32_t>(symbols_.size());
+    *a = Extent::Symbol(symbols_.try_emplace({a->symbol(), b.symbol()}, next).first->second);
+    return true;
+  }
+  bool Join(Dims* a, const Dims& b) {
+    if (a->size() != b.size()) return false;
+    for (size_t d = 0; d < a->size(); ++d) {
+      if (!Join(&(*a)[d], b[d])) return false;
+    }
+    return true;
+  }
+
+  absl::flat_hash_map<std::pair<int32_t, int32_t>, int32_t> symbols_;
+};
+
 }  // namespace
 
 std::optional<std::vector<int32_t>> Unify(const Graph& general, const Graph& special) {
@@ -57,6 +93,16 @@ std::optional<std::vector<int32_t>> Unify(const Graph& general, const Graph& spe
     if (!unifier.Add(general.nodes[v], special.nodes[v])) return std::nullopt;
   }
   return unifier.Take();
+}
+
+std::optional<Graph> Generalize(const Graph& a, const Graph& b) {
+  if (a.nodes.size() != b.nodes.size() || a.outputs != b.outputs) return std::nullopt;
+  Graph general = a;
+  Generalizer generalizer;
+  for (size_t v = 0; v < b.nodes.size(); ++v) {
+    if (!generalizer.Add(&general.nodes[v], b.nodes[v])) return std::nullopt;
+  }
+  return general;
 }
 
 }  // namespace torch_lazy::ir

@@ -18,4 +18,10 @@ namespace torch_lazy::ir {
 // nowhere; nullopt if the graphs differ in anything else, or if two of `special` would have to.
 std::optional<std::vector<int32_t>> Unify(const Graph& general, const Graph& special);
 
+// The least general graph that both are special cases of; nullopt if they differ in more than symbols.
+//
+// [s0, s0, s1] and [s0, s1, s1], as two steps with four experts of random sizes may leave, give [s0, s1, s2]. Two
+// extents have one symbol here where they have one in both, so what a rule wants to be equal is equal.
+std::optional<Graph> Generalize(const Graph& a, const Graph& b);
+
 }  // namespace torch_lazy::ir

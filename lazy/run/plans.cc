@@ -86,6 +86,13 @@ void LeavePlansAtExit() {
   static_cast<void>(called);
 }
 
+// The numbers of a general graph's symbols, by those that stand for them in a special one.
+std::vector<int64_t> NumbersOf(const std::vector<int32_t>& same, const std::vector<int64_t>& numbers) {
+  std::vector<int64_t> general;
+  for (const int32_t symbol : same) general.push_back(symbol < 0 ? 0 : numbers[static_cast<size_t>(symbol)]);
+  return general;
+}
+
 // An error of ours in a pass, or no memory for it, is a status, too: the trace runs op by op.
 absl::Status TryCompile(const ir::Graph& graph, const codegen::CompileOptions& options, bool wait, codegen::Plan* plan,
                         double* planning_seconds, std::shared_ptr<backends::Module>* module) {
@@ -306,19 +313,20 @@ std::shared_ptr<PlannedGraph> PlanOf(LoweredTrace* lowered, bool deterministic, 
     plans.num_nodes = 0;
   }
   auto& alike = plans.by_skeleton[{skeleton, deterministic}];
-  for (const std::shared_ptr<PlannedGraph>& planned : alike) {
+  const auto serves = [&](const std::shared_ptr<PlannedGraph>& planned) {
     const std::optional<std::vector<int32_t>> same = ir::Unify(planned->graph(), graph);
-    if (!same) continue;
-    *known = true;
-    std::vector<int64_t> numbers;
-    for (const int32_t symbol : *same)
-      numbers.push_back(symbol < 0 ? 0 : lowered->symbols[static_cast<size_t>(symbol)]);
-    lowered->symbols = std::move(numbers);
-    return planned;
-  }
-  *known = false;
+    if (same) lowered->symbols = NumbersOf(*same, lowered->symbols);
+    return same.has_value();
+  };
+  const auto planned = std::ranges::find_if(alike, serves);
+  *known = planned != alike.end();
+  if (*known) return *planned;
+  std::optional<ir::Graph> general;
+  if (!alike.empty()) general = ir::Generalize(alike.back()->graph(), graph);
   plans.num_nodes += graph.nodes.size();
-  alike.push_back(std::make_shared<PlannedGraph>(std::move(graph), deterministic, std::move(lowered->trace_text)));
+  alike.push_back(std::make_shared<PlannedGraph>(general ? *std::move(general) : std::move(graph), deterministic,
+                                                 std::move(lowered->trace_text)));
+  if (general) LAZY_CHECK(serves(alike.back()), "a generalized graph is not general");
   return alike.back();
 }
 

@@ -110,10 +110,10 @@ class PlannedGraph : public std::enable_shared_from_this<PlannedGraph> {
 };
 
 // The PlannedGraph that serves a trace, whose graph it takes: one of an equal graph, or of one with symbols of its own
-// where the numbers happen to be equal. The trace's symbols become the numbers of its symbols. `*known` tells whether
-// it was there: once those that are have more nodes than option max_known_ops says, all are forgotten. Their kernels
-// stay. Deterministic ones and others are apart: the sizes that the former are planned for must not depend on which
-// plan was there first.
+// where the numbers happen to be equal, or a new one that serves the trace as well as the last graph of its skeleton.
+// The trace's symbols become the numbers of its symbols. `*known` tells whether it was there: once those that are have
+// more nodes than option max_known_ops says, all are forgotten. Their kernels stay. Deterministic ones and others are
+// apart: the sizes that the former are planned for must not depend on which plan was there first.
 std::shared_ptr<PlannedGraph> PlanOf(LoweredTrace* lowered, bool deterministic, bool* known);
 
 // All that are known and planned, in no order.

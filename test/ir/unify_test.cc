@@ -63,6 +63,53 @@ TEST(Unify, OtherGraphsAreNone) {
   EXPECT_EQ(Unify(general, changed), std::nullopt);
 }
 
+constexpr absl::string_view kSameAsRows = R"(graph @g(%x: f32[s0, s0], %y: f32[s1]) {
+  %0 = slice %y {starts=[s2], steps=[1]} : f32[s0]
+  return %x, %0
+})";
+constexpr absl::string_view kSameAsColumns = R"(graph @g(%x: f32[s0, s1], %y: f32[s2]) {
+  %0 = slice %y {starts=[s2], steps=[1]} : f32[s1]
+  return %x, %0
+})";
+constexpr absl::string_view kAllDiffer = R"(graph @g(%x: f32[s0, s1], %y: f32[s2]) {
+  %0 = slice %y {starts=[s3], steps=[1]} : f32[s1]
+  return %x, %0
+})";
+
+TEST(Generalize, WhatIsEqualInBothStaysEqual) {
+  const Graph a = Parsed(kSameAsRows), b = Parsed(kSameAsColumns);
+  EXPECT_EQ(Unify(a, b), std::nullopt);
+  EXPECT_EQ(Unify(b, a), std::nullopt);
+  const std::optional<Graph> general = Generalize(a, b);
+  ASSERT_TRUE(general.has_value());
+  EXPECT_EQ(*general, Parsed(kAllDiffer));
+  EXPECT_EQ(Unify(*general, a), (Symbols{0, 0, 1, 2}));
+  EXPECT_EQ(Unify(*general, b), (Symbols{0, 1, 2, 2}));
+  EXPECT_EQ(Generalize(b, a), general);
+}
+
+TEST(Generalize, AGraphAndItsSpecialCaseGiveTheGraph) {
+  const Graph general = Parsed(kGeneral), special = Parsed(kSpecial);
+  for (const std::optional<Graph>& both : {Generalize(general, special), Generalize(special, general)}) {
+    ASSERT_TRUE(both.has_value());
+    EXPECT_NE(Unify(*both, general), std::nullopt);
+    EXPECT_NE(Unify(general, *both), std::nullopt);
+  }
+}
+
+TEST(Generalize, OtherGraphsHaveNothingInCommon) {
+  const Graph a = Parsed(kSameAsRows);
+  Graph changed = a;
+  changed.nodes[2].attrs.steps[0] = 2;
+  EXPECT_EQ(Generalize(a, changed), std::nullopt);
+  changed = a;
+  changed.nodes[0].type.dims[1] = Extent::Constant(1);
+  EXPECT_EQ(Generalize(a, changed), std::nullopt);
+  changed = a;
+  changed.outputs.pop_back();
+  EXPECT_EQ(Generalize(a, changed), std::nullopt);
+}
+
 TEST(Skeleton, DoesNotTellSizesApart) { EXPECT_EQ(SkeletonOf(Parsed(kGeneral)), SkeletonOf(Parsed(kSpecial))); }
 
 }  // namespace
