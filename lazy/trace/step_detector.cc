@@ -30,9 +30,10 @@ uint64_t StepDetector::WriteSignature(const TrieNode& call) {
   return signature;
 }
 
-bool StepDetector::Repeats(const Calls& calls, const Slots& slots, size_t period) {
+bool StepDetector::Repeats(const Calls& calls, const Slots& slots, size_t period, bool on_the_same) {
   const size_t end = calls.size();
-  bool writes_older = false;
+  bool updates = false;
+  size_t same = 0, others = 0;  // operands that the period has not made
   for (size_t k = end - period; k < end; ++k) {
     const TrieNode& now = *calls[k];
     const TrieNode& before = *calls[k - period];
@@ -41,13 +42,16 @@ bool StepDetector::Repeats(const Calls& calls, const Slots& slots, size_t period
       const int32_t slot = now.operands[i].slot;
       const int32_t slot_before = before.operands[i].slot;
       if (slot == slot_before) {
-        writes_older = writes_older || now.operands[i].written;
+        updates = updates || now.operands[i].written;
+        ++same;
       } else if (k - slots[slot].first_call != k - period - slots[slot_before].first_call) {
         return false;
+      } else {
+        others += slots[slot].external;
       }
     }
   }
-  return writes_older;
+  return updates && (!on_the_same || same >= others);
 }
 
 void StepDetector::NoteRepeat(size_t call, uint64_t words_hash) {
@@ -101,27 +105,77 @@ size_t StepDetector::PeriodOfPureSteps(const Calls& calls, const Slots& slots) c
   return HasPureSteps(calls, slots, period, /*least_bytes=*/0) ? period : 0;
 }
 
+bool StepDetector::IsPeriod(const Calls& calls, const Slots& slots, size_t period, bool on_the_same) const {
+  const size_t end = calls.size();
+  return end >= 2 * period && HashOfRange(end - period, end) == HashOfRange(end - 2 * period, end - period) &&
+         Repeats(calls, slots, period, on_the_same);
+}
+
+// A step that writes a storage several times, as an update for each of four minibatches does, has so many distances.
+// So have layers, where autograd adds to one gradient; their weights are others.
+size_t StepDetector::PeriodOfUpdates(const Calls& calls, const Slots& slots) const {
+  constexpr int kMostWrites = 64;
+  const size_t newest = calls.size() - 1;
+  size_t place = newest;
+  for (int k = 0; k < kMostWrites && same_write_[place] != place; ++k) {
+    place = same_write_[place];
+    if (IsPeriod(calls, slots, newest - place, /*on_the_same=*/k > 0)) return newest - place;
+  }
+  return 0;
+}
+
+size_t StepDetector::CallsToBestEnd(const Calls& calls, const Slots& slots, size_t period) {
+  const size_t begin = calls.size() - 2 * period;
+  absl::flat_hash_map<int32_t, size_t> last_use;
+  for (size_t k = begin; k < calls.size(); ++k) {
+    for (const NodeOperand& operand : calls[k]->operands) last_use[operand.slot] = k;
+  }
+  std::vector<int64_t> bytes(2 * period + 1, 0);  // that begin to be handed over at each place, less those that end
+  for (const auto& [slot, last] : last_use) {
+    const TraceSlot& used = slots[static_cast<size_t>(slot)];
+    const size_t made = std::max<size_t>(used.first_call + 1, begin);
+    if (used.older || made > last) continue;
+    bytes[made - begin] += static_cast<int64_t>(used.size_bytes);
+    bytes[last + 1 - begin] -= static_cast<int64_t>(used.size_bytes);
+  }
+  int64_t handed = bytes[0], least = handed / 2;
+  size_t best = 0;
+  for (size_t k = 1; k < period; ++k) {
+    handed += bytes[k];
+    if (handed >= least) continue;
+    least = handed;
+    best = k;
+  }
+  return best;
+}
+
+size_t StepDetector::PeriodThatEndsHere(const Calls& calls, const Slots& slots) {
+  const size_t end = calls.size();
+  if (end >= awaited_end_) {
+    const bool has_come = std::exchange(awaited_end_, SIZE_MAX) == end;
+    if (has_come && IsPeriod(calls, slots, awaited_period_, /*on_the_same=*/false)) return awaited_period_;
+  }
+  if (awaited_end_ != SIZE_MAX) return 0;
+  const size_t period = PeriodOfUpdates(calls, slots);
+  const size_t more = period == 0 ? 0 : CallsToBestEnd(calls, slots, period);
+  if (more == 0) return period;
+  awaited_end_ = end + more;
+  awaited_period_ = period;
+  return 0;
+}
+
 ClosedStep StepDetector::Advance(const Calls& calls, const Slots& slots) {
-  size_t period = 0;
   while (prefix_.size() <= calls.size()) {
     const size_t call = prefix_.size() - 1;
     prefix_.push_back(prefix_.back() * kBase + calls[call]->words_hash);
     power_.push_back(power_.back() * kBase);
     if (IsForGpu()) NoteRepeat(call, calls[call]->words_hash);
-    const uint64_t signature = WriteSignature(*calls[call]);
-    if (signature == 0) continue;
-    auto [last, is_new] = last_write_.try_emplace(signature, call);
-    const size_t distance = call - last->second;
-    last->second = call;
-    const size_t end = call + 1;
-    if (is_new || end < 2 * distance || end < calls.size()) continue;
-    if (HashOfRange(end - distance, end) == HashOfRange(end - 2 * distance, end - distance) &&
-        Repeats(calls, slots, distance)) {
-      period = distance;
-    }
+    same_write_.push_back(call);
+    if (const uint64_t signature = WriteSignature(*calls[call]); signature != 0)
+      same_write_.back() = std::exchange(last_write_.try_emplace(signature, call).first->second, call);
   }
-  if (period != 0) return {period, /*is_pure=*/false};
-  period = PeriodOfPureSteps(calls, slots);
+  if (const size_t period = PeriodThatEndsHere(calls, slots); period != 0) return {period, /*is_pure=*/false};
+  const size_t period = PeriodOfPureSteps(calls, slots);
   return {period, /*is_pure=*/period != 0};
 }
 

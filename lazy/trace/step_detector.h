@@ -3,9 +3,11 @@
 //
 // A step has closed when the last P calls repeat the P before, each operand being the same storage in both periods or
 // one made equally long before, and some storage is written in both. Layers, time steps and an optimizer's loop over
-// parameters do not qualify: each writes storages of its own. A trace that turns out to hold several steps runs as so
-// many; the node where a step ends is marked, and later traces that reach it are cut there. Those are cut when the next
-// call comes, not at once: by then the last call's temporaries are dead, and what nobody can find is not stored.
+// parameters do not qualify: each writes storages of its own. A loop's calls repeat wherever one begins to count, so a
+// step ends where it hands over few bytes: after the optimizer, and not amid a backward pass. A trace that turns out to
+// hold several steps runs as so many; the node where a step ends is marked, and later traces that reach it are cut
+// there. Those are cut when the next call comes, not at once: by then the last call's temporaries are dead, and what
+// nobody can find is not stored.
 //
 // Note [Pure steps]: a loop that only computes (inference over batches whose results are collected) writes nothing
 // older and runs where somebody waits. A GPU would idle until then, so such loops have steps, too: nothing flows from
@@ -41,7 +43,14 @@ class StepDetector {
  private:
   // What the call does and which slots it writes; 0 if it writes none of its operands.
   static uint64_t WriteSignature(const TrieNode& call);
-  static bool Repeats(const Calls& calls, const Slots& slots, size_t period);
+  // The last so many calls repeat those before. `on_the_same`: and most operands from before are the same in both.
+  bool IsPeriod(const Calls& calls, const Slots& slots, size_t period, bool on_the_same) const;
+  // Of the steps that repeat up to the newest call, which writes an operand; 0: none do.
+  size_t PeriodOfUpdates(const Calls& calls, const Slots& slots) const;
+  // How many calls after the newest a step had better end: where less than half of the bytes are handed over. 0: here.
+  static size_t CallsToBestEnd(const Calls& calls, const Slots& slots, size_t period);
+  size_t PeriodThatEndsHere(const Calls& calls, const Slots& slots);
+  static bool Repeats(const Calls& calls, const Slots& slots, size_t period, bool on_the_same);
   // Note [Pure steps]
   void NoteRepeat(size_t call, uint64_t words_hash);
   size_t PeriodOfPureSteps(const Calls& calls, const Slots& slots) const;
@@ -52,7 +61,10 @@ class StepDetector {
   std::vector<uint64_t> prefix_ = {0};  // polynomial hash of the calls before each
   std::vector<uint64_t> power_ = {1};
   absl::flat_hash_map<uint64_t, size_t> last_write_;  // signature of a call -> its place
+  std::vector<size_t> same_write_;                    // per call: the place of the last such write before, or its own
   absl::flat_hash_map<uint64_t, size_t> last_call_;   // hash of its words -> its place
+  size_t awaited_end_ = SIZE_MAX;                     // the number of calls at which a step shall close; SIZE_MAX: any
+  size_t awaited_period_ = 0;
   size_t repeated_ = 0;  // > 0: so many calls had just repeated those before, newest finding
 };
 

@@ -103,6 +103,19 @@ TEST(StepDetector, LayersAreNoSteps) {
   }
 }
 
+// In each layer, an attention and a product add to the gradient that autograd hands from layer to layer.
+TEST(StepDetector, LayersThatAddToOneGradientAreNoSteps) {
+  StepLoop loop;
+  const int32_t gradient = loop.Older();
+  for (int layer = 0; layer < 6; ++layer) {
+    for (const int64_t call : {kForward, kBackward}) {
+      const int32_t more = loop.Call(call, {{gradient}, {loop.Older()}, {loop.Older()}, {loop.Older()}});
+      loop.Update(kUpdate, {Written(gradient), {more}});
+      EXPECT_EQ(loop.Advance().period, 0) << layer;
+    }
+  }
+}
+
 // out[t].copy_(f(x)): each time step writes a storage of its own.
 TEST(StepDetector, TimeStepsAreNoSteps) {
   StepLoop loop;
@@ -153,6 +166,38 @@ TEST(StepDetector, AStepMayUpdateSeveralTimes) {
   };
   EXPECT_EQ(step(), 0);
   EXPECT_EQ(step(), 4);
+}
+
+// One update for each of three minibatches, which are views at other offsets: their calls are not alike.
+TEST(StepDetector, AStepMayHaveMinibatches) {
+  StepLoop loop;
+  const int32_t weight = loop.Older();
+  for (int step = 0; step < 3; ++step) {
+    const int32_t batch = loop.Older();
+    for (int minibatch = 0; minibatch < 3; ++minibatch) {
+      const int32_t y = loop.Call(kOther + minibatch, {{weight}, {batch}});
+      EXPECT_EQ(loop.Advance().period, 0);
+      loop.Update(kUpdate, {Written(weight), {y}});
+      EXPECT_EQ(loop.Advance().period, step == 0 || (step == 1 && minibatch < 2) ? 0 : 6);
+    }
+  }
+}
+
+// The first write of the third step tells that there are steps. They end after the last of their updates all the same,
+// where nothing is handed over.
+TEST(StepDetector, AStepEndsWhereItHandsOverLittle) {
+  StepLoop loop;
+  const int32_t mean = loop.Older(), weight = loop.Older();
+  loop.Call(kOther, {{weight}});
+  for (int step = 0; step < 4; ++step) {
+    const int32_t y = loop.Call(kForward, {{weight}}, /*result_bytes=*/1000);
+    loop.Update(kOther, {Written(mean), {y}});
+    EXPECT_EQ(loop.Advance().period, 0) << step;
+    loop.Update(kUpdate, {Written(weight), {y}});
+    EXPECT_EQ(loop.Advance().period, step < 2 ? 0 : 4) << step;
+    loop.Call(kBackward, {{weight}}, /*result_bytes=*/10);
+    loop.Advance();
+  }
 }
 
 // A loop that only computes has no steps here: the host is not idle until somebody waits.

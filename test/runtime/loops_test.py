@@ -50,6 +50,7 @@ def test_traces_settle(name):
 TRAINING = {
     "critics": 8,
     "accumulation_that_changes": 9,
+    "shuffled_minibatches": 4,
     "evaluation_reads_accuracy": 12,
     "average_out_of_place": 5,
     "schedule": 4,

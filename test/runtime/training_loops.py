@@ -64,6 +64,24 @@ def accumulation_that_changes(steps):
         yield
 
 
+def shuffled_minibatches(steps, minibatches=4):
+    """Four updates a step, one for each part of a batch in a shuffled order; the losses are kept."""
+    net, kept = network(), []
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
+    samples = torch.randn(64, 8, device="lazy")
+    for _ in range(steps):
+        losses = []
+        for rows in torch.randperm(len(samples), device="lazy").chunk(minibatches):
+            optimizer.zero_grad()
+            loss = net(samples[rows]).square().mean()
+            loss.backward()
+            nn.utils.clip_grad_norm_(net.parameters(), 0.5)
+            optimizer.step()
+            losses.append(loss.detach())
+        kept.append(torch.stack(losses).mean())
+        yield
+
+
 def evaluation_reads_accuracy(steps, every=6, batches=3):
     """Statistics of the forward pass are written in training and read in evaluation; the running loss is read by then."""
     net = classifier(p=0.1)
