@@ -3,24 +3,39 @@
 
 #include <vector>
 
-#include "absl/strings/match.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "codegen/kernels/float_functions.h"
 #include "codegen/kernels/integer_functions.h"
 
 namespace torch_lazy::codegen {
 
+namespace {
+
+// Adds the names that the code calls: words before `(` or `<`.
+void AddCalled(absl::string_view code, absl::flat_hash_set<absl::string_view>* called) {
+  const auto is_of_word = [](char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  for (size_t begin = 0; begin < code.size();) {
+    size_t end = begin;
+    while (end < code.size() && is_of_word(code[end])) ++end;
+    if (end > begin && end < code.size() && (code[end] == '(' || code[end] == '<'))
+      called->insert(code.substr(begin, end - begin));
+    begin = end + 1;
+  }
+}
+
+}  // namespace
+
 std::string FunctionsFor(absl::Span<const NamedFunction> functions, const std::string& code, bool guarded) {
   std::vector<const NamedFunction*> needed;
-  std::string all = code;
+  absl::flat_hash_set<absl::string_view> called;
+  AddCalled(code, &called);
   for (size_t k = functions.size(); k-- > 0;) {
-    const NamedFunction& function = functions[k];
-    if (!absl::StrContains(all, absl::StrCat(function.name, "(")) &&
-        !absl::StrContains(all, absl::StrCat(function.name, "<"))) {
-      continue;
-    }
-    needed.push_back(&function);
-    absl::StrAppend(&all, function.text);
+    if (!called.contains(functions[k].name)) continue;
+    needed.push_back(&functions[k]);
+    AddCalled(functions[k].text, &called);
   }
   std::string text;
   for (auto function = needed.rbegin(); function != needed.rend(); ++function) {
