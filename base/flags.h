@@ -29,7 +29,7 @@ namespace torch_lazy::base {
   X(Disable, "disable", kWords, "",                                                                                   \
     "cse|permute_hoisting|view_composition|expand_hoisting|folding|algebra|dce|"                                      \
     "merge_matmuls|relu_epilogues|pad_matmuls|prepare_reductions|fold_convolutions|relu_convolutions|autotune|sized|" \
-    "carry|freeze|graphs|early|at_once",                                                                              \
+    "carry|freeze|graphs|early|at_once|chunks",                                                                       \
     "passes, and other things, not to do; separated by commas")                                                       \
   X(Verify, "verify", kSwitch, "0", "", "check each graph after each pass")                                           \
   X(Compare, "compare", kSwitch, "0", "", "run ATen beside each compiled trace and compare")                          \

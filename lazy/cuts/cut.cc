@@ -39,7 +39,7 @@ std::vector<bool> LiveSlots(const Trace& trace) {
   std::vector<bool> live(trace.slots.size());
   const AliveAfter alive_after(trace, trace.path.size());
   for (size_t s = 0; s < live.size(); ++s) {
-    const bool alive = trace.ends_step ? alive_after(s) : trace.slots[s].owner != nullptr;
+    const bool alive = trace.ends_step && !trace.ends_chunk ? alive_after(s) : trace.slots[s].owner != nullptr;
     live[s] = alive && trace.slots[s].written;
   }
   return live;
@@ -59,11 +59,12 @@ void GiveBack(const std::shared_ptr<Trace>& trace, Trace::Slot* slot) {
   if (owner->writer == trace.get()) owner->writer = nullptr;
 }
 
-// For Note [Calls at once]. `waited`: somebody waited for the trace.
+// For Note [Calls at once] and Note [Chunks]. `waited`: somebody waited for the trace.
 void NoteRun(Trace* trace, const char* reason, bool op_by_op, bool waited) {
   if (trace->num_calls() == 0 || reason == kUnknownShape) return;
   const Locked lock(DeviceLock());
   if (trace->at_once.Ran(trace->num_calls(), op_by_op, waited) && MayRunAtOnce()) trace->at_once.Start();
+  if (!AreDeterministic(trace->settings())) trace->chunks.Ran(trace->num_calls(), trace->is_new);
 }
 
 void Finish(const std::shared_ptr<Trace>& trace, std::string failure = "") {
@@ -172,7 +173,8 @@ bool RunAhead(const std::shared_ptr<Trace>& trace, Entry* entry) {
 
 Parts PartsFor(const Trace& trace, const char* reason, bool host_waits) {
   const size_t n = trace.path.size();
-  if (reason == kUnknownShape || (n > 0 && trace.period == 0 && IsEarlyPart(trace))) return {{0, n}};
+  if (reason == kUnknownShape || trace.ends_chunk || (n > 0 && trace.period == 0 && IsEarlyPart(trace)))
+    return {{0, n}};
   Parts parts{PartsOf(trace)};
   parts.begin_early = BeginsEarly(trace, host_waits);
   if (parts.begin_early) parts.cuts = WithEarlyCuts(trace, std::move(parts.cuts));

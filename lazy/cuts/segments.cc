@@ -145,6 +145,7 @@ void RunParts(Trace* trace, const Parts& parts) {
     try {
       entry->Run(&segment->part(), /*once=*/inside_call);
       trace->op_by_op = segment->part().op_by_op && (i == 0 || trace->op_by_op);
+      trace->is_new = trace->is_new || segment->part().is_new;
     } catch (...) {
       segment->TakeBack();
       throw;

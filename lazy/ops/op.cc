@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/ops/op.h"
+#include "base/fingerprint.h"
 
 #include <mutex>
 
@@ -143,6 +144,7 @@ const Op& OpOf(const c10::OperatorHandle& handle) {
   if (op == nullptr) {
     op = std::make_unique<Op>(handle);
     op->id = static_cast<uint32_t>(ops.by_name.size());
+    op->name_hash = base::FingerprintOf(op->name).low;
   }
   return *op;
 }

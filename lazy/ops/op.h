@@ -49,6 +49,7 @@ struct Op {
   std::string name;                   // as in rows
   std::atomic<int64_t>& num_at_once;  // how often it ran at once
   uint32_t id = 0;
+  uint64_t name_hash = 0;  // the same in each process
   Facts facts;
   Runner runner = nullptr;
   ShapeRule shape_rule = nullptr;  // see shape_rule.h

@@ -15,7 +15,7 @@ const std::shared_ptr<Trace>& OpenTrace(std::unique_lock<std::recursive_mutex>* 
   while (trace->ends_step) {
     const std::shared_ptr<Trace> ended = trace;
     lock->unlock();
-    CutAndGoOn(ended, "step");
+    CutAndGoOn(ended, ended->what_ends());
     lock->lock();
     ThreadTrace();  // another one
   }

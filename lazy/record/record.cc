@@ -121,7 +121,7 @@ Recorded TryRecord(const Op& op, CallDescription& call, const std::shared_ptr<co
   const std::shared_ptr<Trace>& trace = RecordingTrace();
   const char* const unlike =
       trace->num_calls() != 0 ? UnlikeSettings(trace->settings(), SettingsOf(call.words[0])) : nullptr;
-  *reason = trace->ends_step ? "step" : unlike != nullptr ? unlike : "another thread";
+  *reason = trace->ends_step ? trace->what_ends() : unlike != nullptr ? unlike : "another thread";
   *conflict = trace->ends_step || unlike != nullptr ? trace : Conflict(call, trace.get());
   if (*conflict != nullptr) return Recorded::kConflict;
   c10::SmallVector<int32_t, 8> slots;

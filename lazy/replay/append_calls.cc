@@ -79,7 +79,7 @@ class Appender {
   template <typename Storages>
   Before CutBefore(const Storages& storages) const {
     const std::shared_ptr<Trace>& trace = ThreadTrace();
-    if (trace->ends_step) return {trace, "step"};
+    if (trace->ends_step) return {trace, trace->what_ends()};
     const char* const unlike = trace->num_calls() != 0
                                    ? UnlikeSettings(trace->settings(), SettingsOf(recording_.calls.front()->words()[0]))
                                    : nullptr;

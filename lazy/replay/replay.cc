@@ -157,7 +157,7 @@ void Replay::Begin(at::TensorList inputs) {
   }
   CurrentReplayRecorder() = recorder_.get();
   if (const std::shared_ptr<Trace> trace = NewestTrace(); trace != nullptr && trace->ends_step)
-    CutAndGoOn(trace, "step");
+    CutAndGoOn(trace, trace->what_ends());
   Locked lock(DeviceLock());
   recorder_->trace = RecordingTrace();
   recorder_->first_call = recorder_->trace->num_calls();

@@ -27,6 +27,12 @@ bool WantsMorePureSteps(Trace* trace) {
          HasRoomFor(*trace, trace->path.size() / steps + 1, trace->new_bytes / steps);
 }
 
+// A known trace is left whole.
+bool EndsChunk(const Trace& trace, bool grown) {
+  return !trace.replays && (grown || !trace.at->node->entries.empty()) && Chunks::EndHere(trace.path) &&
+         (base::Number(base::Option::kDisable) == 0 || !base::IsDisabled("chunks"));
+}
+
 }  // namespace
 
 const char* MustCut(Trace* trace, bool grown) {
@@ -42,6 +48,10 @@ const char* MustCut(Trace* trace, bool grown) {
     trace->period = at.closes_step || holds_several ? 0 : at.period;
     trace->ends_step = !grown || holds_several;
     return trace->ends_step ? nullptr : "step";
+  }
+  if (trace->chunks.is_on() && EndsChunk(*trace, grown)) {
+    trace->ends_step = trace->ends_chunk = true;
+    return nullptr;
   }
   if (trace->path.size() >= static_cast<size_t>(base::Number(base::Option::kMaxTraceOps))) return "length";
   if (trace->new_bytes >= MaxTraceBytes()) return "bytes";

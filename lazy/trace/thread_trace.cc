@@ -63,6 +63,7 @@ std::shared_ptr<Trace> NewTrace(const Trace* last) {
   if (last != nullptr) {
     trace->age = last->age;
     trace->at_once = last->at_once;
+    trace->chunks = last->chunks;
     if (trace->at_once.is_on()) trace->at = trace->trie->nowhere()->expected;
     trace->pure_steps_wanted = last->pure_steps_next;
     trace->slots.reserve(last->final_slots);

@@ -17,6 +17,7 @@
 #include "lazy/host/source_line.h"
 #include "lazy/ops/call_settings.h"
 #include "lazy/trace/at_once.h"
+#include "lazy/trace/chunks.h"
 #include "lazy/trace/slot.h"
 #include "lazy/trace/step_detector.h"
 #include "lazy/trace/trie.h"
@@ -70,12 +71,17 @@ class Trace {
   bool replays = false;       // holds calls of a function for replay, which are recorded at once
   int age = 0;                // cuts of its thread for other reasons, up to and with its own
   bool op_by_op = false;      // so it ran
-  AtOnce at_once;             // where it is on, the trace has no calls
+  bool is_new = false;        // such calls had never run together: Note [Chunks]
+  bool ends_chunk = false;    // and not a step, where `ends_step`
+  Chunks chunks;
+  AtOnce at_once;  // where it is on, the trace has no calls
   Divergence divergence;
   const CutSite* cut = nullptr;        // set when it is cut, for explain()
   ReplayRecorder* recorder = nullptr;  // of what it touches, for replay
 
   size_t num_calls() const { return path.size(); }
+  // Why it is cut, where `ends_step`.
+  const char* what_ends() const { return ends_chunk ? "chunk" : "step"; }
   // True if a trace that will run after it may use its storages.
   bool RunsAhead() const { return is_ahead && state == State::kRunning; }
   // Those of all its calls (call_settings.h); there is a call.

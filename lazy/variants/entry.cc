@@ -43,6 +43,7 @@ void Entry::Run(Trace* trace, bool once) {
   const bool compiled = way != nullptr && base::Compilation() != base::CompileMode::kOff;
   CountCalls(compiled);
   trace->op_by_op = !compiled;
+  trace->is_new = plain_.is_new();
   if (compiled && TryRun(way.get(), trace)) return;
   Interpret(calls_, trace);
 }

@@ -24,6 +24,7 @@ constexpr const char* kOpByOp = "it runs op by op";
 
 const std::shared_ptr<ReadyPlan>& PlainPlan::Prepare(const Trace& trace, bool once) {
   bool known = cuts_ > 0;
+  is_new_ = false;
   if (!once && ++cuts_ == kSettled) backends::Get().Settle();
   if (!lowering_tried_ && !once && base::Compilation() != base::CompileMode::kOff) known = TryLowering(trace) || known;
   if (!once) base::Count(known ? base::Counter::kTraceHits : base::Counter::kTraceMisses);
@@ -40,6 +41,7 @@ bool PlainPlan::TryLowering(const Trace& trace) {
   const std::shared_ptr<PlannedGraph> others = size_family_->planned();
   if (!wait && others != nullptr && others->IsPending()) return true;
   const bool is_first = size_family_->cuts.fetch_add(1, std::memory_order_relaxed) == 0;
+  is_new_ = is_first;
   if (is_first && !wait && !size_family_->HasComeTwice()) return false;
   lowering_tried_ = true;
   bool known = false;

@@ -27,6 +27,8 @@ class PlainPlan {
   void Release() { bound_ = nullptr; }
 
   const CallSequence& calls() const { return calls_; }
+  // True if such calls, of whatever sizes, had never run before the last run that was prepared.
+  bool is_new() const { return is_new_; }
   // --- once there is a way to run ---
   const LoweredTrace& lowered() const { return *lowered_; }
   PlannedGraph& planned() const { return *planned_; }
@@ -43,6 +45,7 @@ class PlainPlan {
   int told_ = 0;                             // of these, the plan knows of so many
   std::shared_ptr<SizeFamily> size_family_;  // null until asked for
   bool lowering_tried_ = false;
+  bool is_new_ = false;
   std::unique_ptr<LoweredTrace> lowered_;  // null if it cannot be lowered
   std::shared_ptr<PlannedGraph> planned_;
   std::shared_ptr<ReadyPlan> bound_;

@@ -129,7 +129,7 @@ TEST(VariantKinds, HaveNamesOfTheirOwn) {
 
 // Tests of passes ask for the word of each.
 TEST(VariantKinds, AreAllThatOptionDisableKnowsBesidePasses) {
-  std::set<absl::string_view> known = {"at_once", "autotune", "early", "graphs"};
+  std::set<absl::string_view> known = {"at_once", "autotune", "chunks", "early", "graphs"};
   for (const VariantKind& kind : VariantKinds()) known.insert(kind.name);
   for (const absl::Span<const ir::Pass> passes : {ir::Passes(), codegen::Passes(), ConvolutionPasses()}) {
     for (const ir::Pass& pass : passes) {

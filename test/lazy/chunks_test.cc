@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// When a thread's traces are cut into chunks, and where these end.
+#include "lazy/trace/chunks.h"
+
+#include <random>
+
+#include "lazy/trace/trace.h"
+#include "test/lazy/recording.h"
+
+namespace torch_lazy::lazy {
+namespace {
+
+constexpr size_t kCalls = 1000;
+
+TEST(Chunks, MostLongTracesAreNew) {
+  Chunks chunks;
+  for (int k = 0; k < 9; ++k) chunks.Ran(kCalls, /*is_new=*/true);
+  EXPECT_FALSE(chunks.is_on());
+  chunks.Ran(kCalls, /*is_new=*/true);
+  EXPECT_TRUE(chunks.is_on());
+}
+
+// An evaluation now and then, of a size of its own.
+TEST(Chunks, OneOfThreeIsNotEnough) {
+  Chunks chunks;
+  for (int k = 0; k < 300; ++k) {
+    chunks.Ran(kCalls, /*is_new=*/k % 3 == 0);
+    EXPECT_FALSE(chunks.is_on()) << k;
+  }
+}
+
+TEST(Chunks, ShortTracesDoNotCount) {
+  Chunks chunks;
+  for (int k = 0; k < 100; ++k) chunks.Ran(Chunks::kLong - 1, /*is_new=*/true);
+  EXPECT_FALSE(chunks.is_on());
+}
+
+// How many chunks of 100 calls it takes until whole traces are tried again.
+int RunAll(Chunks* chunks) {
+  int count = 0;
+  for (; chunks->is_on(); ++count) chunks->Ran(100, /*is_new=*/false);
+  return count;
+}
+
+TEST(Chunks, WholeTracesAreTriedAgainAfterTwiceAsLong) {
+  Chunks chunks;
+  for (int k = 0; k < 10; ++k) chunks.Ran(kCalls, /*is_new=*/true);
+  const int first = RunAll(&chunks);
+  EXPECT_EQ(first, (Chunks::kFirstCalls + 99) / 100);
+  chunks.Ran(kCalls, /*is_new=*/true);
+  EXPECT_FALSE(chunks.is_on());
+  chunks.Ran(kCalls, /*is_new=*/true);
+  ASSERT_TRUE(chunks.is_on());
+  EXPECT_EQ(RunAll(&chunks), (2 * Chunks::kFirstCalls + 99) / 100);
+}
+
+TEST(Chunks, WholeTracesThatAreKnownStay) {
+  Chunks chunks;
+  for (int k = 0; k < 10; ++k) chunks.Ran(kCalls, /*is_new=*/true);
+  RunAll(&chunks);
+  for (int k = 0; k < 100; ++k) chunks.Ran(kCalls, /*is_new=*/k % 4 == 0);
+  EXPECT_FALSE(chunks.is_on());
+}
+
+class Calls {
+ public:
+  void Add(const char* op) {
+    at_ = at_->Grow(OpNamed(op, "Tensor"), {static_cast<int64_t>(calls_.size())}, {}, std::make_shared<CallShape>(), 0);
+    calls_.push_back(at_);
+    if (Chunks::EndHere(calls_)) NextChunk();
+  }
+  void NextChunk() {
+    if (!calls_.empty()) lengths_.push_back(calls_.size());
+    calls_.clear();
+    at_ = trie_.root();
+  }
+  const std::vector<size_t>& lengths() const { return lengths_; }
+
+ private:
+  Trie trie_;
+  TrieNode* at_ = trie_.root();
+  std::vector<TrieNode*> calls_;
+  std::vector<size_t> lengths_;
+};
+
+std::vector<const char*> RandomCalls(unsigned seed, int count) {
+  constexpr const char* kNames[] = {"aten::add", "aten::mul", "aten::sub", "aten::div",
+                                    "aten::gt",  "aten::eq",  "aten::lt"};
+  std::mt19937 engine(seed);
+  std::vector<const char*> calls;
+  for (int k = 0; k < count; ++k) calls.push_back(kNames[engine() % std::size(kNames)]);
+  return calls;
+}
+
+// Whatever came before, the same run of calls is soon cut at the same places.
+TEST(Chunks, EqualRunsAreCutEqually) {
+  const std::vector<const char*> same = RandomCalls(0, 400);
+  std::vector<std::vector<size_t>> lengths;
+  for (const unsigned seed : {1U, 2U, 3U}) {
+    Calls calls;
+    for (const char* call : RandomCalls(seed, 50 + static_cast<int>(seed))) calls.Add(call);
+    for (const char* call : same) calls.Add(call);
+    lengths.emplace_back(calls.lengths().end() - 8, calls.lengths().end());
+  }
+  EXPECT_EQ(lengths[0], lengths[1]);
+  EXPECT_EQ(lengths[0], lengths[2]);
+}
+
+TEST(Chunks, AreNeitherTinyNorHuge) {
+  Calls random, equal;
+  for (const char* call : RandomCalls(4, 4000)) random.Add(call);
+  for (int k = 0; k < 1000; ++k) equal.Add("aten::add");
+  for (const Calls* calls : {&random, &equal}) {
+    ASSERT_FALSE(calls->lengths().empty());
+    for (const size_t length : calls->lengths()) {
+      EXPECT_GE(length, Chunks::kLeast);
+      EXPECT_LE(length, Chunks::kMost);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace torch_lazy::lazy
