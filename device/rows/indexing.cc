@@ -18,6 +18,9 @@ constexpr lazy::Row kIndexingRows[] = {
     {.name = "aten::_index_put*", .flags = kTakesHostTensors},
     {.name = "aten::_unsafe_index*", .flags = kTakesHostTensors},
     {.name = "aten::index.Tensor", .flags = kShapedByMask, .shape = shapes::Index},
+    {.name = "aten::_index_put_impl_", .shape = shapes::IndexPutInPlace},
+    {.name = "aten::index_add", .shape_in_place = shapes::IndexedInPlace},
+    {.name = "aten::index_copy", .shape_in_place = shapes::IndexedInPlace},
     {.name = "aten::index_fill_.int_Tensor", .flags = kTakesNumberOfAnyDevice},
     {.name = "aten::index_select", .shape = shapes::IndexSelect},
     {.name = "aten::put_", .flags = kImmediate},  // where only deterministic algorithms are wanted

@@ -12,5 +12,7 @@ bool Fill(ShapeCall& call);
 bool Copy(ShapeCall& call);
 bool ScatterInPlace(ShapeCall& call);
 bool ScatterAnew(ShapeCall& call);
+bool IndexedInPlace(ShapeCall& call);
+bool IndexPutInPlace(ShapeCall& call);
 
 }  // namespace torch_lazy::device::shapes

@@ -101,6 +101,14 @@ def gru_backward(m):
     return aten._thnn_fused_gru_cell_backward(m(m.b, 3), workspace, True)
 
 
+def put(m):
+    """Indices in the first dimensions, in the last one, and in two that are apart."""
+    x, index = m.rows(), torch.arange(m.t).to(m.device)
+    aten._index_put_impl_(x, [None, index], m(m.b, m.t, 6), True)
+    aten._index_put_impl_(x, [index % m.b, index], m(m.t, 1), False)
+    return aten._index_put_impl_(x, [index % m.b, None, index % 6], m(m.t, m.t), True)
+
+
 CASES = {
     "aten::copy_": lambda m: m.rows().copy_(m(m.t, 6)),
     "aten::fill_.Scalar": lambda m: m.rows().fill_(2),
@@ -113,6 +121,9 @@ CASES = {
     "aten::scatter_.value": lambda m: m.rows().scatter_(1, m.below(m.t, m.b, m.t, 6), 2.0),
     "aten::scatter_add": lambda m: m.rows().scatter_add(1, m.below(m.t, m.b, m.t, 6), m.rows()),
     "aten::scatter_add_": lambda m: m.rows().scatter_add_(1, m.below(m.t, m.b, m.t, 6), m.rows()),
+    "aten::index_add_": lambda m: m.rows().index_add_(1, torch.arange(m.t).flip(0).to(m.device), m.rows(), alpha=2),
+    "aten::index_copy_": lambda m: m.rows().index_copy_(0, torch.arange(m.b).flip(0).to(m.device), m.rows()),
+    "aten::_index_put_impl_": put,
     "aten::zero_": lambda m: m.rows().zero_(),
     "aten::_scaled_dot_product_flash_attention_for_cpu": lambda m: aten._scaled_dot_product_flash_attention_for_cpu(
         m.heads(), m.heads(), m.heads()
@@ -297,6 +308,9 @@ REFUSED = {
     "aten::masked_fill_.Scalar": lambda m: m.rows().masked_fill_(m(m.b, m.t + 1, 6) > 0, 2),
     "aten::scatter.src": lambda m: m.rows().scatter(1, m.below(m.t, m.b + 1, m.t, 6), m.rows()),
     "aten::scatter_add_": lambda m: m.rows().scatter_add_(3, m.below(m.t, m.b, m.t, 6), m.rows()),
+    "aten::index_add_": lambda m: m.rows().index_add_(1, torch.arange(m.t + 1).to(m.device), m.rows()),
+    "aten::index_copy_": lambda m: m.rows().index_copy_(1, torch.arange(m.t).to(m.device), m(m.b + 1, m.t, 6)),
+    "aten::_index_put_impl_": lambda m: aten._index_put_impl_(m.rows(), [torch.arange(m.b).to(m.device)], m(m.b, m.t + 1, 6)),
     "aten::addmm": lambda m: torch.addmm(m(m.t + 1), m(m.b, 6), m(6, m.t)),
     "aten::baddbmm": lambda m: torch.baddbmm(m(2, 5), m.rows(), m(m.b, 6, 5)),
     "aten::bmm": lambda m: m.rows().bmm(m.rows()),
