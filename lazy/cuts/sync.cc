@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/metrics.h"
 #include "lazy/cuts/cut.h"
+#include "lazy/cuts/known_value.h"
 #include "lazy/eager/current_device.h"
 #include "lazy/eager/eager_device.h"
 #include "lazy/eager/geometry.h"
@@ -77,6 +78,7 @@ at::Tensor SyncForHost(const at::Tensor& tensor, const char* reason) {
 }
 
 at::Tensor SyncToRead(const at::Tensor& tensor, const char* reason) {
+  if (at::Tensor known = KnownValue(tensor); known.defined()) return known;
   CountSync(reason);
   CutThreadTraceForHost(reason);
   LazyStorageImpl* const storage = LazyStorageImpl::Of(tensor);

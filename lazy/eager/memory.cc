@@ -114,6 +114,11 @@ bool IsPooled(const c10::Storage& content) {
          deleter == c10::GetDefaultCPUAllocator()->raw_deleter();
 }
 
+bool IsAllocated(const c10::Storage& content) {
+  return IsPooled(content) ||
+         (!IsOnHost() && content.data_ptr().get_deleter() == c10::GetAllocator(EagerDevice().type())->raw_deleter());
+}
+
 c10::Storage NewContent(size_t size_bytes) {
   if (!IsOnHost()) {
     const OnEagerDevice on;

@@ -13,6 +13,9 @@ c10::Storage NewContent(size_t size_bytes);
 // True if any thread may drop it: memory from the pool, or from PyTorch's allocator for the CPU.
 bool IsPooled(const c10::Storage& content);
 
+// True if it is memory that an allocator gave for it: the pool, or PyTorch's for the eager device.
+bool IsAllocated(const c10::Storage& content);
+
 // Puts an allocator before PyTorch's for the CPU, once, at load. It hands everything on to the former one, except in a
 // PooledResults scope: ATen makes its results in fresh memory each time, and fresh pages cost more than many a kernel.
 void InstallPooledResults();

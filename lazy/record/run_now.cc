@@ -11,6 +11,7 @@
 #include "lazy/eager/eager_device.h"
 #include "lazy/eager/generator.h"
 #include "lazy/eager/geometry.h"
+#include "lazy/eager/memory.h"
 #include "lazy/eager/on_host.h"
 #include "lazy/run/run_on_aliases.h"
 #include "lazy/trace/replay_recorder.h"
@@ -110,7 +111,8 @@ class AliasCall {
     if (storage) {
       *fresh = false;
     } else {
-      storage = MakeStorage(result.storage());
+      const bool is_ours_alone = result.storage().use_count() == 1 && IsAllocated(result.storage());
+      storage = MakeStorage(result.storage(), /*exposed=*/!is_ours_alone);
     }
     at::Tensor tensor =
         MakeTensor(storage, result.scalar_type(), result.sizes(), result.strides(), result.storage_offset());

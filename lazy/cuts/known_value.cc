@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lazy/cuts/known_value.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <ATen/Functions.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include "lazy/eager/geometry.h"
+#include "lazy/eager/on_host.h"
+#include "lazy/run/run_on_aliases.h"
+#include "lazy/trace/replay_recorder.h"
+#include "lazy/trace/thread_trace.h"
+#include "lazy/trace/trace.h"
+
+namespace torch_lazy::lazy {
+namespace {
+
+constexpr size_t kMostBytes = 4096;  // of a storage
+constexpr int kMostCalls = 4;        // that are computed for one value
+constexpr size_t kWorthIt = 8;       // on the host, a shorter trace had better run as a whole
+constexpr size_t kNewest = 64;       // calls of a trace among which they are looked for
+constexpr size_t kMostRead = 128;    // storages of a GPU
+
+bool IsWhole(at::ScalarType dtype) { return c10::isIntegralType(dtype, /*includeBool=*/true); }
+
+at::Tensor HostTensor(const c10::Storage& content, const Geometry& geometry) {
+  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
+      c10::Storage(content), c10::DispatchKeySet(c10::DispatchKey::CPU), c10::scalarTypeToTypeMeta(geometry.dtype));
+  tensor.unsafeGetTensorImpl()->set_sizes_and_strides(geometry.sizes, geometry.strides, geometry.offset);
+  return tensor;
+}
+
+struct Content {
+  uint64_t stamp;
+  c10::Storage storage;
+};
+
+// Contents of a GPU that the host has read, by their stamps. The device lock guards it.
+class ReadContents {
+ public:
+  c10::Storage Find(uint64_t stamp) const {
+    const auto found = std::ranges::find(read_, stamp, &Content::stamp);
+    return stamp == 0 || found == read_.end() ? c10::Storage() : found->storage;
+  }
+  void Add(Content content) {
+    if (content.stamp == 0) return;
+    if (read_.size() == kMostRead) read_.pop_back();
+    read_.push_front(std::move(content));
+  }
+
+ private:
+  std::deque<Content> read_;  // the newest first
+};
+
+ReadContents& AllRead() {
+  static auto* const all = new ReadContents;
+  return *all;
+}
+
+// What is in a storage that no call has written since; null if the host does not know.
+c10::Storage Unchanged(const Content& content) { return IsOnHost() ? content.storage : AllRead().Find(content.stamp); }
+
+// Computes slots of a pending trace on the host. The device lock is held.
+class Computation {
+ public:
+  explicit Computation(const Trace& trace)
+      : trace_(trace), oldest_(trace.path.size() - std::min(trace.path.size(), kNewest)) {}
+
+  // Null if it cannot.
+  c10::Storage Slot(int32_t slot) {
+    const TraceSlot& its = trace_.slots[static_cast<size_t>(slot)];
+    if (its.size_bytes > kMostBytes) return {};
+    if (!its.written) return its.inherits ? c10::Storage() : Read(its);
+    for (const auto& [made, content] : made_) {
+      if (made == slot) return content;
+    }
+    if (its.external || its.first_call < oldest_ || IsWrittenAfter(slot, its.first_call)) return {};
+    return ResultOf(*trace_.path[its.first_call], slot);
+  }
+
+  // What the host would have to read for it.
+  const std::vector<Content>& unread() const { return unread_; }
+
+ private:
+  c10::Storage Read(const TraceSlot& slot) {
+    const c10::Storage known = Unchanged({slot.stamp, slot.content});
+    if (!known && slot.content && slot.stamp != 0) unread_.push_back({slot.stamp, slot.content});
+    return known;
+  }
+
+  bool IsWrittenAfter(int32_t slot, size_t call) const {
+    for (size_t k = call + 1; k < trace_.path.size(); ++k) {
+      for (const NodeOperand& operand : trace_.path[k]->operands) {
+        if (operand.slot == slot && operand.written) return true;
+      }
+    }
+    return false;
+  }
+
+  // A new whole number or truth value of such operands, exact on each device.
+  static bool IsExact(const TrieNode& call) {
+    const Op& op = *call.op;
+    if (op.random || op.writes || op.may_fail || op.runner != nullptr || call.shape->results.size() != 1) return false;
+    const ResultShape& result = call.shape->results[0];
+    return result.defined && result.item < 0 && result.arg < 0 && IsWhole(result.geometry.dtype) &&
+           std::ranges::all_of(call.operands,
+                               [](const NodeOperand& operand) { return IsWhole(operand.geometry.dtype); });
+  }
+
+  // Numbers that PyTorch has wrapped are the host's tensors.
+  static bool IsForHost(const c10::IValue& argument) {
+    if (argument.isTensor()) return !argument.toTensor().defined() || argument.toTensor().is_cpu();
+    return !argument.isDevice() && (!argument.isList() || argument.isIntList());
+  }
+
+  c10::Storage ResultOf(const TrieNode& call, int32_t slot) {
+    if (++num_calls_ > kMostCalls || !IsExact(call)) return {};
+    torch::jit::Stack stack;
+    for (size_t arg = 0; arg < call.op->args.size(); ++arg) {
+      stack.push_back(trace_.Argument(call, arg));
+      if (!IsForHost(stack.back())) return {};
+    }
+    for (const NodeOperand& operand : call.operands) {
+      const c10::Storage content = operand.item < 0 ? Slot(operand.slot) : c10::Storage();
+      if (!content) return {};
+      stack[static_cast<size_t>(operand.arg)] = HostTensor(content, operand.geometry);
+    }
+    RunOnAliases(*call.op, &stack);
+    const at::Tensor result = stack[0].toTensor();
+    const Geometry& as = call.shape->results[0].geometry;
+    if (!result.is_cpu() || result.storage_offset() != as.offset || result.sizes() != as.sizes ||
+        result.strides() != as.strides)
+      return {};
+    return made_.emplace_back(slot, result.storage()).second;
+  }
+
+  const Trace& trace_;
+  const size_t oldest_;
+  int num_calls_ = 0;
+  std::vector<std::pair<int32_t, c10::Storage>> made_;
+  std::vector<Content> unread_;
+};
+
+// Waits for the GPU, and has all of the content for who asks next. The device lock is not held.
+c10::Storage ReadFromGpu(const Content& content) {
+  const auto size_bytes = static_cast<int64_t>(content.storage.nbytes());
+  c10::Storage read = Alias(content.storage, at::kByte, {size_bytes}, {1}, 0).cpu().storage();
+  const Locked lock(DeviceLock());
+  AllRead().Add({content.stamp, read});
+  return read;
+}
+
+// What the tensor's storage holds, as far as the host knows. Else `*unread` is what it would have to read for that;
+// empty: it must wait.
+c10::Storage KnownContent(const Trace& trace, LazyStorageImpl* storage, std::vector<Content>* unread) {
+  const Locked lock(DeviceLock());
+  if (trace.state != Trace::State::kPending || trace.num_calls() == 0 || storage->IsSwapped()) return {};
+  if (storage->writer == nullptr) {
+    if (!storage->content) return {};
+    const Content content{storage->stamp(), storage->content};
+    c10::Storage known = Unchanged(content);
+    if (!known) unread->push_back(content);
+    return known;
+  }
+  if (storage->writer != &trace || (IsOnHost() && trace.num_calls() < kWorthIt)) return {};
+  const auto touch =
+      std::ranges::find(storage->touches, &trace, [](const LazyStorageImpl::Touch& each) { return each.trace.get(); });
+  const c10::impl::ForceDispatchKeyGuard no_modes{c10::impl::LocalDispatchKeySet(c10::impl::PODLocalDispatchKeySet{})};
+  Computation computation(trace);
+  c10::Storage known = computation.Slot(touch->slot);
+  if (!known) *unread = computation.unread();
+  return known;
+}
+
+}  // namespace
+
+at::Tensor KnownValue(const at::Tensor& tensor) {
+  LazyStorageImpl* const storage = LazyStorageImpl::Of(tensor);
+  if (storage == nullptr || storage->nbytes() > kMostBytes || !IsWhole(tensor.scalar_type()) ||
+      CurrentReplayRecorder() != nullptr)
+    return {};
+  const std::shared_ptr<Trace> trace = NewestTrace();
+  if (trace == nullptr) return {};
+  std::vector<Content> unread;
+  c10::Storage known = KnownContent(*trace, storage, &unread);
+  for (const Content& content : std::exchange(unread, {})) {
+    const c10::Storage read = ReadFromGpu(content);
+    const Locked lock(DeviceLock());
+    if (storage->writer == nullptr && storage->content.is_alias_of(content.storage)) known = read;
+  }
+  if (!known) known = KnownContent(*trace, storage, &unread);
+  return known ? HostTensor(known, GeometryOf(tensor)) : at::Tensor();
+}
+
+}  // namespace torch_lazy::lazy
