@@ -28,12 +28,12 @@ class Chunks {
  public:
   static constexpr size_t kLong = 256;  // calls of a trace that had better be cut if it is new
   static constexpr int kNew = 2;        // what a new one counts, and a known one takes back 1
-  static constexpr int kStart = 20;     // so much begins it ...
+  static constexpr int kStart = 12;     // so much begins it ...
   static constexpr int kAgain = 4;      // ... and so much more once whole traces have been tried again
   static constexpr size_t kLeast = 16;  // calls of a chunk
   static constexpr size_t kMost = 128;
   static constexpr uint64_t kMask = 15;  // one place of so many and one, on average
-  static constexpr int64_t kFirstCalls = 1 << 17;
+  static constexpr int64_t kFirstCalls = 1 << 14;
   static constexpr int64_t kMostCalls = 1 << 22;
 
   bool is_on() const { return is_on_; }

@@ -14,7 +14,7 @@ constexpr size_t kCalls = 1000;
 
 TEST(Chunks, MostLongTracesAreNew) {
   Chunks chunks;
-  for (int k = 0; k < 9; ++k) chunks.Ran(kCalls, /*is_new=*/true);
+  for (int k = 0; k < 5; ++k) chunks.Ran(kCalls, /*is_new=*/true);
   EXPECT_FALSE(chunks.is_on());
   chunks.Ran(kCalls, /*is_new=*/true);
   EXPECT_TRUE(chunks.is_on());
@@ -44,7 +44,7 @@ int RunAll(Chunks* chunks) {
 
 TEST(Chunks, WholeTracesAreTriedAgainAfterTwiceAsLong) {
   Chunks chunks;
-  for (int k = 0; k < 10; ++k) chunks.Ran(kCalls, /*is_new=*/true);
+  for (int k = 0; k < 6; ++k) chunks.Ran(kCalls, /*is_new=*/true);
   const int first = RunAll(&chunks);
   EXPECT_EQ(first, (Chunks::kFirstCalls + 99) / 100);
   chunks.Ran(kCalls, /*is_new=*/true);
@@ -56,7 +56,7 @@ TEST(Chunks, WholeTracesAreTriedAgainAfterTwiceAsLong) {
 
 TEST(Chunks, WholeTracesThatAreKnownStay) {
   Chunks chunks;
-  for (int k = 0; k < 10; ++k) chunks.Ran(kCalls, /*is_new=*/true);
+  for (int k = 0; k < 6; ++k) chunks.Ran(kCalls, /*is_new=*/true);
   RunAll(&chunks);
   for (int k = 0; k < 100; ++k) chunks.Ran(kCalls, /*is_new=*/k % 4 == 0);
   EXPECT_FALSE(chunks.is_on());
