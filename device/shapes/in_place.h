@@ -13,6 +13,5 @@ bool Copy(ShapeCall& call);
 bool ScatterInPlace(ShapeCall& call);
 bool ScatterAnew(ShapeCall& call);
 bool IndexedInPlace(ShapeCall& call);
-bool IndexPutInPlace(ShapeCall& call);
 
 }  // namespace torch_lazy::device::shapes

@@ -2,13 +2,43 @@
 #include "device/shapes/indexing.h"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
+
+#include <ATen/ExpandUtils.h>
 
 namespace torch_lazy::device::shapes {
 namespace {
 
 bool AreDims(const std::vector<int64_t>& dims, int64_t rank) {
   return std::all_of(dims.begin(), dims.end(), [&](int64_t dim) { return dim >= -rank && dim < rank; });
+}
+
+struct Chosen {
+  c10::DimVector sizes;
+  bool are_apart;  // dimensions that are chosen from, so that what is chosen from all of them comes first
+};
+
+// The elements that indices choose; nothing if the indices are no numbers, or not of one shape.
+std::optional<Chosen> ChosenBy(const at::Tensor& self, const std::vector<at::Tensor>& indices) {
+  const auto is_given = [](const at::Tensor& index) { return index.defined(); };
+  const auto first = std::find_if(indices.begin(), indices.end(), is_given);
+  if (first == indices.end() || static_cast<int64_t>(indices.size()) > self.dim()) return std::nullopt;
+  for (auto index = first; index != indices.end(); ++index) {
+    if (!index->defined()) continue;
+    if (index->sizes() != first->sizes()) return std::nullopt;
+    if (index->scalar_type() != at::kLong && index->scalar_type() != at::kInt) return std::nullopt;
+  }
+  const auto last = std::find_if_not(first, indices.end(), is_given);
+  Chosen chosen{{}, std::any_of(last, indices.end(), is_given)};
+  c10::DimVector& sizes = chosen.sizes;
+  const auto append = [&sizes](c10::IntArrayRef more) { sizes.append(more.begin(), more.end()); };
+  if (chosen.are_apart) append(first->sizes());
+  for (size_t d = 0; d < static_cast<size_t>(self.dim()); ++d) {
+    if (d >= indices.size() || !indices[d].defined()) sizes.push_back(self.size(static_cast<int64_t>(d)));
+    if (!chosen.are_apart && indices.begin() + static_cast<ptrdiff_t>(d) == first) append(first->sizes());
+  }
+  return chosen;
 }
 
 }  // namespace
@@ -34,25 +64,22 @@ bool IndexSelect(ShapeCall& call) {
   return call.Return(sizes, self.scalar_type());
 }
 
-// (self, indices): numbers, no truth values, in one dimension or in several that follow one another.
+// (self, indices): in one dimension or in several that follow one another.
 bool Index(ShapeCall& call) {
   const at::Tensor& self = call.Tensor(0);
   const std::vector<at::Tensor> indices = call.Tensors(1);
-  const auto is_given = [](const at::Tensor& index) { return index.defined(); };
-  const auto first = std::find_if(indices.begin(), indices.end(), is_given);
-  const auto last = std::find_if_not(first, indices.end(), is_given);
-  if (first == indices.end() || std::any_of(last, indices.end(), is_given)) return false;
-  if (static_cast<int64_t>(indices.size()) > self.dim() || !self.is_contiguous() || self.numel() == 0) return false;
-  for (auto index = first; index != last; ++index) {
-    if (index->sizes() != first->sizes() || (index->dim() > 1 && !index->is_contiguous())) return false;
-    if (index->scalar_type() != at::kLong && index->scalar_type() != at::kInt) return false;
-  }
-  const size_t before = static_cast<size_t>(first - indices.begin()),
-               after = static_cast<size_t>(last - indices.begin());
-  c10::DimVector sizes(self.sizes().slice(0, before));
-  sizes.append(first->sizes().begin(), first->sizes().end());
-  sizes.append(self.sizes().begin() + static_cast<ptrdiff_t>(after), self.sizes().end());
-  return call.Return(sizes, self.scalar_type());
+  const std::optional<Chosen> chosen = ChosenBy(self, indices);
+  if (!chosen || chosen->are_apart || !self.is_contiguous() || self.numel() == 0) return false;
+  const auto lies_otherwise = [](const at::Tensor& index) {
+    return index.defined() && index.dim() > 1 && !index.is_contiguous();
+  };
+  return std::none_of(indices.begin(), indices.end(), lies_otherwise) && call.Return(chosen->sizes, self.scalar_type());
+}
+
+// (self, indices, values, ...)
+bool IndexPutInPlace(ShapeCall& call) {
+  const std::optional<Chosen> chosen = ChosenBy(call.Tensor(0), call.Tensors(1));
+  return chosen && at::is_expandable_to(call.Tensor(2).sizes(), chosen->sizes) && call.ReturnWritten(0);
 }
 
 bool Concatenate(ShapeCall& call) {

@@ -11,6 +11,7 @@ using lazy::ShapeCall;
 bool Gather(ShapeCall& call);
 bool IndexSelect(ShapeCall& call);
 bool Index(ShapeCall& call);
+bool IndexPutInPlace(ShapeCall& call);
 bool Concatenate(ShapeCall& call);
 bool Triangle(ShapeCall& call);
 bool Flip(ShapeCall& call);

@@ -59,12 +59,14 @@ void GiveBack(const std::shared_ptr<Trace>& trace, Trace::Slot* slot) {
   if (owner->writer == trace.get()) owner->writer = nullptr;
 }
 
-// For Note [Calls at once] and Note [Chunks]. `waited`: somebody waited for the trace.
-void NoteRun(Trace* trace, const char* reason, bool op_by_op, bool waited) {
+// For Note [Calls at once] and Note [Chunks]. `ahead`: it runs on a thread of ours, and is known.
+// `waited`: somebody waited for it.
+void NoteRun(Trace* trace, const char* reason, bool ahead, bool waited) {
   if (trace->num_calls() == 0 || reason == kUnknownShape) return;
   const Locked lock(DeviceLock());
-  if (trace->at_once.Ran(trace->num_calls(), op_by_op, waited) && MayRunAtOnce()) trace->at_once.Start();
-  if (!AreDeterministic(trace->settings())) trace->chunks.Ran(trace->num_calls(), trace->is_new);
+  if (trace->at_once.Ran(trace->num_calls(), !ahead && trace->op_by_op, waited) && MayRunAtOnce())
+    trace->at_once.Start();
+  if (!AreDeterministic(trace->settings())) trace->chunks.Ran(trace->num_calls(), !ahead && trace->is_new);
 }
 
 void Finish(const std::shared_ptr<Trace>& trace, std::string failure = "") {
@@ -224,7 +226,7 @@ void Cut(const std::shared_ptr<Trace>& trace, const char* reason, Then then) {
     Finish(trace, TextOfError());
     throw;
   }
-  NoteRun(trace.get(), reason, /*op_by_op=*/!ahead && trace->op_by_op, then != Then::kGoOn);
+  NoteRun(trace.get(), reason, ahead, then != Then::kGoOn);
   if (!ahead) {
     Finish(trace);
   } else if (then !=

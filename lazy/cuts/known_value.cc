@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -189,7 +188,8 @@ at::Tensor KnownValue(const at::Tensor& tensor) {
   if (trace == nullptr) return {};
   std::vector<Content> unread;
   c10::Storage known = KnownContent(*trace, storage, &unread);
-  for (const Content& content : std::exchange(unread, {})) {
+  if (unread.empty()) return known ? HostTensor(known, GeometryOf(tensor)) : at::Tensor();
+  for (const Content& content : unread) {
     const c10::Storage read = ReadFromGpu(content);
     const Locked lock(DeviceLock());
     if (storage->writer == nullptr && storage->content.is_alias_of(content.storage)) known = read;

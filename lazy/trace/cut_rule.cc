@@ -6,6 +6,7 @@
 #include "base/flags.h"
 #include "codegen/plan/plan.h"
 #include "lazy/eager/eager_device.h"
+#include "lazy/ops/deterministic.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -27,10 +28,10 @@ bool WantsMorePureSteps(Trace* trace) {
          HasRoomFor(*trace, trace->path.size() / steps + 1, trace->new_bytes / steps);
 }
 
-// A known trace is left whole.
+// A known trace is left whole, and so is one that is to repeat.
 bool EndsChunk(const Trace& trace, bool grown) {
-  return !trace.replays && (grown || !trace.at->node->entries.empty()) && Chunks::EndHere(trace.path) &&
-         (base::Number(base::Option::kDisable) == 0 || !base::IsDisabled("chunks"));
+  return !trace.replays && !AreDeterministic(trace.settings()) && (grown || !trace.at->node->entries.empty()) &&
+         Chunks::EndHere(trace.path) && (base::Number(base::Option::kDisable) == 0 || !base::IsDisabled("chunks"));
 }
 
 }  // namespace

@@ -20,9 +20,11 @@ Entry::Entry(const TrieNode* end, std::vector<bool> live, Entry* replaced)
     recorded_.push_back(&base::Cell(base::Tally::kCallsRecordedByOp, call->op->name));
 }
 
-std::shared_ptr<Runnable> Entry::Prepare(const Trace& trace, bool once) {
+std::shared_ptr<Runnable> Entry::Prepare(Trace* prepared, bool once) {
+  const Trace& trace = *prepared;
   std::lock_guard<std::mutex> lock(lock_);
   std::shared_ptr<Runnable> way = plain_.Prepare(trace, once);
+  prepared->is_new = plain_.is_new();
   if (way == nullptr) return nullptr;
   if (!variants_) {
     variants_.emplace();
@@ -39,11 +41,10 @@ void Entry::Run(Trace* trace, bool once) {
   const base::CountTime time(base::Counter::kRunSeconds);
   WarnOfFailures();
   if (Entry* const replaced = replaced_.exchange(nullptr)) replaced->LetGo();
-  const std::shared_ptr<Runnable> way = Prepare(*trace, once);
+  const std::shared_ptr<Runnable> way = Prepare(trace, once);
   const bool compiled = way != nullptr && base::Compilation() != base::CompileMode::kOff;
   CountCalls(compiled);
   trace->op_by_op = !compiled;
-  trace->is_new = plain_.is_new();
   if (compiled && TryRun(way.get(), trace)) return;
   Interpret(calls_, trace);
 }

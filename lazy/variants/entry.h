@@ -41,7 +41,7 @@ class Entry final : public TraceRunner {
   // What its ways to run hold, until it runs again.
   void LetGo();
   // The way to run the trace; null: call by call.
-  std::shared_ptr<Runnable> Prepare(const Trace& trace, bool once);
+  std::shared_ptr<Runnable> Prepare(Trace* prepared, bool once);
   bool TryRun(Runnable* way, Trace* trace) const;
   void CountCalls(bool compiled) const;
 

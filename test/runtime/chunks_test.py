@@ -3,6 +3,7 @@
 
 import random
 
+import pytest
 import torch
 import torch_lazy
 
@@ -84,9 +85,15 @@ def test_steps_that_come_again_are_left_whole():
     assert not any(chunks) and not any(unknown[4:])
 
 
-def test_deterministic_steps_are_left_whole():
-    def run():
-        torch.use_deterministic_algorithms(True)
-        return _run(_shuffled)
+def _turns_deterministic(plan, at):
+    def planned(step):
+        torch.use_deterministic_algorithms(step >= at)
+        return plan(step)
 
-    assert not any(in_child(run, compile="off")[3])
+    return _run(planned)
+
+
+@pytest.mark.parametrize("at", [0, 15])
+def test_deterministic_steps_are_left_whole(at):
+    chunks = in_child(_turns_deterministic, _shuffled, at, compile="sync")[3]
+    assert any(chunks[:at]) == (at > 6) and not any(chunks[at:])

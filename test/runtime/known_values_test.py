@@ -38,7 +38,6 @@ def numbers():
     return result
 
 
-
 def test_what_was_there_before_is_read(numbers, pending):
     assert [numbers[k].item() for k in range(7)] == [0, 3, 6, 9, 12, 15, 18]
     assert numbers.tolist() == [0, 3, 6, 9, 12, 15, 18] and int(numbers[2]) == 6
