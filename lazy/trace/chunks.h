@@ -4,7 +4,7 @@
 // Note [Chunks]
 // A mixture of experts has other experts at work in each step, and a recurrent loop has sentences of other lengths. As
 // a whole, the calls of such a step have never come together before, so a plan would be made for nothing. Its parts
-// have: an expert, a layer, a time step. So a thread whose long traces are mostly new lets the calls themselves tell
+// have: an expert, a layer, a time step. So a thread whose last long traces were all new lets the calls themselves tell
 // where to cut, as programs do that look for equal parts in files (content-defined chunking): where a hash of the last
 // three operators has some zero bits. Equal runs of calls are cut equally, wherever they stand, so that most chunks are
 // known soon, and have kernels. After a number of calls that doubles each time, a few traces are left whole again, to
@@ -27,9 +27,8 @@ namespace torch_lazy::lazy {
 class Chunks {
  public:
   static constexpr size_t kLong = 256;  // calls of a trace that had better be cut if it is new
-  static constexpr int kNew = 2;        // what a new one counts, and a known one takes back 1
-  static constexpr int kStart = 12;     // so much begins it ...
-  static constexpr int kAgain = 4;      // ... and so much more once whole traces have been tried again
+  static constexpr int kNew = 6;        // so many new ones in a row begin it ...
+  static constexpr int kAgain = 3;      // ... and so many once whole traces have been tried again
   static constexpr size_t kLeast = 16;  // calls of a chunk
   static constexpr size_t kMost = 128;
   static constexpr uint64_t kMask = 15;  // one place of so many and one, on average
@@ -44,8 +43,8 @@ class Chunks {
       calls_left_ -= static_cast<int64_t>(num_calls);
       if (calls_left_ <= 0) Stop();
     } else if (num_calls >= kLong) {
-      score_ = std::max(score_ + (is_new ? kNew : -1), 0);
-      if (score_ >= kStart) Start();
+      new_in_a_row_ = is_new ? new_in_a_row_ + 1 : 0;
+      if (new_in_a_row_ >= wanted_) Start();
     }
   }
 
@@ -67,11 +66,13 @@ class Chunks {
   }
   void Stop() {
     is_on_ = false;
-    score_ = kStart - kAgain;
+    new_in_a_row_ = 0;
+    wanted_ = kAgain;
   }
 
   bool is_on_ = false;
-  int score_ = 0;
+  int new_in_a_row_ = 0;
+  int wanted_ = kNew;
   int64_t calls_left_ = 0;
   int64_t next_calls_ = kFirstCalls;
 };
