@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/at_work.h"
+#include "base/spare_processors.h"
 
 namespace torch_lazy::base {
 namespace {
@@ -16,9 +17,11 @@ using Clock = std::chrono::steady_clock;
 constexpr Clock::duration kWork = std::chrono::microseconds(300);
 constexpr int kSleepPerWork = 9;
 constexpr Clock::duration kLongestSleep = std::chrono::milliseconds(10);
+constexpr double kEnough = 1.5;  // spare processors: one for the thread, and some for what the program begins meanwhile
 
 thread_local bool unhurried = false;
 thread_local Clock::time_point slept_at;
+thread_local SpareProcessors spare;
 std::atomic<int> num_hurries{0};
 
 }  // namespace
@@ -32,7 +35,7 @@ void GiveWay() {
   StopIfExiting();
   if (!unhurried || num_hurries.load(std::memory_order_relaxed) != 0) return;
   const Clock::duration worked = Clock::now() - slept_at;
-  if (worked < kWork) return;
+  if (worked < kWork || spare.Number() >= kEnough) return;
   std::this_thread::sleep_for(std::min(kSleepPerWork * worked, kLongestSleep));
   slept_at = Clock::now();
 }

@@ -201,12 +201,11 @@ void LimitResources() {
 }
 
 bool SetPriority(pid_t child, Priority priority) {
-  constexpr int kLowNice = 7;
-  const int nice = priority == Priority::kLow ? kLowNice : 0;
+  constexpr int kIdleNice = 19, kLowNice = 7;  // of an idle one for statistics alone: base/spare_processors
+  const int nice = priority == Priority::kIdle ? kIdleNice : priority == Priority::kLow ? kLowNice : 0;
   const int policy = priority == Priority::kIdle ? SCHED_IDLE : SCHED_OTHER;
   const sched_param parameter = {};
-  const bool done = (priority == Priority::kIdle || setpriority(PRIO_PROCESS, child, nice) == 0) &&
-                    sched_setscheduler(child, policy, &parameter) == 0;
+  const bool done = setpriority(PRIO_PROCESS, child, nice) == 0 && sched_setscheduler(child, policy, &parameter) == 0;
   bool allowed = done || errno == ESRCH;  // it may have ended
   for (const pid_t grandchild : ChildrenOf(child)) {
     allowed = SetPriority(grandchild, priority) && allowed;
