@@ -2,6 +2,7 @@
 #include "backends/cuda/cubin_table.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <thread>
 #include <utility>
@@ -26,6 +27,13 @@ constexpr char kVersion[] = "torch_lazy cuda 1";  // raise it when the meaning o
 constexpr size_t kMostTogether = 8;               // kernels of a program: more save nothing
 // A process has 80 MB, three quarters of them NVRTC's file.
 size_t MostProcesses() { return std::clamp<size_t>(std::thread::hardware_concurrency(), 1, 16); }
+
+// Programs for so many kernels: one for each process, or for each equally many.
+size_t NumPrograms(size_t kernels) {
+  const size_t processes = MostProcesses();
+  const size_t turns = (kernels + kMostTogether * processes - 1) / (kMostTogether * processes);
+  return std::min(kernels, turns * processes);
+}
 
 }  // namespace
 
@@ -155,36 +163,41 @@ void CubinTable::LoadFromDisk(absl::Span<const codegen::Kernel> kernels) {
 }
 
 CubinTable::Programs CubinTable::NewPrograms(absl::Span<const codegen::Kernel> kernels) {
-  std::vector<codegen::Kernel> missing;
-  std::vector<Entry*> theirs;
+  std::vector<NewKernel> missing;
   for (const codegen::Kernel& kernel : kernels) {
     std::unique_ptr<Entry>& entry = entries_[kernel.name];
     const bool is_new = entry == nullptr;
     if (is_new) entry = std::make_unique<Entry>(BlockKernelOf(kernel));
     if (entry->job != nullptr || (!is_new && !absl::IsNotFound(entry->status))) continue;
-    missing.push_back(kernel);
-    if (base::MustSpoilKernel()) missing.back().source += base::kSpoiltText;
-    theirs.push_back(entry.get());
+    missing.push_back({kernel, entry.get()});
+    if (base::MustSpoilKernel()) missing.back().kernel.source += base::kSpoiltText;
   }
-  const size_t number = missing.size();
-  base::Count(base::Counter::kKernelsCompiled, static_cast<int64_t>(number));
-  base::Count(base::Counter::kCompilesPending, static_cast<int64_t>(number));
-  return InParts(missing, theirs,
-                 std::max(std::min(number, MostProcesses()), (number + kMostTogether - 1) / kMostTogether));
+  base::Count(base::Counter::kKernelsCompiled, static_cast<int64_t>(missing.size()));
+  base::Count(base::Counter::kCompilesPending, static_cast<int64_t>(missing.size()));
+  return InPrograms(std::move(missing), NumPrograms(missing.size()));
 }
 
-CubinTable::Programs CubinTable::InParts(absl::Span<const codegen::Kernel> kernels, absl::Span<Entry* const> entries,
-                                         size_t parts) {
-  const size_t number = kernels.size();
-  Programs programs;
-  for (size_t k = 0; k < parts; ++k) {
-    const size_t begin = number * k / parts, end = number * (k + 1) / parts;
-    Program& program = programs.emplace_back();
-    program.job =
-        std::make_shared<CompileJob>(std::vector<codegen::Kernel>(kernels.begin() + begin, kernels.begin() + end));
-    program.entries.assign(entries.begin() + begin, entries.begin() + end);
-    for (Entry* const entry : program.entries) {
-      entry->job = program.job;
+// The dearest first, each into the program that has the least to do yet: a compiler takes about as long as a text is.
+CubinTable::Programs CubinTable::InPrograms(std::vector<NewKernel> kernels, size_t number) {
+  const auto cost = [](const NewKernel& kernel) { return kernel.kernel.source.size(); };
+  std::ranges::stable_sort(kernels, std::greater<>(), cost);
+  const size_t most = number == 0 ? 0 : (kernels.size() + number - 1) / number;
+  std::vector<std::vector<codegen::Kernel>> texts(number);
+  std::vector<size_t> costs(number, 0);
+  Programs programs(number);
+  for (NewKernel& kernel : kernels) {
+    size_t least = number;
+    for (size_t k = 0; k < number; ++k) {
+      if (texts[k].size() < most && (least == number || costs[k] < costs[least])) least = k;
+    }
+    costs[least] += cost(kernel);
+    programs[least].entries.push_back(kernel.entry);
+    texts[least].push_back(std::move(kernel.kernel));
+  }
+  for (size_t k = 0; k < number; ++k) {
+    programs[k].job = std::make_shared<CompileJob>(std::move(texts[k]));
+    for (Entry* const entry : programs[k].entries) {
+      entry->job = programs[k].job;
       entry->status = absl::OkStatus();
     }
   }
@@ -255,7 +268,10 @@ void CubinTable::TryRun(const Program& program) {
   const absl::Status status = cubin.ok() ? LoadProgram(program, *cubin) : cubin.status();
   if (!absl::IsInvalidArgument(status) || program.entries.size() == 1) return Enter(program, status);
   absl::MutexLock lock(&mutex_);  // a kernel is at fault: until it is alone
-  const Programs halves = InParts(program.job->kernels(), program.entries, 2);
+  std::vector<NewKernel> kernels;
+  for (size_t k = 0; k < program.entries.size(); ++k)
+    kernels.push_back({program.job->kernels()[k], program.entries[k]});
+  const Programs halves = InPrograms(std::move(kernels), 2);
   queue_.insert(queue_.begin(), halves.begin(), halves.end());
 }
 

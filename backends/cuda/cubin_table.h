@@ -48,6 +48,10 @@ class CubinTable {
     absl::Status status;
     std::shared_ptr<CompileJob> job;  // not null: neither loaded nor failed yet
   };
+  struct NewKernel {
+    codegen::Kernel kernel;
+    Entry* entry;
+  };
   // Kernels compiled together.
   struct Program {
     std::shared_ptr<CompileJob> job;
@@ -58,8 +62,8 @@ class CubinTable {
   DiskCache* Cache() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LoadFromDisk(absl::Span<const codegen::Kernel> kernels) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Programs NewPrograms(absl::Span<const codegen::Kernel> kernels) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // So many programs for these kernels, whose entries wait for them.
-  static Programs InParts(absl::Span<const codegen::Kernel> kernels, absl::Span<Entry* const> entries, size_t parts);
+  // So many programs for these kernels, whose entries wait for them; no program gets more kernels than it must.
+  static Programs InPrograms(std::vector<NewKernel> kernels, size_t number);
   void StartThreads() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Its kernels are entered at its end, whatever happens, or become those of two others.
   void Run(const Program& program) ABSL_LOCKS_EXCLUDED(mutex_);

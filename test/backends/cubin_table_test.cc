@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/cubin_table.h"
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
+#include <mutex>
+#include <set>
+#include <thread>
 
 #include "base/flags.h"
 #include "base/metrics.h"
@@ -107,6 +111,23 @@ TEST_F(CubinTableTest, CompilesManyKernelsInFewPrograms) {
   EXPECT_EQ(Compiled(), 20);
   EXPECT_LE(loads, 4);
   EXPECT_EQ(Files(".cubin").size(), static_cast<size_t>(loads));
+}
+
+TEST_F(CubinTableTest, DearKernelsAreSpreadOverPrograms) {
+  std::vector<codegen::Kernel> kernels = Kernels(4);
+  for (int k = 0; k < 2; ++k) kernels[k].source += "\n//" + std::string(1000, 'x');
+  std::mutex mutex;
+  std::vector<std::set<std::string>> programs;
+  const CubinTable::Load load = [&](const std::string& cubin, absl::Span<BlockKernel* const> loaded) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    programs.emplace_back();
+    for (const BlockKernel* const kernel : loaded) programs.back().insert(kernel->name);
+    return FakeLoad(cubin, loaded);
+  };
+  CheckLoads(NewTable("sm_90", load), kernels);
+  for (const std::set<std::string>& program : programs)
+    EXPECT_FALSE(program.contains(kernels[0].name) && program.contains(kernels[1].name));
+  EXPECT_EQ(programs.size(), std::min(4u, std::max(std::thread::hardware_concurrency(), 1u)));
 }
 
 TEST_F(CubinTableTest, ANewProcessFindsKernelsOnDisk) {
