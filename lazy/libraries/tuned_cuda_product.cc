@@ -27,6 +27,7 @@ constexpr double kFewestCudaOperations = 1e9;  // 2 us of an H200
 constexpr int64_t kFewestOfEach = 8;           // rows, columns and terms
 constexpr double kCudaWorthIt = 0.97;          // of ATen's time
 constexpr int kCudaRounds = 2;                 // the faster one counts
+constexpr double kContends = 1.1;              // times the fastest of the first round: who is slower is not tried again
 constexpr size_t kMostKnownToCuda = 1 << 12;   // sizes; those that come later are ATen's
 constexpr int kCudaParts = 4;                  // of an octave: sizes that far from each other are not similar
 constexpr const char* kAtensWord = "aten";
@@ -125,7 +126,9 @@ void TunedCudaProduct::Tune(const ProductTensors& tensors, const std::function<v
   const bool in_graph = !base::IsDisabled("graphs");
   for (int round = 0; round < kCudaRounds; ++round) {
     by_aten = std::min(by_aten, products_.seconds(atens, in_graph));
+    const double least = words.empty() ? by_aten : std::min(by_aten, *std::ranges::min_element(fastest));
     for (size_t k = 0; k < words.size(); ++k) {
+      if (round > 0 && fastest[k] > kContends * least) continue;
       if (!products_.choose(product_, words[k])) continue;
       bool ran = true;
       const double seconds = products_.seconds([&] { ran = products_.run(product_, tensors) && ran; }, in_graph);

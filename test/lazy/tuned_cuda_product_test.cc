@@ -88,6 +88,15 @@ TEST_F(Tuned, TakesTheFastestFromTheSecondRunOn) {
   EXPECT_EQ(fake.runs.at("a"), runs.at("a"));
 }
 
+TEST_F(Tuned, WhoIsFarBehindIsTriedOnce) {
+  fake.seconds = {{"", 1.0}, {"a", 0.85}, {"b", 0.8}, {"c", 0.9}};
+  Run();
+  EXPECT_EQ(Run(), "b");
+  EXPECT_EQ(fake.runs.at("a"), 2);
+  EXPECT_EQ(fake.runs.at("b"), 3);  // it is what the second run takes, too
+  EXPECT_EQ(fake.runs.at("c"), 1);
+}
+
 TEST_F(Tuned, StaysWithAtensWhereLittleIsWon) {
   fake.seconds = {{"", 1.0}, {"a", 0.98}, {"unknown", 0.1}};
   for (int k = 0; k < 3; ++k) EXPECT_EQ(Run(), "");

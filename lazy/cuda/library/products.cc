@@ -244,7 +244,7 @@ Graph Captured(const std::function<void()>& runs) {
 
 // Of a CUDA graph's replay: some algorithms begin with another node, which costs more there than in a stream.
 double Seconds(const std::function<void()>& run, bool in_graph) {
-  constexpr int kRuns = 5;
+  constexpr int kRuns = 3;
   constexpr int64_t kCycles = 400'000;  // 0.2 ms: until then the host has sent all
   const auto runs = [&] {
     for (int k = 0; k < kRuns; ++k) run();
