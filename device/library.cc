@@ -75,7 +75,7 @@ TORCH_LIBRARY(torch_lazy, m) {
   m.def("set_device(int device) -> ()", [](int64_t device) { lazy::SetCurrentDevice(static_cast<int>(device)); });
   m.def("reset_metrics() -> ()", &ResetMetrics);
   m.def("synchronize(int device=-1) -> ()", &Synchronize);
-  // kernels/fused_attention.cc; of four dims: (batch, heads, length, width)
+  // eager_overrides/fused_attention.cc; of four dims: (batch, heads, length, width)
   m.def(
       "attention(Tensor query, Tensor key, Tensor value, Tensor? bias, int form, bool keeps_sums, bool is_causal, "
       "float? scale, "
@@ -86,7 +86,7 @@ TORCH_LIBRARY(torch_lazy, m) {
       "int form, bool[4] wanted, bool is_causal, float? scale, float dropout=0., Scalar? seed=None, Scalar? "
       "offset=None) "
       "-> (Tensor, Tensor, Tensor, Tensor)");
-  // kernels/cudnn_rnn.cc
+  // eager_overrides/cudnn_rnn.cc
   m.def(
       "cudnn_rnn(Tensor input, Tensor weights, Tensor hx, Tensor? cx, Tensor(a!)? dropout_state, int mode, int "
       "hidden_size, int proj_size, "
@@ -99,11 +99,13 @@ TORCH_LIBRARY(torch_lazy, m) {
       "num_layers, "
       "bool batch_first, float dropout, bool train, bool bidirectional, int[] batch_sizes, bool[4] wanted, bool tf32) "
       "-> (Tensor, Tensor, Tensor, Tensor)");
-  // kernels/dropout.cc
+  // eager_overrides/dropout.cc
   m.def(
       "dropout(Tensor input, float p, float scale, Scalar threshold, Scalar seed, Scalar offset, Scalar threads, int "
       "width, "
       "int[] order) -> (Tensor, Tensor)");
+  // eager_overrides/composites.cc; the result is as long as the range
+  m.def("arange(Tensor(a!) result, Scalar start, Scalar end, Scalar step) -> Tensor(a!)");
   m.def("_is_in_use() -> bool", &IsLazyInUse);
   m.def("_count_questions(int more) -> ()", [](int64_t more) { CountQuestions(static_cast<int>(more)); });
   m.def("is_in_bad_fork() -> bool", [] { return fork_state.load() == ForkState::kForkedAfterUse; });

@@ -22,6 +22,7 @@ ALLOWED = {
     "aten::_thnn_fused_lstm_cell": PARTS,
     "aten::linear": PARTS,
     "aten::linear_backward": PARTS,
+    "torch_lazy::arange": CALLED,
     "torch_lazy::attention": CALLED,
     "torch_lazy::attention_backward": CALLED,
     "torch_lazy::cudnn_rnn": CALLED,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that are said by others, so that the recorder sees what they write and need not cut for them.
 #include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/native/RangeUtils.h>
 #include <ATen/ops/_native_batch_norm_legit.h>
 #include <ATen/ops/_native_batch_norm_legit_no_training.h>
@@ -9,6 +10,8 @@
 #include <c10/core/DefaultDtype.h>
 
 #include "device/eager_overrides/kernels.h"
+#include "device/eager_overrides/runner.h"
+#include "device/eager_overrides/runners.h"
 
 namespace torch_lazy::device {
 namespace {
@@ -29,17 +32,30 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> NativeBatchNorm(const at::Tensor&
   return at::_native_batch_norm_legit(input, weight, bias, mean, var, training, momentum, eps);
 }
 
-// The length is what eager computes; the numbers are filled in by a recorded call, where ATen would resize an empty
-// tensor.
+int64_t LengthOfRange(at::ScalarType type, const at::Scalar& start, const at::Scalar& end, const at::Scalar& step) {
+  return type == at::kLong ? at::native::compute_arange_size<int64_t>(start, end, step)
+                           : at::native::compute_arange_size<double>(start, end, step);
+}
+
+// torch_lazy::arange
+at::Tensor FillRange(at::Tensor result, at::Scalar start, at::Scalar end, at::Scalar step) {
+  TORCH_CHECK_VALUE(result.dim() == 1 && result.size(0) == LengthOfRange(result.scalar_type(), start, end, step),
+                    "arange: the range is not as long as the result");
+  return at::arange_out(result, start, end, step);
+}
+
+// The length is what eager computes. The numbers are filled in by a recorded call of our own: ATen's would resize its
+// result, so that each length would be another call.
 at::Tensor ArangeStep(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step,
                       std::optional<at::ScalarType> dtype, std::optional<at::Layout> layout,
                       std::optional<at::Device> device, std::optional<bool> pin_memory) {
   const bool integers = start.isIntegral(/*includeBool=*/true) && end.isIntegral(true) && step.isIntegral(true);
   const at::ScalarType type = dtype.value_or(integers ? at::kLong : c10::get_default_dtype_as_scalartype());
-  const int64_t length = type == at::kLong ? at::native::compute_arange_size<int64_t>(start, end, step)
-                                           : at::native::compute_arange_size<double>(start, end, step);
+  const int64_t length = LengthOfRange(type, start, end, step);
   at::Tensor result = at::empty({length}, type, layout, device, pin_memory, std::nullopt);
-  return at::arange_out(result, start, end, step);
+  using Fill = at::Tensor&(at::Tensor&, const at::Scalar&, const at::Scalar&, const at::Scalar&);
+  static const auto fill = c10::Dispatcher::singleton().findSchemaOrThrow("torch_lazy::arange", "").typed<Fill>();
+  return fill.call(result, start, end, step);
 }
 
 at::Tensor ArangeStart(const at::Scalar& start, const at::Scalar& end, std::optional<at::ScalarType> dtype,
@@ -54,6 +70,8 @@ at::Tensor Arange(const at::Scalar& end, std::optional<at::ScalarType> dtype, st
 }
 
 }  // namespace
+
+void RunArange(torch::jit::Stack* stack) { Runner<FillRange>(stack); }
 
 void RegisterComposites(torch::Library& aten) {
   aten.impl("arange", &Arange);

@@ -53,6 +53,13 @@ void CheckNet(const char* name, const torch::jit::Stack& arguments, size_t mode)
 
 }  // namespace
 
+// (result, start, end, step)
+void CheckArange(const torch::jit::Stack& arguments) {
+  TORCH_CHECK_VALUE(arguments[0].toTensor().dim() == 1, "arange: expected a result of one dim");
+  for (size_t i = 1; i <= 3; ++i)
+    TORCH_CHECK_VALUE(!arguments[i].toScalar().isComplex(), "arange: expected real numbers");
+}
+
 // (query, key, value, bias, form, keeps_sums, is_causal, scale, dropout, seed, offset)
 void CheckAttention(const torch::jit::Stack& arguments) {
   CheckDims("attention", arguments, 3);

@@ -6,6 +6,7 @@
 
 namespace torch_lazy::device {
 
+void CheckArange(const torch::jit::Stack& arguments);
 void CheckAttention(const torch::jit::Stack& arguments);
 void CheckAttentionBackward(const torch::jit::Stack& arguments);
 void CheckCudnnRnn(const torch::jit::Stack& arguments);

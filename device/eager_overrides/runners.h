@@ -31,6 +31,9 @@ void RunAttention(torch::jit::Stack* stack);
 void RunAttentionBackward(torch::jit::Stack* stack);
 void RunDropout(torch::jit::Stack* stack);
 
+// composites.cc
+void RunArange(torch::jit::Stack* stack);
+
 // accelerator_dtypes.cc
 void RunHistc(torch::jit::Stack* stack);
 void RunTrace(torch::jit::Stack* stack);

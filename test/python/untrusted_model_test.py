@@ -12,8 +12,8 @@ import torch
 
 # What there is, each looked at: none takes a text but for numbers and tensors. A new one is to be looked at, too.
 OPERATORS = {
-    "_count_questions", "_is_in_use", "attention", "attention_backward", "cudnn_rnn", "cudnn_rnn_backward", "current_device",
-    "device_count", "dropout", "eager_device", "explain", "from_eager", "is_in_bad_fork", "memory_of", "metrics", "operators",
+    "_count_questions", "_is_in_use", "arange", "attention", "attention_backward", "cudnn_rnn", "cudnn_rnn_backward",
+    "current_device", "device_count", "dropout", "eager_device", "explain", "from_eager", "is_in_bad_fork", "memory_of", "metrics", "operators",
     "over_memory", "replay_abandon", "replay_apply", "replay_begin", "replay_case", "replay_draws", "replay_end", "replay_free",
     "replay_gradients", "replay_new", "replay_new_pass", "replay_pair", "replay_ready", "replay_refusal", "replay_run",
     "replay_watch", "reset_metrics", "set_device", "sync", "synchronize", "to_eager",
@@ -191,6 +191,10 @@ def test_arguments_of_our_operators():
                                          (64, 1, [0, 5], "no such dim"), (64, 1, [0], "an order of 2 dims")]:
         with pytest.raises(ValueError, match=error):
             ops.dropout(x, 0.5, 2.0, 2**31, 1, 0, threads, width, order)
+    with pytest.raises(ValueError, match="one dim"):
+        ops.arange(x, 0, 6, 1)
+    with pytest.raises(ValueError, match="not as long"):
+        ops.arange(torch.empty(3, device="lazy"), 0, 6, 1).cpu()
     q = torch.ones(1, 2, 8, 8, device="lazy")
     with pytest.raises(ValueError, match="4 dims"):
         ops.attention(x, q, q, None, 0, True, False, None)
