@@ -133,6 +133,7 @@ void RunParts(Trace* trace, const Parts& parts) {
       Expected* const end = segment->part().at;
       const bool is_step = trace->period != 0 && cuts[i + 1] - cuts[i] == trace->period;
       if (is_step) end->is_pure = trace->at->is_pure;
+      if (is_step && !end->is_pure) segment->part().trie->RememberStep(*end->node);
       const bool begins_early = parts.begin_early && i + 2 < cuts.size();
       if (is_step || begins_early) segment->part().trie->MarkStep(end);
       if (begins_early) segment->part().trie->GiveSequel(end->node);

@@ -39,15 +39,15 @@ bool EndsChunk(const Trace& trace, bool grown) {
 const char* MustCut(Trace* trace, bool grown) {
   Expected& at = *trace->at;
   // A trace on a known path need not look again: where it held several steps is written at the node.
-  if (const ClosedStep step = grown ? trace->steps.Advance(trace->path, trace->slots) : ClosedStep{};
-      step.period != 0) {
+  const ClosedStep step = grown ? trace->steps.Advance(trace->path, trace->slots) : ClosedStep{};
+  if (step.period != 0) {
     at.is_pure = step.is_pure;
     at.node->trie.MarkStep(&at, step.is_pure && trace->pure_steps_wanted > 1 ? 0 : static_cast<uint32_t>(step.period));
   }
   const bool holds_several = at.is_pure && trace->pure_steps_wanted > 1;
   if (at.ends_trace() && !(at.is_pure && WantsMorePureSteps(trace))) {
     trace->period = at.closes_step || holds_several ? 0 : at.period;
-    trace->ends_step = !grown || holds_several;
+    trace->ends_step = step.period == 0 || holds_several;
     return trace->ends_step ? nullptr : "step";
   }
   if (trace->chunks.is_on() && EndsChunk(*trace, grown)) {

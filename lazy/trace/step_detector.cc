@@ -30,17 +30,29 @@ uint64_t StepDetector::WriteSignature(const TrieNode& call) {
   return signature;
 }
 
-bool StepDetector::Repeats(const Calls& calls, const Slots& slots, size_t period, bool on_the_same) {
+bool StepDetector::AreLike(const TrieNode& one, const TrieNode& other, Likeness likeness) {
+  if (one.op != other.op) return false;
+  if (likeness == Likeness::kEqual) return one.words() == other.words();
+  const auto is_like = [](const NodeOperand& a, const NodeOperand& b) {
+    return a.arg == b.arg && a.item == b.item && a.geometry.dtype == b.geometry.dtype &&
+           a.geometry.sizes.size() == b.geometry.sizes.size();
+  };
+  return std::ranges::equal(one.words(), other.words(), {}, WithoutSize, WithoutSize) &&
+         std::ranges::equal(one.operands, other.operands, is_like);
+}
+
+bool StepDetector::Repeats(const Calls& calls, const Slots& slots, size_t period, bool on_the_same, Likeness likeness) {
   const size_t end = calls.size();
-  bool updates = false;
+  bool updates = false, has_other_sizes = false;
   size_t same = 0, others = 0;  // operands that the period has not made
   for (size_t k = end - period; k < end; ++k) {
     const TrieNode& now = *calls[k];
     const TrieNode& before = *calls[k - period];
-    if (now.op != before.op || now.words() != before.words()) return false;
+    if (!AreLike(now, before, likeness)) return false;
     for (size_t i = 0; i < now.operands.size(); ++i) {
       const int32_t slot = now.operands[i].slot;
       const int32_t slot_before = before.operands[i].slot;
+      has_other_sizes = has_other_sizes || now.operands[i].geometry.sizes != before.operands[i].geometry.sizes;
       if (slot == slot_before) {
         updates = updates || now.operands[i].written;
         ++same;
@@ -51,14 +63,14 @@ bool StepDetector::Repeats(const Calls& calls, const Slots& slots, size_t period
       }
     }
   }
-  return updates && (!on_the_same || same >= others);
+  return updates && (!on_the_same || same >= others) && (likeness == Likeness::kEqual || has_other_sizes);
 }
 
 void StepDetector::NoteRepeat(size_t call, uint64_t words_hash) {
   const size_t end = call + 1;
   const size_t distance = call - std::exchange(last_call_.try_emplace(words_hash, call).first->second, call);
   if (distance == 0 || end < 2 * distance) return;
-  if (HashOfRange(end - distance, end) == HashOfRange(end - 2 * distance, end - distance)) repeated_ = distance;
+  if (HashesRepeat(end, distance, equal_)) repeated_ = distance;
 }
 
 bool StepDetector::RepeatsPurely(const Calls& calls, const Slots& slots, size_t period) {
@@ -70,7 +82,7 @@ bool StepDetector::RepeatsPurely(const Calls& calls, const Slots& slots, size_t 
   for (size_t k = end - period; k < end; ++k) {
     const TrieNode& now = *calls[k];
     const TrieNode& before = *calls[k - period];
-    if (now.op != before.op || now.words() != before.words()) return false;
+    if (!AreLike(now, before, Likeness::kEqual)) return false;
     for (size_t i = 0; i < now.operands.size(); ++i) {
       const TraceSlot& slot = slots[now.operands[i].slot];
       const TraceSlot& slot_before = slots[before.operands[i].slot];
@@ -85,9 +97,7 @@ bool StepDetector::RepeatsPurely(const Calls& calls, const Slots& slots, size_t 
 bool StepDetector::HasPureSteps(const Calls& calls, const Slots& slots, size_t period, size_t least_bytes) const {
   const size_t end = calls.size();
   if (end < 2 * period) return false;
-  if (HashOfRange(end - period, end) != HashOfRange(end - 2 * period, end - period) ||
-      !RepeatsPurely(calls, slots, period))
-    return false;
+  if (!HashesRepeat(end, period, equal_) || !RepeatsPurely(calls, slots, period)) return false;
   size_t made = 0, held = 0;
   for (const TraceSlot& slot : slots) {
     if (slot.older || slot.first_call < end - 2 * period || slot.first_call >= end - period) continue;
@@ -105,21 +115,23 @@ size_t StepDetector::PeriodOfPureSteps(const Calls& calls, const Slots& slots) c
   return HasPureSteps(calls, slots, period, /*least_bytes=*/0) ? period : 0;
 }
 
-bool StepDetector::IsPeriod(const Calls& calls, const Slots& slots, size_t period, bool on_the_same) const {
+bool StepDetector::IsPeriod(const Calls& calls, const Slots& slots, size_t period, bool on_the_same,
+                            Likeness likeness) const {
   const size_t end = calls.size();
-  return end >= 2 * period && HashOfRange(end - period, end) == HashOfRange(end - 2 * period, end - period) &&
-         Repeats(calls, slots, period, on_the_same);
+  return end >= 2 * period && HashesRepeat(end, period, likeness == Likeness::kEqual ? equal_ : alike_) &&
+         Repeats(calls, slots, period, on_the_same, likeness);
 }
 
 // A step that writes a storage several times, as an update for each of four minibatches does, has so many distances.
 // So have layers, where autograd adds to one gradient; their weights are others.
-size_t StepDetector::PeriodOfUpdates(const Calls& calls, const Slots& slots) const {
+size_t StepDetector::PeriodOfUpdates(const Calls& calls, const Slots& slots, Likeness likeness) const {
   constexpr int kMostWrites = 64;
   const size_t newest = calls.size() - 1;
   size_t place = newest;
   for (int k = 0; k < kMostWrites && same_write_[place] != place; ++k) {
     place = same_write_[place];
-    if (IsPeriod(calls, slots, newest - place, /*on_the_same=*/k > 0)) return newest - place;
+    const bool on_the_same = k > 0 || likeness == Likeness::kAlike;
+    if (IsPeriod(calls, slots, newest - place, on_the_same, likeness)) return newest - place;
   }
   return 0;
 }
@@ -153,10 +165,16 @@ size_t StepDetector::PeriodThatEndsHere(const Calls& calls, const Slots& slots) 
   const size_t end = calls.size();
   if (end >= awaited_end_) {
     const bool has_come = std::exchange(awaited_end_, SIZE_MAX) == end;
-    if (has_come && IsPeriod(calls, slots, awaited_period_, /*on_the_same=*/false)) return awaited_period_;
+    if (has_come && IsPeriod(calls, slots, awaited_period_, /*on_the_same=*/false, awaited_likeness_))
+      return awaited_period_;
   }
   if (awaited_end_ != SIZE_MAX) return 0;
-  const size_t period = PeriodOfUpdates(calls, slots);
+  size_t period = 0;
+  for (const Likeness likeness : {Likeness::kEqual, Likeness::kAlike}) {
+    awaited_likeness_ = likeness;
+    period = PeriodOfUpdates(calls, slots, likeness);
+    if (period != 0) break;
+  }
   const size_t more = period == 0 ? 0 : CallsToBestEnd(calls, slots, period);
   if (more == 0) return period;
   awaited_end_ = end + more;
@@ -165,9 +183,11 @@ size_t StepDetector::PeriodThatEndsHere(const Calls& calls, const Slots& slots) 
 }
 
 ClosedStep StepDetector::Advance(const Calls& calls, const Slots& slots) {
-  while (prefix_.size() <= calls.size()) {
-    const size_t call = prefix_.size() - 1;
-    prefix_.push_back(prefix_.back() * kBase + calls[call]->words_hash);
+  while (power_.size() <= calls.size()) {
+    const size_t call = power_.size() - 1;
+    const TrieNode& node = *calls[call];
+    equal_.before.push_back(equal_.before.back() * kBase + node.words_hash);
+    alike_.before.push_back(alike_.before.back() * kBase + node.alike_hash);
     power_.push_back(power_.back() * kBase);
     if (IsForGpu()) NoteRepeat(call, calls[call]->words_hash);
     same_write_.push_back(call);

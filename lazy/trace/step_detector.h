@@ -9,6 +9,10 @@
 // there. Those are cut when the next call comes, not at once: by then the last call's temporaries are dead, and what
 // nobody can find is not stored.
 //
+// Where no calls repeat exactly, those of other sizes may: a loop over texts of any length has such steps. Minibatches
+// that lie at other places of one tensor are as large as each other, and no steps. A node that is new, and like one
+// where a step ends, is marked at once (Trie::RememberStep).
+//
 // Note [Pure steps]: a loop that only computes (inference over batches whose results are collected) writes nothing
 // older and runs where somebody waits. A GPU would idle until then, so such loops have steps, too: nothing flows from
 // one period to the next, and of the results of the period before some are still held, but at most half of the bytes,
@@ -43,28 +47,40 @@ class StepDetector {
  private:
   // What the call does and which slots it writes; 0 if it writes none of its operands.
   static uint64_t WriteSignature(const TrieNode& call);
+  enum class Likeness { kEqual, kAlike };  // but for sizes
+  // Polynomial hashes of the calls before each.
+  struct Hashes {
+    std::vector<uint64_t> before = {0};
+    uint64_t OfRange(size_t begin, size_t end, const std::vector<uint64_t>& power) const {
+      return before[end] - before[begin] * power[end - begin];
+    }
+  };
+  static bool AreLike(const TrieNode& one, const TrieNode& other, Likeness likeness);
   // The last so many calls repeat those before. `on_the_same`: and most operands from before are the same in both.
-  bool IsPeriod(const Calls& calls, const Slots& slots, size_t period, bool on_the_same) const;
+  bool IsPeriod(const Calls& calls, const Slots& slots, size_t period, bool on_the_same, Likeness likeness) const;
   // Of the steps that repeat up to the newest call, which writes an operand; 0: none do.
-  size_t PeriodOfUpdates(const Calls& calls, const Slots& slots) const;
+  size_t PeriodOfUpdates(const Calls& calls, const Slots& slots, Likeness likeness) const;
   // How many calls after the newest a step had better end: where less than half of the bytes are handed over. 0: here.
   static size_t CallsToBestEnd(const Calls& calls, const Slots& slots, size_t period);
   size_t PeriodThatEndsHere(const Calls& calls, const Slots& slots);
-  static bool Repeats(const Calls& calls, const Slots& slots, size_t period, bool on_the_same);
+  static bool Repeats(const Calls& calls, const Slots& slots, size_t period, bool on_the_same, Likeness likeness);
   // Note [Pure steps]
   void NoteRepeat(size_t call, uint64_t words_hash);
   size_t PeriodOfPureSteps(const Calls& calls, const Slots& slots) const;
   bool HasPureSteps(const Calls& calls, const Slots& slots, size_t period, size_t least_bytes) const;
   static bool RepeatsPurely(const Calls& calls, const Slots& slots, size_t period);
-  uint64_t HashOfRange(size_t begin, size_t end) const { return prefix_[end] - prefix_[begin] * power_[end - begin]; }
+  bool HashesRepeat(size_t end, size_t period, const Hashes& hashes) const {
+    return hashes.OfRange(end - period, end, power_) == hashes.OfRange(end - 2 * period, end - period, power_);
+  }
 
-  std::vector<uint64_t> prefix_ = {0};  // polynomial hash of the calls before each
+  Hashes equal_, alike_;
   std::vector<uint64_t> power_ = {1};
   absl::flat_hash_map<uint64_t, size_t> last_write_;  // signature of a call -> its place
   std::vector<size_t> same_write_;                    // per call: the place of the last such write before, or its own
   absl::flat_hash_map<uint64_t, size_t> last_call_;   // hash of its words -> its place
   size_t awaited_end_ = SIZE_MAX;                     // the number of calls at which a step shall close; SIZE_MAX: any
   size_t awaited_period_ = 0;
+  Likeness awaited_likeness_ = Likeness::kEqual;
   size_t repeated_ = 0;  // > 0: so many calls had just repeated those before, newest finding
 };
 

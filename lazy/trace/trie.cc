@@ -93,6 +93,10 @@ TrieNode* TrieNode::Grow(const Op& child_op, c10::ArrayRef<int64_t> call_words, 
   node->expected->first_number = static_cast<uint32_t>(first_number);
   node->words_hash = absl::HashOf(absl::MakeConstSpan(call_words.data(), call_words.size()));
   node->depth = depth + 1;
+  node->alike_hash = absl::HashOf(&child_op);
+  for (const int64_t word : call_words) node->alike_hash = absl::HashOf(node->alike_hash, WithoutSize(word));
+  node->path_alike = absl::HashOf(path_alike, node->alike_hash, absl::MakeConstSpan(slots.data(), slots.size()));
+  if (trie.step_ends_.contains(node->path_alike)) trie.MarkStep(node->expected);
   children[HashOf(call_words, slots)].push_back(node);
   expected->likely = node->expected;
   return node;

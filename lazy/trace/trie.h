@@ -13,6 +13,7 @@
 #include <c10/util/SmallVector.h>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "lazy/eager/geometry.h"
 #include "lazy/host/source_line.h"
 #include "lazy/ops/op.h"
@@ -22,6 +23,13 @@ namespace torch_lazy::lazy {
 
 class Trie;
 struct TrieNode;
+
+// A word of a call with one number for all that may be a size: calls that differ in sizes alone are alike. Dimensions
+// and the numbers of choices are small; floating numbers are large.
+constexpr int64_t WithoutSize(int64_t word) {
+  constexpr int64_t kMostOfChoices = 3, kMostOfSizes = int64_t{1} << 40;
+  return word > kMostOfChoices && word < kMostOfSizes ? kMostOfChoices + 1 : word;
+}
 
 // One returned tensor of a call.
 struct ResultShape {
@@ -86,6 +94,8 @@ struct TrieNode {
   TrieNode* parent = nullptr;
   TrieNode* sequel = nullptr;  // a root of its own, for the trace after one that is cut here: Note [Early cuts]
   uint64_t words_hash = 0;
+  uint64_t alike_hash = 0;                 // of the words without sizes
+  uint64_t path_alike = 0;                 // of all calls up to here, with the slots of their operands
   std::shared_ptr<const SourceLine> line;  // where a call that may fail was first made; null: unknown
   std::vector<NodeOperand> operands;
   std::vector<c10::IValue> args;     // structure; tensors and run-time numbers are None, lists of tensors undefined
@@ -144,6 +154,8 @@ class Trie {
     ++num_marks_;
   }
   uint64_t num_marks() const { return num_marks_; }  // that were made so far
+  // A step ends at this node, and at each that is new from now on and is reached by calls like these.
+  void RememberStep(const TrieNode& end) { step_ends_.insert(end.path_alike); }
 
  private:
   friend struct TrieNode;
@@ -155,6 +167,7 @@ class Trie {
   char* end_ = nullptr;
   std::deque<TrieNode> nodes_;
   uint64_t num_marks_ = 0;
+  absl::flat_hash_set<uint64_t> step_ends_;  // their path_alike
 };
 
 // The one that traces begin in: one for all threads, so that a loop known in one is known in every other. Another takes

@@ -72,6 +72,21 @@ TEST(StepDetector, EachFurtherStepCloses) {
   }
 }
 
+// But for the update, whose operands are as large as ever.
+TEST(StepDetector, StepsOfOtherSizesClose) {
+  StepLoop loop;
+  const int32_t weight = loop.Older();
+  for (const int64_t size : {100, 70, 80}) {
+    const int32_t batch = loop.Older();
+    loop.SetSize(size);
+    const int32_t y = loop.Call(kForward, {{weight}, {batch}});
+    EXPECT_EQ(loop.Advance().period, 0);
+    loop.SetSize(4);
+    loop.Update(kUpdate, {Written(weight), {y}});
+    EXPECT_EQ(loop.Advance().period, size == 100 ? 0 : 2) << size;
+  }
+}
+
 TEST(StepDetector, OtherCallsAreAnotherStep) {
   StepLoop loop;
   const int32_t weight = loop.Older();

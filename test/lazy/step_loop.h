@@ -24,6 +24,8 @@ class StepLoop {
   int32_t Older() { return NewSlot(/*size_bytes=*/4, /*external=*/true, /*older=*/true); }
   // Memory that nobody has filled.
   int32_t Empty(size_t size_bytes) { return NewSlot(size_bytes, /*external=*/true, /*older=*/false); }
+  // Of the operands of all calls from now on.
+  void SetSize(int64_t size) { size_ = size; }
   void SetOwner(int32_t slot, LazyStorageImpl* owner) { slots_[static_cast<size_t>(slot)].owner = owner; }
 
   // A call, by a number for its operator and sizes, and its result.
@@ -44,8 +46,10 @@ class StepLoop {
     std::vector<int32_t> operand_slots;
     for (const Operand& operand : operands) operand_slots.push_back(operand.slot);
     static const Op& op = OpOf(c10::Dispatcher::singleton().findSchemaOrThrow("aten::add", "Tensor"));
-    at_ = at_->Grow(op, {word}, operand_slots, std::make_shared<CallShape>(), 0);
-    for (const Operand& operand : operands) at_->operands.push_back({operand.slot, -1, 0, operand.written, {}});
+    at_ = at_->Grow(op, {word, size_}, operand_slots, std::make_shared<CallShape>(), 0);
+    Geometry geometry;
+    geometry.sizes = {size_};
+    for (const Operand& operand : operands) at_->operands.push_back({operand.slot, -1, 0, operand.written, geometry});
     calls_.push_back(at_);
   }
   int32_t NewSlot(size_t size_bytes, bool external, bool older) {
@@ -57,6 +61,7 @@ class StepLoop {
     return static_cast<int32_t>(slots_.size() - 1);
   }
 
+  int64_t size_ = 4;
   Trie trie_;
   TrieNode* at_ = trie_.root();
   StepDetector::Calls calls_;

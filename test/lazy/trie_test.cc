@@ -188,6 +188,23 @@ TEST(Trie, AMarkEndsTraces) {
   EXPECT_EQ(two_steps->period, 4);
 }
 
+// 100 and 70 are sizes; 1 and 2 are not.
+TEST(Trie, NewNodesLikeTheEndOfAStepEndTracesToo) {
+  Trie trie;
+  const auto grow = [&](int64_t word, int64_t size, int32_t slot) {
+    return trie.root()->Grow(AnyOp(), {word, size}, {slot}, NoResults(), 0)->Grow(AnyOp(), {0}, {0}, NoResults(), 0);
+  };
+  TrieNode* const end = grow(1, 100, 0);
+  const TrieNode* const before = grow(1, 50, 0);
+  trie.RememberStep(*end);
+  EXPECT_TRUE(grow(1, 70, 0)->expected->closes_step);
+  EXPECT_FALSE(grow(2, 70, 0)->expected->closes_step);
+  EXPECT_FALSE(grow(1, 70, 1)->expected->closes_step);
+  EXPECT_FALSE(before->expected->closes_step);  // it was there
+  EXPECT_FALSE(end->parent->expected->closes_step);
+  EXPECT_EQ(trie.num_marks(), 1);
+}
+
 // Words and slots lie behind one another in chunks; one call may need more than a chunk.
 TEST(Trie, CallsOfAnyLengthAreKeptWhole) {
   Trie trie;

@@ -57,6 +57,7 @@ TRAINING = {
     "scaled_gradients": 10,
     "skips_by_norm": 8,
     "sizes_in_turn": 6,
+    "texts_of_any_length": 17,
     "epochs": 8,
     "augmentation": 8,
     "mixup": 4,
@@ -84,8 +85,8 @@ OTHERS = {
 }
 # Steps that are not alike: some traces of these hold two of them or more, or are new later on.
 UNLIKE = {
-    "critics", "accumulation_that_changes", "sizes_in_turn", "epochs", "augmentation", "recurrent_cells", "momentum_contrast",
-    "early_stopping", "logs_each_tenth", "weight_averaging",
+    "critics", "accumulation_that_changes", "epochs", "augmentation", "recurrent_cells", "momentum_contrast", "early_stopping",
+    "logs_each_tenth", "weight_averaging",
 }
 LATER = 20
 
