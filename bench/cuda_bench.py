@@ -64,6 +64,8 @@ class Row:
     def __init__(self, workload, arguments, environment, pool, deadline):
         """Variants have the workload's limit until they are warm, or until the deadline."""
         self.workload = workload
+        if not workload.waits:
+            environment = {**environment, "LAZY_COMPILE": "async"}
         self.deadline = min(deadline, time.monotonic() + workload.limit_s)
         names = ["eager", *(COMPILED if workload.compiles and not workload.is_cpp and not arguments.no_compile else []), "lazy"]
         names += [REPLAYED] if workload.replays else []

@@ -17,6 +17,7 @@ class CudaWorkload(Workload):
     graphs: str = "compile+graphs"  # torch.compile's variant with CUDA graphs
     is_large: bool = False  # its variants together take more than a third of a GPU's memory
     compiles: bool = True  # torch.compile is measured; of many sizes it has a graph for each
+    waits: bool = True  # under compile=sync; where new traces come for ever, the default is what people have
 
 
 # For SGD: a graph of its step makes the momentum buffers in its own memory, and PyTorch refuses to read them at the next.
@@ -32,6 +33,9 @@ WORKLOADS = [
     CudaWorkload("GRU by hand, C++", "gru", 6.0, is_cpp=True),
     CudaWorkload("GPT, C++", "gpt", 3.5, is_cpp=True),
     CudaWorkload("GPT, 16 lengths in turn, C++", "gpt_lengths", 2.0, block=48, is_cpp=True),
+    CudaWorkload("GPT, 96 lengths shuffled, C++", "gpt_shuffled", 1.15, block=96, is_cpp=True),
+    CudaWorkload("64 requests on one thread, C++", "serve1", 1.0, is_cpp=True),
+    CudaWorkload("64 requests on eight threads, C++", "serve8", 1.0, is_cpp=True),
     CudaWorkload("ResNet, C++", "resnet", 2.2, is_cpp=True),
     CudaWorkload("MLP, C++", "mlp", 2.5, is_cpp=True),
     CudaWorkload("12 pointwise ops, 8192 x 8192", "pointwise", 11.0, 1.0, block=20, arrays=3),
@@ -60,7 +64,8 @@ WORKLOADS += [
 WORKLOADS += [
     CudaWorkload("PPO, 26 updates collected", "ppo", 1.6, 1.1, block=26),
     CudaWorkload("EfficientNet-B0, one image, 60 collected", "efficientnet_eval", 3.0, 0.9, block=60, limit_s=100),
-    CudaWorkload("Qwen3-MoE, 8 experts, 6 layers", "qwen_moe", 1.0, 0.9, block=10, limit_s=120, has_floor=False),
+    CudaWorkload("Qwen3-MoE, 8 experts, 6 layers", "qwen_moe", 1.0, 0.9, block=10, limit_s=120, has_floor=False, waits=False, warm_blocks=8),
+    CudaWorkload("GAN with gradient penalty, 50 collected", "wgan_gp", 4.0, compiles=False),
     CudaWorkload("transformers' generate, GPT-2, 32 tokens", "generate_gpt2", 1.3, block=2, compiles=False),
     CudaWorkload("transformers' generate, Llama of 1 B", "generate_llama", 1.3, block=2, compiles=False),
 ]

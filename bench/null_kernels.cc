@@ -331,6 +331,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   IN_PLACE("fill_.Scalar", fill__Scalar);
   IN_PLACE("masked_fill_.Scalar", masked_fill__Scalar);
   IN_PLACE("zero_", zero_);
+  IN_PLACE("normal_", normal_);
+  IN_PLACE("uniform_", uniform_);
   IN_PLACE("relu_", relu_);
   IN_PLACE("scatter_add_", scatter_add_);
   IN_PLACE("logical_and_", logical_and_);

@@ -12,7 +12,7 @@ import importlib
 import json
 import pathlib
 
-SECTIONS = ["growth", "sizes", "cold", "processes", "threads", "small", "peaks", "host"]
+SECTIONS = ["growth", "sizes", "lengths", "cold", "processes", "threads", "small", "peaks", "host"]
 
 
 def main():

@@ -112,12 +112,17 @@ int main(int argc, char** argv) {
       {"adam300", [](const torch::Device& device) { return Adam(device, 300, 64); }},
       {"mlp", Mlp},
       {"gru", Gru},
-      {"gpt", [](const torch::Device& device) { return bench::Gpt(device, /*varies=*/false); }},
-      {"gpt_lengths", [](const torch::Device& device) { return bench::Gpt(device, /*varies=*/true); }},
+      {"gpt", [](const torch::Device& device) { return bench::Gpt(device, bench::Lengths::kOne); }},
+      {"gpt_lengths", [](const torch::Device& device) { return bench::Gpt(device, bench::Lengths::kInTurn); }},
+      {"gpt_shuffled", [](const torch::Device& device) { return bench::Gpt(device, bench::Lengths::kShuffled); }},
       {"resnet", bench::Resnet},
+      {"serve1", [](const torch::Device& device) { return bench::Serve(device, 1); }},
+      {"serve8", [](const torch::Device& device) { return bench::Serve(device, 8); }},
   };
   if (argc != 3 || !workloads.contains(argv[1])) {
-    std::fprintf(stderr, "usage: train_bench adam64|adam300|mlp|gru|gpt|gpt_lengths|resnet cpu|cuda|lazy\n");
+    std::fprintf(
+        stderr,
+        "usage: train_bench adam64|adam300|mlp|gru|gpt|gpt_lengths|gpt_shuffled|resnet|serve1|serve8 cpu|cuda|lazy\n");
     return 2;
   }
   const c10::Device device = bench::Open(argv[2]);  // first, since PyTorch looks for CUDA once
@@ -129,7 +134,9 @@ int main(int argc, char** argv) {
   for (std::string word; std::cin >> word;) {
     if (word == "counts") {
       std::cout << "{\"graph_replays\": " << bench::Metric("graph_replays")
-                << ", \"kernel_launches\": " << bench::Metric("kernel_launches") << "}" << std::endl;
+                << ", \"kernel_launches\": " << bench::Metric("kernel_launches")
+                << ", \"traces_run\": " << bench::Metric("traces_run")
+                << ", \"trace_misses\": " << bench::Metric("trace_misses") << "}" << std::endl;
       continue;
     }
     const int count = std::stoi(word);

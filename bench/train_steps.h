@@ -11,10 +11,16 @@ namespace bench {
 // One step, by its number; what it returns is held until the sync.
 using Step = std::function<at::Tensor(int)>;
 
-// The network of workloads/gpt.py. With varying lengths, each of 16 steps has another length of its sequences.
-Step Gpt(const c10::Device& device, bool varies);
+// Lengths of sequences: the same in each step; 16 in turn; or 96 in any order, each once before any comes again.
+enum class Lengths { kOne, kInTurn, kShuffled };
+
+// The network of workloads/gpt.py; shuffled, the smaller one of gpt_shuffled.py.
+Step Gpt(const c10::Device& device, Lengths lengths);
 
 // The network of workloads/resnet.py.
 Step Resnet(const c10::Device& device);
+
+// Inference of one model by so many threads at once: 64 requests a step, each of 8 rows, answered on the host.
+Step Serve(const c10::Device& device, int threads);
 
 }  // namespace bench
