@@ -17,9 +17,13 @@
 #include "base/check.h"
 #include "base/metrics.h"
 #include "lazy/eager/on_host.h"
+#include "lazy/libraries/product_threads.h"
 
 namespace torch_lazy::lazy {
 namespace {
+
+// Below, a second thread hardly gains what it costs, and much less where another thread has a team, too.
+constexpr double kSerialOperations = 6e5;
 
 // Of what is multiplied.
 at::ScalarType ScalarTypeOf(ir::DType dtype) {
@@ -85,6 +89,9 @@ BoundProduct BindProduct(const codegen::Step& step, absl::Span<const int64_t> sy
     product.bias.strides = {1};
     product.bias.offset = step.bias.offset.Value(symbols);
   }
+  const double operations =
+      2.0 * static_cast<double>(c10::multiply_integers(product.x.sizes) * product.result.sizes.back());
+  product.is_small = IsOnHost() && operations < kSerialOperations;
   return product;
 }
 
@@ -109,6 +116,7 @@ void RunProduct(const BoundProduct& product, const codegen::Step& step, PlanMemo
   at::AutoDispatchBelowADInplaceOrView below_autograd;
   c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   base::Count(base::Counter::kLibraryCalls);
+  const OneProductThread one(product.is_small);
   if (product.tuned != nullptr) {
     product.tuned->Run(tensors.x, tensors.y, &tensors.result);
   } else if (product.tuned_cuda != nullptr) {

@@ -18,6 +18,7 @@ struct BoundProduct {
   Geometry bias;                           // without dims: there is none
   TunedProduct* tuned = nullptr;           // null: ATen's own way
   TunedCudaProduct* tuned_cuda = nullptr;  // null: the same
+  bool is_small = false;                   // no team works on it: a thread's first has every region cost more
 };
 
 BoundProduct BindProduct(const codegen::Step& step, absl::Span<const int64_t> symbols);

@@ -3,6 +3,8 @@
 #include "lazy/run/bound_plan.h"
 
 #include <cstring>
+#include <filesystem>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -323,6 +325,34 @@ TEST_F(BoundPlans, OneWithACallDoesNot) {
   Param(std::vector<int64_t>{0, 1, 2});
   Bind(kUpdateThenGather, {3});
   EXPECT_FALSE(plan_->runs_ahead());
+}
+
+int NumThreads() {
+  int count = 0;
+  for ([[maybe_unused]] const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) ++count;
+  return count;
+}
+
+// A second team in a process makes every region of it dearer, and traces run on any thread of the program.
+TEST_F(BoundPlans, ASmallProductMakesNoTeam) {
+  if (!CanLimitProductThreads()) GTEST_SKIP() << "the library of products takes no number of threads here";
+  constexpr int64_t kSize = 64;
+  Param(Values(kSize * kSize, 1));
+  Param(Values(kSize * kSize, 2));
+  Bind(R"(graph @product(%x: f32[s0, s0], %y: f32[s0, s0]) {
+  %0 = matmul %x, %y : f32[s0, s0]
+  return %0
+})",
+       {kSize});
+  ASSERT_FALSE(plan_->runs_ahead());
+  int before = 0, after = 0;
+  std::thread([&] {
+    before = NumThreads();
+    EXPECT_TRUE(plan_->Run(&trace_));
+    after = NumThreads();
+  }).join();
+  EXPECT_LE(after, before);
+  EXPECT_EQ(ValuesIn(content(2)), Values(kSize * kSize, 2 * kSize));
 }
 
 TEST_F(BoundPlans, OneOfNoKnownLengthOfRowsSharesNoLaunches) {
