@@ -18,6 +18,7 @@
 #include "lazy/host/gil.h"
 #include "lazy/host/raise.h"
 #include "lazy/host/run_thread.h"
+#include "lazy/host/team.h"
 #include "lazy/ops/call_settings.h"
 #include "lazy/ops/deterministic.h"
 #include "lazy/trace/cut_rule.h"
@@ -229,6 +230,7 @@ void Cut(const std::shared_ptr<Trace>& trace, const char* reason, Then then) {
   NoteRun(trace.get(), reason, ahead, then != Then::kGoOn);
   if (!ahead) {
     Finish(trace);
+    if (trace->op_by_op && trace != NewestTrace()) DropTeam();  // made for calls of another thread
   } else if (then !=
              Then::kGoOn) {  // this thread's own team would keep a processor busy for milliseconds after its work
     RunThread::Get().Wait();

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Eight threads that record at once. They share the known traces, learned shapes, plans, kernels, the pool, and the
 // tables that metrics and explain read. `make tsan` runs this under ThreadSanitizer.
+#include <ATen/Parallel.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
 #include <barrier>
+#include <chrono>
+#include <filesystem>
+#include <functional>
 #include <thread>
 
 #include "test/device/tensors.h"
@@ -98,6 +104,44 @@ TEST(Threads, ObserveAndSyncWhileOthersRecord) {
       }
     }
   });
+}
+
+int NumThreads() {
+  int count = 0;
+  for ([[maybe_unused]] const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) ++count;
+  return count;
+}
+
+// How many threads are left after `run`, in a thread of its own, that were not there before.
+int NumThreadsMadeBy(const std::function<void()>& run) {
+  int made = 0;
+  std::thread([&] {
+    const int before = NumThreads();
+    run();
+    for (int k = 0; k < 100; ++k) {  // who has ended is counted for a moment
+      made = NumThreads() - before;
+      if (made <= 0) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  }).join();
+  return made;
+}
+
+// A second team in a process makes every region of it dearer.
+TEST(Threads, WhoRunsCallsOfAnotherKeepsNoTeamOfThem) {
+  if (at::get_num_threads() == 1) GTEST_SKIP() << "a program of one thread has no teams";
+  constexpr int64_t kSize = 512;  // no team multiplies small ones
+  SetOption("compile", "off");
+  const at::Tensor x = at::ones({kSize, kSize}).to(Lazy());
+  x.matmul(x).cpu();
+  int fewest = 1;
+  for (int k = 0; k < 3 && fewest > 0; ++k) {  // a compiler's thread may begin meanwhile
+    const at::Tensor product = x.matmul(x);
+    fewest = std::min(fewest, NumThreadsMadeBy([] { CallOp<void>("sync"); }));
+    EXPECT_TRUE(product.cpu().equal(at::full({kSize, kSize}, kSize)));
+  }
+  EXPECT_LE(fewest, 0);
+  SetOption("compile", "async");
 }
 
 }  // namespace
