@@ -67,7 +67,7 @@ WORKLOADS += [
     CudaWorkload("Qwen3-MoE, 8 experts, 6 layers", "qwen_moe", 1.0, 0.9, block=10, limit_s=120, has_floor=False, waits=False, warm_blocks=8),
     CudaWorkload("GAN with gradient penalty, 50 collected", "wgan_gp", 4.0, compiles=False),
     CudaWorkload("transformers' generate, GPT-2, 32 tokens", "generate_gpt2", 1.3, block=2, compiles=False),
-    CudaWorkload("transformers' generate, Llama of 1 B", "generate_llama", 1.3, block=2, compiles=False),
+    CudaWorkload("transformers' generate, Llama of 1 B", "generate_llama", 1.3, block=2, compiles=False, limit_s=120),
 ]
 
 UNREAD_TARGET = 0.95  # of rows whose loss is read after the step or each tenth: over the same without reading

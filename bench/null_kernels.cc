@@ -98,6 +98,9 @@ Tensor ReduceAll(const Tensor& self, std::optional<ScalarType> type) {
 Tensor Norm(const Tensor& self, const Scalar&, OptionalIntArrayRef dims, bool keep, std::optional<ScalarType>) {
   return Reduced(self, dims, keep, self.scalar_type());
 }
+Tensor NormDims(const Tensor& self, const std::optional<Scalar>&, at::IntArrayRef dims, bool keep) {
+  return Reduced(self, dims, keep, self.scalar_type());
+}
 Tensor Deviation(const Tensor& self, OptionalIntArrayRef dims, const std::optional<Scalar>&, bool keep) {
   return Reduced(self, dims, keep, self.scalar_type());
 }
@@ -274,6 +277,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   LIKE_FIRST("clamp", clamp);
   LIKE_FIRST("gelu", gelu);
   LIKE_FIRST("neg", neg);
+  LIKE_FIRST("masked_fill.Scalar", masked_fill_Scalar);
   LIKE_FIRST("scatter_add", scatter_add);
   LIKE_FIRST("reciprocal", reciprocal);
   LIKE_FIRST("relu", relu);
@@ -282,6 +286,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   LIKE_FIRST("tanh", tanh);
   LIKE_FIRST("rsub.Scalar", rsub_Scalar);
   LIKE_FIRST("gelu_backward", gelu_backward);
+  LIKE_FIRST("leaky_relu", leaky_relu);
+  LIKE_FIRST("leaky_relu_backward", leaky_relu_backward);
   LIKE_FIRST("sigmoid_backward", sigmoid_backward);
   LIKE_FIRST("tanh_backward", tanh_backward);
   LIKE_FIRST("threshold_backward", threshold_backward);
@@ -352,6 +358,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("mean.dim", ReduceDims);
   m.impl("linalg_vector_norm", Norm);
   m.impl("norm.Scalar", NormAll);
+  m.impl("norm.ScalarOpt_dim", NormDims);
   m.impl("std.correction", Deviation);
   m.impl("argmax", ArgMax);
   m.impl("any", Any);
