@@ -2,6 +2,7 @@
 #include "lazy/trace/step_detector.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "absl/hash/hash.h"
@@ -13,6 +14,7 @@ namespace {
 constexpr size_t kLargePureStep =
     256 << 20;  // bytes of results: 0.1 ms of a large GPU's memory, twice what a dozen calls take to record
 constexpr size_t kLongPureStep = 128;            // calls take longer to record than a cut does
+constexpr int64_t kNearlyLeast = 8;              // bytes that exceed the least by such a part are as few
 constexpr uint64_t kBase = 0x9e3779b97f4a7c15u;  // odd: a polynomial hash modulo 2^64
 
 bool IsForGpu() {
@@ -139,8 +141,13 @@ size_t StepDetector::PeriodOfUpdates(const Calls& calls, const Slots& slots, Lik
 size_t StepDetector::CallsToBestEnd(const Calls& calls, const Slots& slots, size_t period) {
   const size_t begin = calls.size() - 2 * period;
   absl::flat_hash_map<int32_t, size_t> last_use;
+  std::vector<bool> updates(2 * period, false);  // per call: whether it writes what is older
   for (size_t k = begin; k < calls.size(); ++k) {
-    for (const NodeOperand& operand : calls[k]->operands) last_use[operand.slot] = k;
+    for (const NodeOperand& operand : calls[k]->operands) {
+      const TraceSlot& used = slots[static_cast<size_t>(operand.slot)];
+      last_use[operand.slot] = k;
+      if (operand.written && (used.older || used.first_call < begin)) updates[k - begin] = true;
+    }
   }
   std::vector<int64_t> bytes(2 * period + 1, 0);  // that begin to be handed over at each place, less those that end
   for (const auto& [slot, last] : last_use) {
@@ -150,12 +157,16 @@ size_t StepDetector::CallsToBestEnd(const Calls& calls, const Slots& slots, size
     bytes[made - begin] += static_cast<int64_t>(used.size_bytes);
     bytes[last + 1 - begin] -= static_cast<int64_t>(used.size_bytes);
   }
-  int64_t handed = bytes[0], least = handed / 2;
-  size_t best = 0;
-  for (size_t k = 1; k < period; ++k) {
-    handed += bytes[k];
-    if (handed >= least) continue;
-    least = handed;
+  std::partial_sum(bytes.begin(), bytes.end(), bytes.begin());
+  const int64_t least = *std::min_element(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(period));
+  size_t best = 0, longest = 0;
+  for (size_t k = 0; k < period; ++k) {
+    if (bytes[k] > least + least / kNearlyLeast) continue;
+    const auto from = updates.begin() + static_cast<ptrdiff_t>(k);
+    const bool is_behind_update = k == 0 ? updates[period - 1] : updates[k - 1];
+    const size_t others = is_behind_update ? static_cast<size_t>(std::find(from, updates.end(), true) - from) + 1 : 1;
+    if (others <= longest) continue;
+    longest = others;
     best = k;
   }
   return best;

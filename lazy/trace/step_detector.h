@@ -4,7 +4,9 @@
 // A step has closed when the last P calls repeat the P before, each operand being the same storage in both periods or
 // one made equally long before, and some storage is written in both. Layers, time steps and an optimizer's loop over
 // parameters do not qualify: each writes storages of its own. A loop's calls repeat wherever one begins to count, so a
-// step ends where it hands over few bytes: after the optimizer, and not amid a backward pass. A trace that turns out to
+// step ends where it hands over few bytes: after the optimizer, and not amid a backward pass. Of places with as few, it
+// ends behind the update that the most calls without one follow, where the program's own loop is likely to begin: so
+// steps that were found begin where those do that follow a wait. A trace that turns out to
 // hold several steps runs as so many; the node where a step ends is marked, and later traces that reach it are cut
 // there. Those are cut when the next call comes, not at once: by then the last call's temporaries are dead, and what
 // nobody can find is not stored.
@@ -60,7 +62,7 @@ class StepDetector {
   bool IsPeriod(const Calls& calls, const Slots& slots, size_t period, bool on_the_same, Likeness likeness) const;
   // Of the steps that repeat up to the newest call, which writes an operand; 0: none do.
   size_t PeriodOfUpdates(const Calls& calls, const Slots& slots, Likeness likeness) const;
-  // How many calls after the newest a step had better end: where less than half of the bytes are handed over. 0: here.
+  // How many calls after the newest a step had better end. 0: here.
   static size_t CallsToBestEnd(const Calls& calls, const Slots& slots, size_t period);
   size_t PeriodThatEndsHere(const Calls& calls, const Slots& slots);
   static bool Repeats(const Calls& calls, const Slots& slots, size_t period, bool on_the_same, Likeness likeness);
