@@ -12,31 +12,38 @@
 namespace torch_lazy::ir {
 namespace {
 
-// Parameters and scalars first, in the order in which they were made; the others keep theirs.
-Graph HeaderFirst(Graph graph, std::vector<Output> outputs) {
-  Graph ordered{std::move(graph.name), {}, std::move(outputs)};
-  ordered.nodes.reserve(graph.nodes.size());
-  std::vector<Value> new_value(graph.nodes.size());
-  for (const bool header : {true, false}) {
-    for (size_t v = 0; v < graph.nodes.size(); ++v) {
-      Node& node = graph.nodes[v];
-      if ((node.op == Op::kParam || node.op == Op::kScalar) != header) continue;
-      new_value[v] = static_cast<Value>(ordered.nodes.size());
-      ordered.nodes.push_back(std::move(node));
-      for (Value& input : ordered.nodes.back().inputs) input = new_value[input];
-    }
+bool IsHeader(const Node& node) { return node.op == Op::kParam || node.op == Op::kScalar; }
+
+// Parameters and scalars first, in the order in which they were made; the others keep theirs. In place: fresh memory for
+// a graph of a thousand nodes costs as much as moving them.
+void PutHeaderFirst(Graph* graph) {
+  std::vector<Node>& nodes = graph->nodes;
+  std::vector<Value> new_value(nodes.size());
+  std::vector<Node> header;
+  for (size_t v = 0; v < nodes.size(); ++v) {
+    if (!IsHeader(nodes[v])) continue;
+    new_value[v] = static_cast<Value>(header.size());
+    header.push_back(std::move(nodes[v]));
   }
-  for (Output& output : ordered.outputs) output.value = new_value[output.value];
-  return ordered;
+  Value next = static_cast<Value>(nodes.size());
+  for (size_t v = nodes.size(); v-- > 0;) {
+    if (IsHeader(nodes[v])) continue;
+    new_value[v] = --next;
+    if (static_cast<size_t>(next) != v) nodes[static_cast<size_t>(next)] = std::move(nodes[v]);
+  }
+  std::move(header.begin(), header.end(), nodes.begin());
+  for (Node& node : nodes) {
+    for (Value& input : node.inputs) input = new_value[static_cast<size_t>(input)];
+  }
+  for (Output& output : graph->outputs) output.value = new_value[static_cast<size_t>(output.value)];
 }
 
 }  // namespace
 
 Builder::Builder(absl::string_view name) { graph_.name = std::string(name); }
 
-Value Builder::Append(Node node) {
-  const bool header = node.op == Op::kParam || node.op == Op::kScalar;
-  if (header) {
+Value Builder::Append(Node&& node) {
+  if (IsHeader(node)) {
     node.attrs.index = node.op == Op::kParam ? num_params_++ : num_scalars_++;
     header_in_front_ = header_in_front_ && in_header_;
   } else {
@@ -252,8 +259,8 @@ std::vector<Value> Builder::Call(absl::string_view callee, int64_t record, absl:
 }
 
 Graph Builder::Finish(std::vector<Output> outputs) {
-  if (!header_in_front_) return HeaderFirst(std::move(graph_), std::move(outputs));
   graph_.outputs = std::move(outputs);
+  if (!header_in_front_) PutHeaderFirst(&graph_);
   return std::move(graph_);
 }
 

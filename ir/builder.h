@@ -97,7 +97,7 @@ class Builder {
   void set_origin(int32_t origin) { origin_ = origin; }
 
   // Appends a node whose type is known, for passes; checked like the others.
-  Value Append(Node node);
+  Value Append(Node&& node);
 
   // The graph, with parameters and scalars in front: values get new numbers if they were not.
   Graph Finish(std::vector<Output> outputs);

@@ -31,7 +31,7 @@ bool Walks(const Geometry& geometry, c10::SmallVectorImpl<Walk>* walks) {
     if (geometry.strides[d] < 0) return false;
     walks->push_back({geometry.sizes[d], geometry.strides[d], static_cast<int>(d)});
   }
-  std::stable_sort(walks->begin(), walks->end(), [](const Walk& a, const Walk& b) { return a.stride > b.stride; });
+  std::sort(walks->begin(), walks->end(), [](const Walk& a, const Walk& b) { return a.stride > b.stride; });
   for (size_t k = 1; k < walks->size(); ++k) {
     if ((*walks)[k - 1].stride == (*walks)[k].stride) return false;
   }
