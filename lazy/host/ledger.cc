@@ -11,23 +11,25 @@
 namespace torch_lazy::lazy {
 namespace {
 
-// What a venture gets, whatever it has saved: at the beginning, and of the time that passes. The number of graphs is
-// not to follow the clock.
+// What a venture gets, whatever it has saved: at the beginning, and of the time that passes. And how much of the time it
+// may take while it tries; 1: all. The number of graphs is not to follow the clock.
 struct Terms {
   const char* name;
-  double credit_seconds, share_of_time;
+  double credit_seconds, share_of_time, pace;
 };
 constexpr Terms kTerms[] = {
-    {"products", 0.01, 0.005},     // tries of 0.1 to 1 ms
-    {"cuda_products", 0.5, 0.01},  // of a GPU: a dozen sizes, of 10 ms each
-    {"convolutions", 1, 0.01},     // some twenty forms, of 20 ms each
-    {"cuda_graphs", 0.25, 0},      // a large plan's capture takes 30 ms
+    {"products", 0.01, 0.005, 1},            // tries of 0.1 to 1 ms
+    {"cuda_products", 0.5, 0.01, 2.0 / 3},   // of a GPU: some hundred sizes, of 5 ms each
+    {"convolutions", 1, 0.01, 1},            // some twenty forms, of 20 ms each
+    {"cuda_graphs", 0.25, 0, 1},             // a large plan's capture takes 30 ms
 };
+constexpr int64_t kMostRestNs = 50'000'000;
+constexpr int64_t kNoRestNs = 10'000'000;  // so long a rest is left out: several attempts are made in a row
 
 // All accounts of the process.
 struct Ledger {
   struct Row {
-    explicit Row(const Terms& terms) : account(terms.name, terms.credit_seconds, terms.share_of_time) {}
+    explicit Row(const Terms& terms) : account(terms.name, terms.credit_seconds, terms.share_of_time, terms.pace) {}
     explicit Row(absl::string_view name) : account(std::string(name), /*credit_seconds=*/0) {}
     Account account;
     Effort before;  // the last reset
@@ -57,10 +59,19 @@ void Add(std::atomic<int64_t>* sum, int64_t by) {
 
 }  // namespace
 
-Account::Account(std::string name, double credit_seconds, double share_of_time)
-    : name_(std::move(name)), share_of_time_(share_of_time), begun_ns_(NsNow()), credit_ns_(NsOf(credit_seconds)) {}
+Account::Account(std::string name, double credit_seconds, double share_of_time, double pace)
+    : name_(std::move(name)),
+      share_of_time_(share_of_time),
+      pace_(pace),
+      begun_ns_(NsNow()),
+      credit_ns_(NsOf(credit_seconds)) {}
 
 bool Account::MayTry(double seconds) const {
+  const bool is_at_rest = pace_ < 1 && rests_until_ns_.load(std::memory_order_relaxed) > NsNow() + kNoRestNs;
+  return !is_at_rest && HasLeft(seconds);
+}
+
+bool Account::HasLeft(double seconds) const {
   const int64_t given =
       credit_ns_ +
       (share_of_time_ == 0 ? 0 : static_cast<int64_t>(share_of_time_ * static_cast<double>(NsNow() - begun_ns_)));
@@ -70,6 +81,9 @@ bool Account::MayTry(double seconds) const {
 void Account::Spend(double seconds) {
   Add(&tried_, 1);
   Add(&spent_ns_, NsOf(seconds));
+  if (pace_ == 1) return;
+  const int64_t now = NsNow(), rest = static_cast<int64_t>(static_cast<double>(NsOf(seconds)) * (1 / pace_ - 1));
+  rests_until_ns_ = std::min(std::max(rests_until_ns_.load(std::memory_order_relaxed), now) + rest, now + kMostRestNs);
 }
 
 void Account::Save(double seconds) {

@@ -7,7 +7,8 @@
 //
 // Timing two libraries, or capturing a CUDA graph, costs time now and saves some at each later run, if there are any.
 // So each such venture has an account with a limit. It begins with a credit, and most get a hundredth of the time that
-// passes, or less; beyond that they may spend what they have saved. Then nothing more is tried until more is saved.
+// passes, or less; beyond that they may spend what they have saved. Then nothing more is tried until more is saved. Some
+// have a pace, too: however much they own, they rest after what they have spent, so that no step waits long.
 // What was found stays in use. An effort that nobody limits has an account by its name, which just counts.
 #pragma once
 
@@ -32,11 +33,13 @@ struct Effort {
 // Thread-safe.
 class Account {
  public:
-  Account(std::string name, double credit_seconds, double share_of_time = 0);
+  Account(std::string name, double credit_seconds, double share_of_time = 0, double pace = 1);
 
   const std::string& name() const { return name_; }
-  // True while more than that is left. An attempt may cost more.
+  // True while more than that is left, at its pace. An attempt may cost more.
   bool MayTry(double seconds = 0) const;
+  // True while more than that is left, now or later.
+  bool HasLeft(double seconds = 0) const;
   // An attempt, which took so long. What is not above 0, or no number, takes no time.
   void Spend(double seconds);
   // A run of what was found, which took so much less. What is not above 0, or no number, is not known.
@@ -48,8 +51,9 @@ class Account {
 
  private:
   const std::string name_;
-  const double share_of_time_;
+  const double share_of_time_, pace_;
   const int64_t begun_ns_, credit_ns_;
+  std::atomic<int64_t> rests_until_ns_{0};
   std::atomic<int64_t> tried_{0}, used_{0}, spent_ns_{0}, saved_ns_{0};
 };
 

@@ -26,8 +26,7 @@ namespace {
 constexpr double kFewestCudaOperations = 1e9;  // 2 us of an H200
 constexpr int64_t kFewestOfEach = 8;           // rows, columns and terms
 constexpr double kCudaWorthIt = 0.97;          // of ATen's time
-constexpr int kCudaRounds = 2;                 // the faster one counts
-constexpr double kContends = 1.1;              // times the fastest of the first round: who is slower is not tried again
+constexpr double kContends = 1.1;              // times the fastest: who is slower is not tried again
 constexpr size_t kMostKnownToCuda = 1 << 12;   // sizes; those that come later are ATen's
 constexpr int kCudaParts = 4;                  // of an octave: sizes that far from each other are not similar
 constexpr const char* kAtensWord = "aten";
@@ -121,18 +120,18 @@ void TunedCudaProduct::Prepare(const ProductTensors& tensors, const std::functio
 void TunedCudaProduct::Tune(const ProductTensors& tensors, const std::function<void()>& atens) {
   const double start = SecondsNow();
   std::vector<std::string> words = products_.candidates(product_);
-  std::vector<double> fastest(words.size(), INFINITY);
-  double by_aten = INFINITY;
-  const bool in_graph = !base::IsDisabled("graphs");
-  for (int round = 0; round < kCudaRounds; ++round) {
-    by_aten = std::min(by_aten, products_.seconds(atens, in_graph));
-    const double least = words.empty() ? by_aten : std::min(by_aten, *std::ranges::min_element(fastest));
+  std::vector<double> fastest(words.size(), 0);
+  double by_aten = 0;
+  for (const bool again : {false, true}) {
+    const bool in_graph = again && !base::IsDisabled("graphs");
+    const double contends =
+        again ? kContends * std::min(by_aten, words.empty() ? by_aten : *std::ranges::min_element(fastest)) : INFINITY;
+    by_aten = products_.seconds(atens, in_graph);
     for (size_t k = 0; k < words.size(); ++k) {
-      if (round > 0 && fastest[k] > kContends * least) continue;
-      if (!products_.choose(product_, words[k])) continue;
-      bool ran = true;
-      const double seconds = products_.seconds([&] { ran = products_.run(product_, tensors) && ran; }, in_graph);
-      if (ran) fastest[k] = std::min(fastest[k], seconds);
+      bool ran = fastest[k] <= contends && products_.choose(product_, words[k]);
+      const double seconds =
+          ran ? products_.seconds([&] { ran = products_.run(product_, tensors) && ran; }, in_graph) : INFINITY;
+      fastest[k] = ran ? seconds : INFINITY;
     }
   }
   const auto best = std::min_element(fastest.begin(), fastest.end());
@@ -145,6 +144,12 @@ void TunedCudaProduct::Tune(const ProductTensors& tensors, const std::function<v
            best == fastest.end() ? 0 : 1e6 * *best, " us");
   if (!std::isfinite(by_aten)) return;
   InBackground([key = choice_.key, word = choice_.word] { backends::Get().Keep(key, word); });
+}
+
+bool TunedCudaProduct::AwaitsTrial() const {
+  const std::lock_guard<std::mutex> guard(choice_.lock);
+  return state_ == State::kWaits && choice_.state == CudaProductChoice::State::kSeen &&
+         AccountOf(Venture::kCudaProducts).HasLeft();
 }
 
 void TunedCudaProduct::Run(const ProductTensors& tensors, const std::function<void()>& atens) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of matrices by the algorithm of cuBLASLt that is fastest here.
 //
-// ATen takes the one that the library's heuristics name first, which for some sizes is 10 % slower than another. So the
-// second run of large products of similar sizes (similar_sizes.h) tries the first eight, and ATen's own way, on the
-// program's own data, as a CUDA graph replays them (some begin with another node); the fastest is taken if it needs
-// less than 97 % of ATen's time, by all of these sizes that it can do, and is kept on disk for other processes. All are
-// right, but may round differently: where deterministic algorithms are asked for nothing is tried, as with
-// LAZY_DISABLE=autotune. What is tried is paid from an account (ledger.h).
+// ATen takes the one that the library's heuristics name first, which for some sizes is 10 % slower than another. So a
+// later run of large products of similar sizes (similar_sizes.h) tries the first eight, and ATen's own way, on the
+// program's own data. Those that are nearly the fastest are tried again as a CUDA graph replays them, since some begin
+// with another node. The fastest is taken if it needs less than 97 % of ATen's time, by all of these sizes that it can
+// do, and is kept on disk for other processes. All are right, but may round differently: where deterministic algorithms
+// are asked for nothing is tried, as with LAZY_DISABLE=autotune. What is tried is paid from an account (ledger.h), at a
+// pace: so a step tries a few products, and a plan is captured when none of its own is left to be tried.
 #pragma once
 
 #include <mutex>
@@ -42,6 +43,9 @@ class TunedCudaProduct {
 
   // Multiplies, by `atens` where that is faster. While a CUDA graph is captured, nothing is tried.
   void Run(const ProductTensors& tensors, const std::function<void()>& atens);
+
+  // True if a later run may try what is fastest.
+  bool AwaitsTrial() const;
 
  private:
   enum class State { kNew, kWaits, kAtens, kChosen };

@@ -54,6 +54,12 @@ BoundPlan::BoundPlan(const CallSequence& calls, const LoweredTrace& lowered, con
   }
 }
 
+bool BoundPlan::AwaitsTrials() const {
+  return std::ranges::any_of(products_, [](const BoundProduct& product) {
+    return product.tuned_cuda != nullptr && product.tuned_cuda->AwaitsTrial();
+  });
+}
+
 size_t BoundPlan::PeakBytes() const { return lazy::PeakBytes(plan_, size_bytes_); }
 
 void BoundPlan::TuneProducts() {

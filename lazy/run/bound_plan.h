@@ -32,6 +32,9 @@ class BoundPlan {
   // The same; `prepare` may say before where buffers lie.
   bool Run(Trace* trace, absl::FunctionRef<void(PlanMemory*)> prepare) const;
 
+  // True if later runs may try how a product is fastest.
+  bool AwaitsTrials() const;
+
   // What lies in memory at a time, at most, parameters included.
   size_t PeakBytes() const;
 

@@ -12,6 +12,7 @@ namespace {
 
 constexpr int kMostMoves = 6;
 constexpr int kOftenFitted = 8;  // replays in a row: a run at other addresses is an exception then
+constexpr int kMostAwaited = 64;  // runs
 constexpr int kMostPostponed = 4, kMostPostponedForBytes = 2;  // each twice as long as the one before
 
 // Seconds of the emulation, which must not follow the clock: as with CUDA, a capture takes as long as some replays
@@ -156,6 +157,11 @@ bool CudaGraphTurn::MayCapture(Trace* trace, int64_t now) {
   const bool is_wanted = asks_again || (repeats && choice_.MayRepeat()) || choice_.Ask(now);
   if (repeats && !is_wanted) choice_.Dropped();
   if (!is_wanted) return false;
+  // In a CUDA graph nothing is tried.
+  if (!was_captured_ && awaited_ < kMostAwaited && plan_.AwaitsTrials()) {
+    ++awaited_;
+    return false;
+  }
   if (!was_captured_) memory_.ChooseMoving();
   if (!was_captured_ && IsTooEarly()) {
     if (!asks_again) choice_.Postpone();

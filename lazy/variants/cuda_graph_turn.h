@@ -69,6 +69,7 @@ class CudaGraphTurn : public CudaGraphOwner {
   bool repeats_ = false;  // there was a CUDA graph in the run before, or would have been
   int postponed_ = 0;     // times
   int64_t others_ = 0;    // CUDA graphs that there were when it was postponed the last time
+  int awaited_ = 0;       // runs for which trials of products kept it from being captured
   int fitted_ = 0;        // replays since it was captured, or did not fit
   int moves_ = 0;         // how often addresses changed after a capture that had not paid
   bool refused_ = false, refused_plan_ = false;

@@ -35,6 +35,17 @@ TEST(Account, SpendsWhatItHasSaved) {
   EXPECT_FALSE(account.MayTry());
 }
 
+TEST(Account, RestsAfterWhatItHasSpent) {
+  Account account("test", 10, /*share_of_time=*/0, /*pace=*/0.5);
+  EXPECT_TRUE(account.MayTry());
+  account.Spend(1);
+  EXPECT_FALSE(account.MayTry());
+  EXPECT_TRUE(account.HasLeft());
+  while (!account.MayTry()) std::this_thread::yield();
+  account.Spend(9);
+  EXPECT_FALSE(account.HasLeft());
+}
+
 TEST(Account, WhatIsNoTimeCountsForNothing) {
   Account account("test", 1);
   for (const double seconds : {-5.0, 0.0, std::nan(""), static_cast<double>(INFINITY)}) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <map>
+#include <thread>
 
 #include "lazy/host/ledger.h"
 
@@ -188,11 +189,17 @@ TEST(TunedCudaProduct, NothingIsTriedWithoutCredit) {
   const ProductTensors tensors{at::zeros({2, 2}), at::zeros({2, 2}), {}, at::zeros({2, 2})};
   Account& account = AccountOf(Venture::kCudaProducts);
   account.Spend(1e6);
+  EXPECT_FALSE(product.AwaitsTrial());
   for (int k = 0; k < 3; ++k) product.Run(tensors, [] { ++fake.runs[""]; });
   EXPECT_EQ(fake.runs, (std::map<std::string, int>{{"", 3}}));
   account.Save(1e6);
+  EXPECT_TRUE(product.AwaitsTrial());
+  product.Run(tensors, [] { ++fake.runs[""]; });
+  EXPECT_EQ(fake.runs, (std::map<std::string, int>{{"", 4}}));  // the account rests
+  while (!account.MayTry()) std::this_thread::yield();
   product.Run(tensors, [] { ++fake.runs[""]; });
   EXPECT_EQ(fake.running, "a");
+  EXPECT_FALSE(product.AwaitsTrial());
 }
 
 TEST(TunedCudaProduct, ThereIsNoneOnTheHost) {

@@ -10,6 +10,7 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <cublasLt.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -242,27 +243,31 @@ Graph Captured(const std::function<void()>& runs) {
   return ran ? std::move(captured) : nullptr;
 }
 
-// Of a CUDA graph's replay: some algorithms begin with another node, which costs more there than in a stream.
+// The time of a run, by the fastest of some timings.
 double Seconds(const std::function<void()>& run, bool in_graph) {
   constexpr int kRuns = 3;
-  constexpr int64_t kCycles = 400'000;  // 0.2 ms: until then the host has sent all
+  constexpr int64_t kCycles = 200'000;  // 0.1 ms: until then the host has sent all
   const auto runs = [&] {
     for (int k = 0; k < kRuns; ++k) run();
   };
   run();
   const Graph graph = in_graph ? Captured(runs) : nullptr;
   if (graph != nullptr) torch_lazy_cuda_graphs()->replay(graph.get());
-  at::cuda::CUDAEvent begin(cudaEventDefault), end(cudaEventDefault);
-  at::cuda::sleep(kCycles);
-  begin.record();
-  if (graph != nullptr) {
-    torch_lazy_cuda_graphs()->replay(graph.get());
-  } else {
-    runs();
+  double fastest = std::numeric_limits<double>::infinity();
+  for (int timing = 0; timing < (in_graph ? 2 : 1); ++timing) {
+    at::cuda::CUDAEvent begin(cudaEventDefault), end(cudaEventDefault);
+    at::cuda::sleep(kCycles);
+    begin.record();
+    if (graph != nullptr) {
+      torch_lazy_cuda_graphs()->replay(graph.get());
+    } else {
+      runs();
+    }
+    end.record();
+    end.synchronize();
+    fastest = std::min(fastest, begin.elapsed_time(end) / 1e3 / kRuns);
   }
-  end.record();
-  end.synchronize();
-  return begin.elapsed_time(end) / 1e3 / kRuns;
+  return fastest;
 }
 
 std::string Machine() {
