@@ -19,7 +19,7 @@ struct Terms {
 };
 constexpr Terms kTerms[] = {
     {"products", 0.01, 0.005, 1},            // tries of 0.1 to 1 ms
-    {"cuda_products", 0.5, 0.01, 2.0 / 3},   // of a GPU: some hundred sizes, of 5 ms each
+    {"cuda_products", 0.5, 0.01, 1.0 / 3},   // of a GPU: some hundred sizes, of 5 ms each
     {"convolutions", 1, 0.01, 1},            // some twenty forms, of 20 ms each
     {"cuda_graphs", 0.25, 0, 1},             // a large plan's capture takes 30 ms
 };
