@@ -14,8 +14,8 @@ namespace {
 
 bool IsHeader(const Node& node) { return node.op == Op::kParam || node.op == Op::kScalar; }
 
-// Parameters and scalars first, in the order in which they were made; the others keep theirs. In place: fresh memory for
-// a graph of a thousand nodes costs as much as moving them.
+// Parameters and scalars first, in the order in which they were made; the others keep theirs. In place: fresh memory
+// for a graph of a thousand nodes costs as much as moving them.
 void PutHeaderFirst(Graph* graph) {
   std::vector<Node>& nodes = graph->nodes;
   std::vector<Value> new_value(nodes.size());

@@ -11,17 +11,17 @@
 namespace torch_lazy::lazy {
 namespace {
 
-// What a venture gets, whatever it has saved: at the beginning, and of the time that passes. And how much of the time it
-// may take while it tries; 1: all. The number of graphs is not to follow the clock.
+// What a venture gets, whatever it has saved: at the beginning, and of the time that passes. And how much of the time
+// it may take while it tries; 1: all. The number of graphs is not to follow the clock.
 struct Terms {
   const char* name;
   double credit_seconds, share_of_time, pace;
 };
 constexpr Terms kTerms[] = {
-    {"products", 0.01, 0.005, 1},            // tries of 0.1 to 1 ms
-    {"cuda_products", 0.5, 0.01, 1.0 / 3},   // of a GPU: some hundred sizes, of 5 ms each
-    {"convolutions", 1, 0.01, 1},            // some twenty forms, of 20 ms each
-    {"cuda_graphs", 0.25, 0, 1},             // a large plan's capture takes 30 ms
+    {"products", 0.01, 0.005, 1},           // tries of 0.1 to 1 ms
+    {"cuda_products", 0.5, 0.01, 1.0 / 3},  // of a GPU: some hundred sizes, of 5 ms each
+    {"convolutions", 1, 0.01, 1},           // some twenty forms, of 20 ms each
+    {"cuda_graphs", 0.25, 0, 1},            // a large plan's capture takes 30 ms
 };
 constexpr int64_t kMostRestNs = 50'000'000;
 constexpr int64_t kNoRestNs = 10'000'000;  // so long a rest is left out: several attempts are made in a row

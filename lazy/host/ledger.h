@@ -7,9 +7,9 @@
 //
 // Timing two libraries, or capturing a CUDA graph, costs time now and saves some at each later run, if there are any.
 // So each such venture has an account with a limit. It begins with a credit, and most get a hundredth of the time that
-// passes, or less; beyond that they may spend what they have saved. Then nothing more is tried until more is saved. Some
-// have a pace, too: however much they own, they rest after what they have spent, so that no step waits long.
-// What was found stays in use. An effort that nobody limits has an account by its name, which just counts.
+// passes, or less; beyond that they may spend what they have saved. Then nothing more is tried until more is saved.
+// Some have a pace, too: however much they own, they rest after what they have spent, so that no step waits long. What
+// was found stays in use. An effort that nobody limits has an account by its name, which just counts.
 #pragma once
 
 #include <atomic>

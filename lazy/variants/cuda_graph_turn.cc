@@ -11,7 +11,7 @@ namespace torch_lazy::lazy {
 namespace {
 
 constexpr int kMostMoves = 6;
-constexpr int kOftenFitted = 8;  // replays in a row: a run at other addresses is an exception then
+constexpr int kOftenFitted = 8;   // replays in a row: a run at other addresses is an exception then
 constexpr int kMostAwaited = 64;  // runs
 constexpr int kMostPostponed = 4, kMostPostponedForBytes = 2;  // each twice as long as the one before
 
