@@ -112,7 +112,8 @@ def main():
     parser.add_argument("--kit", type=pathlib.Path, default=pathlib.Path(__file__).parent.parent / "build")
     parser.add_argument("--json", type=pathlib.Path)
     given = parser.parse_args()
-    os.environ.update(kit_environment(given.kit.resolve()))
+    policy = os.environ.get("OMP_WAIT_POLICY", "active")  # one process at a time: threads that spin hold up none
+    os.environ.update(kit_environment(given.kit.resolve(), OMP_WAIT_POLICY=policy))
     results, widths = {}, None
     for model in given.models:
         seen = []
