@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Greedy decoding by transformers' `generate`, as it comes: batch 1, a dynamic cache, 32 tokens after 16."""
+"""Greedy decoding by transformers' `generate`: batch 1, 32 tokens after 16; a dynamic cache, as it comes, or a static one."""
 
 import torch
 
@@ -24,8 +24,8 @@ class _Counter:
         pass
 
 
-def make(variant, build):
-    """A step returns the last token. build(): the network, in bfloat16, on the CPU."""
+def make(variant, build, **settings):
+    """A step returns the last token. build(): the network, in bfloat16, on the CPU. settings: of `generate`, more of them."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.bfloat16)
     try:
@@ -36,12 +36,12 @@ def make(variant, build):
 
     @torch.no_grad()
     def step(index):
-        return net.generate(*prompts(index), max_new_tokens=TOKENS, min_new_tokens=TOKENS, do_sample=False, pad_token_id=0)[:, -1]
+        return net.generate(*prompts(index), max_new_tokens=TOKENS, min_new_tokens=TOKENS, do_sample=False, pad_token_id=0, **settings)[:, -1]
 
     @torch.no_grad()
     def step_without_values(index):  # which no value ends
         try:
-            net.generate(*prompts(index), max_new_tokens=TOKENS, do_sample=False, pad_token_id=0, streamer=_Counter())
+            net.generate(*prompts(index), max_new_tokens=TOKENS, do_sample=False, pad_token_id=0, streamer=_Counter(), **settings)
         except _Counter.Ended:
             pass
 

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "lazy/cuts/early_cuts.h"
+#include "lazy/cuts/growing_sizes.h"
 #include "lazy/cuts/segments.h"
 #include "lazy/eager/current_device.h"
 #include "lazy/eager/memory.h"
@@ -180,7 +181,13 @@ Parts PartsFor(const Trace& trace, const char* reason, bool host_waits) {
     return {{0, n}};
   Parts parts{PartsOf(trace)};
   parts.begin_early = BeginsEarly(trace, host_waits);
-  if (parts.begin_early) parts.cuts = WithEarlyCuts(trace, std::move(parts.cuts));
+  if (parts.begin_early) {
+    parts.cuts = WithEarlyCuts(trace, std::move(parts.cuts));
+  } else if (host_waits && n > 0 && trace.period == 0) {
+    std::vector<size_t> cuts = CutsAroundSameSizes(trace);
+    parts.have_sizes = cuts.size() > 2;
+    if (parts.have_sizes) parts.cuts = std::move(cuts);
+  }
   return parts;
 }
 

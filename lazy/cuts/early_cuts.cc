@@ -19,11 +19,6 @@ constexpr size_t kFewestParts = 4, kMostParts = 9;
 constexpr size_t kCallsOfPart = 64;  // on average
 constexpr size_t kNear = 32;         // calls, of which one kernel may do both the first and the last
 
-bool HasQueue() {
-  static const bool has_queue = backends::Get().target() == codegen::Target::kCuda && !base::IsDisabled("early");
-  return has_queue;
-}
-
 // How long parts are, relative to each other: 2, 3, 4, 5, 6, 7, 6, 4, 2.
 std::vector<size_t> LengthsOfParts(size_t num_calls) {
   std::vector<size_t> lengths(std::clamp(num_calls / kCallsOfPart, kFewestParts, kMostParts));
@@ -74,6 +69,11 @@ size_t BestNear(size_t place, size_t reach, const std::vector<int64_t>& costs) {
 
 }  // namespace
 
+bool HasDeviceQueue() {
+  static const bool has_queue = backends::Get().target() == codegen::Target::kCuda && !base::IsDisabled("early");
+  return has_queue;
+}
+
 bool IsEarlyPart(const Trace& trace) { return trace.path.back()->waits == TrieNode::kIsPart; }
 
 bool BeginsEarly(const Trace& trace, bool host_waits) {
@@ -81,7 +81,7 @@ bool BeginsEarly(const Trace& trace, bool host_waits) {
   int8_t& waits = trace.path.back()->waits;
   waits = host_waits ? static_cast<int8_t>(std::min(waits + 1, kWaits)) : int8_t{0};
   return waits == kWaits && !trace.replays && trace.period == 0 && trace.path.size() >= kFewestCalls &&
-         trace.new_bytes >= kFewestBytes && HasQueue();
+         trace.new_bytes >= kFewestBytes && HasDeviceQueue();
 }
 
 std::vector<size_t> WithEarlyCuts(const Trace& trace, std::vector<size_t> cuts) {

@@ -25,6 +25,9 @@
 
 namespace torch_lazy::lazy {
 
+// True if the device does its work while the host goes on, and LAZY_DISABLE does not name "early".
+bool HasDeviceQueue();
+
 // True if the trace, which has calls, is a part of a step that is cut early. What it reads of the parts before is older
 // than it, so that it may seem to end with the beginning of another step. The device lock is held.
 bool IsEarlyPart(const Trace& trace);

@@ -138,6 +138,7 @@ void RunParts(Trace* trace, const Parts& parts) {
       if (is_step || begins_early) segment->part().trie->MarkStep(end);
       if (begins_early) segment->part().trie->GiveSequel(end->node);
       if (parts.begin_early) end->node->waits = TrieNode::kIsPart;
+      if (parts.have_sizes) segment->part().trie->RememberPart(end->node, /*is_last=*/i + 2 == cuts.size());
       last = end->node;
       entry = EntryFor(segment->part(), live);
     }

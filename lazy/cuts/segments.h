@@ -15,9 +15,11 @@ std::vector<size_t> PartsOf(const Trace& trace);
 struct Parts {
   std::vector<size_t> cuts = {};
   bool begin_early = false;  // of later traces: Note [Early cuts]
+  bool have_sizes = false;   // of their own, that stay or grow: Note [Growing sizes]
 };
 
-// Runs each part as a trace of its own from the root, and marks where steps end, or parts that shall begin early.
+// Runs each part as a trace of its own from the root, and marks where steps end, or parts that shall begin early or
+// have sizes of their own.
 // Leaves the contents in the trace's slots. The device lock is not held.
 void RunParts(Trace* trace, const Parts& parts);
 

@@ -96,7 +96,7 @@ TrieNode* TrieNode::Grow(const Op& child_op, c10::ArrayRef<int64_t> call_words, 
   node->alike_hash = absl::HashOf(&child_op);
   for (const int64_t word : call_words) node->alike_hash = absl::HashOf(node->alike_hash, WithoutSize(word));
   node->path_alike = absl::HashOf(path_alike, node->alike_hash, absl::MakeConstSpan(slots.data(), slots.size()));
-  if (trie.step_ends_.contains(node->path_alike)) trie.MarkStep(node->expected);
+  if (const auto end = trie.ends_.find(node->path_alike); end != trie.ends_.end()) trie.MarkLike(end->second, node);
   children[HashOf(call_words, slots)].push_back(node);
   expected->likely = node->expected;
   return node;
@@ -132,6 +132,24 @@ TrieNode* Trie::NewNode(c10::ArrayRef<int64_t> words, c10::ArrayRef<int32_t> slo
   memory += words.size() * sizeof(int64_t);
   std::uninitialized_copy(slots.begin(), slots.end(), reinterpret_cast<int32_t*>(memory));
   return &nodes_.emplace_back(this, expected);
+}
+
+TrieNode* Trie::NewSequel(const TrieNode& last) {
+  TrieNode* const sequel = NewNode({}, {});
+  sequel->path_alike = absl::HashOf(last.path_alike, "sequel");
+  return sequel;
+}
+
+void Trie::MarkLike(const End& end, TrieNode* node) {
+  if (end.ends_trace) MarkStep(node->expected);
+  if (end.sequel != nullptr) node->sequel = end.sequel;
+  if (end.is_part) node->waits = TrieNode::kIsPart;
+}
+
+void Trie::RememberPart(TrieNode* node, bool is_last) {
+  const auto [end, is_new] = ends_.try_emplace(node->path_alike);
+  if (is_new) end->second = {true, is_last ? nullptr : NewSequel(*node), !is_last};
+  MarkLike(end->second, node);
 }
 
 std::shared_ptr<Trie>& CurrentTrie() {

@@ -13,7 +13,6 @@
 #include <c10/util/SmallVector.h>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "lazy/eager/geometry.h"
 #include "lazy/host/source_line.h"
 #include "lazy/ops/op.h"
@@ -140,7 +139,7 @@ class Trie {
   }
   // From now on, what follows such a trace is told from all else.
   void GiveSequel(TrieNode* last) {
-    if (last->sequel == nullptr) last->sequel = NewNode({}, {});
+    if (last->sequel == nullptr) last->sequel = NewSequel(*last);
   }
   size_t num_calls() const { return nodes_.size() - 2; }
 
@@ -155,11 +154,30 @@ class Trie {
   }
   uint64_t num_marks() const { return num_marks_; }  // that were made so far
   // A step ends at this node, and at each that is new from now on and is reached by calls like these.
-  void RememberStep(const TrieNode& end) { step_ends_.insert(end.path_alike); }
+  void RememberStep(const TrieNode& end) { ends_.try_emplace(end.path_alike); }
+  // A part of a step ends at this node, and at such new ones, too; what follows begins at one root, whatever the sizes
+  // of the part: Note [Growing sizes]. `is_last`: the program waits there.
+  void RememberPart(TrieNode* end, bool is_last);
+
+  // For growing_sizes.h: by their path_alike, traces that the host has waited for.
+  struct Waited {
+    const TrieNode* end = nullptr;  // the last one
+    size_t begin = 0, same = 0;     // the calls that have the same sizes in all; same = 0: not known, or too few
+    int compared = 0;               // times
+  };
+  absl::flat_hash_map<uint64_t, Waited>& waited() { return waited_; }
 
  private:
   friend struct TrieNode;
+  // What is done with the end of a path where a new node is like it.
+  struct End {
+    bool is_part = false;        // of a step
+    TrieNode* sequel = nullptr;  // of a part
+    bool ends_trace = true;
+  };
   TrieNode* NewNode(c10::ArrayRef<int64_t> words, c10::ArrayRef<int32_t> slots);
+  TrieNode* NewSequel(const TrieNode& last);
+  void MarkLike(const End& end, TrieNode* node);
   void* FromStream(size_t size_bytes);
 
   std::vector<std::unique_ptr<char[]>> chunks_;  // of the stream that predictions read
@@ -167,7 +185,8 @@ class Trie {
   char* end_ = nullptr;
   std::deque<TrieNode> nodes_;
   uint64_t num_marks_ = 0;
-  absl::flat_hash_set<uint64_t> step_ends_;  // their path_alike
+  absl::flat_hash_map<uint64_t, End> ends_;  // by their path_alike
+  absl::flat_hash_map<uint64_t, Waited> waited_;
 };
 
 // The one that traces begin in: one for all threads, so that a loop known in one is known in every other. Another takes

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loops that read a value at each step, and in which some sizes grow: what keeps its sizes is one trace. Note [Growing sizes] in lazy/cuts/growing_sizes.h."""
+
+import os
+
+os.environ["LAZY_BACKEND"] = "stand_in"
+
+import pytest  # noqa: E402
+import torch  # noqa: E402
+import torch_lazy  # noqa: E402
+
+from child import in_child  # noqa: E402
+
+LAYERS, WIDTH, LONGEST, WORDS = 24, 8, 40, 32
+TEXTS, PROMPT, TOKENS = 3, 4, 12
+
+
+def _metrics():
+    metrics = torch_lazy.metrics()
+    return [metrics[name] for name in ("traces_run", "trace_misses", "graph_replays")]
+
+
+def _weights(device):
+    generator = torch.Generator().manual_seed(0)
+    return [torch.randn(size, generator=generator).to(device) for size in [(WORDS, WIDTH)] + [(WIDTH, WIDTH)] * LAYERS]
+
+
+def writes(device, cache):
+    """(the texts' tokens; traces that ran, were not known, and CUDA graphs that were replayed, for each token). Cache: of one size, or growing."""
+    words, *layers = _weights(device)
+    texts, counts = [], []
+    for text in range(TEXTS):
+        ids = torch.arange(PROMPT).add(text)[None].to(device)
+        place = torch.full((1,), PROMPT - 1, device=device)
+        known = [torch.zeros(LONGEST if cache == "static" else 1, WIDTH, device=device) for _ in layers]
+        for _ in range(TOKENS):
+            before = _metrics() if device == "lazy" else []
+            x = words[ids[:, -1]]
+            for k, weight in enumerate(layers):
+                x = torch.tanh(x @ weight)
+                known[k] = known[k].index_copy(0, place, x) if cache == "static" else torch.cat([known[k], x])
+                x = x + known[k].sum(0, keepdim=True)
+            next_id = (x @ words.T).argmax(-1, keepdim=True)
+            ids = torch.cat([ids, next_id], 1)
+            place = place + 1
+            if next_id.max().item() == WORDS:
+                break
+            if device == "lazy":
+                counts.append([now - then for now, then in zip(_metrics(), before)])
+        texts.append(ids.tolist())
+    return texts, counts
+
+
+@pytest.mark.parametrize("cache", ["static", "growing"])
+def test_tokens_are_eagers(cache):
+    texts, _ = in_child(writes, "lazy", cache, compile="sync")
+    assert texts == in_child(writes, "lazy", cache, compile="sync", disable="early")[0]
+    assert texts == in_child(writes, "cpu", cache)[0]
+    assert len({tuple(ids) for text in texts for ids in text}) == TEXTS
+
+
+def test_what_keeps_its_sizes_is_replayed():
+    """A token is three traces: what sees the text so far, the network, and what writes and reads. The first one of a text is made with its caches."""
+    _, counts = in_child(writes, "lazy", "static", compile="sync")
+    assert counts[TOKENS // 2 : TOKENS] == [[3, 0, 1]] * (TOKENS // 2)  # of lengths that are new
+    for text in range(1, TEXTS):
+        assert counts[text * TOKENS + 1 : (text + 1) * TOKENS] == [[3, 0, 1]] * (TOKENS - 1)
+    whole = in_child(writes, "lazy", "static", compile="sync", disable="early")[1][TOKENS - 1]
+    assert (whole[0], whole[2]) == (1, 0)
+
+
+def test_a_loop_in_which_most_sizes_grow_is_one_trace():
+    _, counts = in_child(writes, "lazy", "growing", compile="sync")
+    assert [traces for traces, _, _ in counts[2:]] == [1] * (len(counts) - 2)
+
+
+def learns(device, steps):
+    """Losses of texts of other lengths, each read."""
+    words, *layers = [weight.requires_grad_() for weight in _weights(device)]
+    optimizer = torch.optim.Adam([words, *layers], lr=1e-2, foreach=False)
+    losses = []
+    for step in range(steps):
+        x = words[torch.arange(3 + step % 5, device=device)]
+        for weight in layers:
+            x = torch.tanh(x @ weight) + x
+        loss = x.square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+def test_losses_are_those_of_whole_steps():
+    assert in_child(learns, "lazy", 15, compile="off") == in_child(learns, "lazy", 15, compile="off", disable="early")
