@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/log.h"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdio>
-#include <filesystem>
-#include <system_error>
+#include <cstdlib>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_format.h"
@@ -29,8 +30,10 @@ bool IsNew(absl::string_view key) {
 std::string DumpRoot() {
   const std::string root = FixedText(Option::kDump);
   static const std::string& start = *[] {
-    std::error_code ignored;  // a folder that is gone is found not to be there
-    return new std::string(std::filesystem::current_path(ignored));
+    char* const folder = getcwd(nullptr, 0);  // null: it is gone, which is found later
+    auto* const path = new std::string(folder != nullptr ? folder : "");
+    std::free(folder);
+    return path;
   }();
   return root[0] == '/' ? root : absl::StrCat(start, "/", root);
 }

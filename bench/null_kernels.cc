@@ -341,6 +341,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   IN_PLACE("uniform_", uniform_);
   IN_PLACE("relu_", relu_);
   IN_PLACE("scatter_add_", scatter_add_);
+  IN_PLACE("index_copy_", index_copy_);
   IN_PLACE("logical_and_", logical_and_);
   IN_PLACE("silu_", silu_);
   IN_PLACE("_foreach_add_.List", _foreach_add__List);

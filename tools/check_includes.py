@@ -7,7 +7,7 @@ the only headers that may be used ("codegen (`plan.h`)"), and ATen, c10, Abseil,
 where the cell says ATen or c10; Abseil and std may be used everywhere. Tests, benches and programs are free.
 
 A row `folder/room/` names the other rooms of the folder that this one may include; of other folders it may include what
-the folder may. Once a folder has such rows, each of its subfolders needs one, and what lies beside them lies above them.
+the folder may. <filesystem> is nobody's. Once a folder has such rows, each of its subfolders needs one, and what lies beside them lies above them.
 
 A cycle is looked for among the rows, and among the pairs of x.h and x.cc.
 """
@@ -51,6 +51,8 @@ def why_not_in_folder(name, path, table):
 
 def why_not(name, quote, path, table):
     """Returns why the file `name` may not include `path`, or None."""
+    if path == "filesystem":
+        return "Note [No std::filesystem] in backends/disk/temporary_folder.h"
     folder = name.partition("/")[0]
     row = table[folder]
     if path.startswith(TORCH):

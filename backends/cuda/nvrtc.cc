@@ -4,9 +4,8 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <cstdlib>
 #include <iterator>
-#include <system_error>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -63,9 +62,11 @@ absl::Status Nvrtc::Load(void* library) {
     return absl::InternalError(absl::StrCat("nvrtcVersion: error ", result));
   version_ = absl::StrCat(major, ".", minor);
   Dl_info info = {};
-  std::error_code ignored;  // absolute: another process opens it, perhaps from another folder
-  if (dladdr(reinterpret_cast<void*>(Version_), &info) != 0)
-    file_ = std::filesystem::absolute(info.dli_fname, ignored).string();
+  if (dladdr(reinterpret_cast<void*>(Version_), &info) == 0) return absl::OkStatus();
+  // Absolute: another process opens it, perhaps from another folder.
+  char* const absolute = realpath(info.dli_fname, nullptr);
+  file_ = absolute != nullptr ? absolute : info.dli_fname;
+  std::free(absolute);
   return absl::OkStatus();
 }
 

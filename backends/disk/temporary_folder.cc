@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/disk/temporary_folder.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -11,7 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <cstdio>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -32,9 +34,14 @@ bool IsOurName(const std::string& name) {
          std::all_of(name.end() - kLetters, name.end(), [](unsigned char c) { return isalnum(c) != 0; });
 }
 
+// With all that is in it, as far as that can be done. Not by std::filesystem: Note [No std::filesystem].
 void Remove(const std::string& path) {
-  std::error_code ignored;
-  std::filesystem::remove_all(path, ignored);
+  constexpr int kMostOpen = 16;
+  const auto remove = [](const char* file, const struct stat*, int, FTW*) {
+    std::remove(file);
+    return 0;
+  };
+  nftw(path.c_str(), remove, kMostOpen, FTW_DEPTH | FTW_PHYS);
 }
 
 // A folder is made first and locked then, hence the minute.
@@ -72,11 +79,13 @@ TemporaryFolder::~TemporaryFolder() {
 void SweepTemporaryFolders() {
   for (const std::string& place : TemporaryPlaces()) {
     if (!base::CheckPlace(place).ok()) continue;  // others could give a folder of ours such a name
+    DIR* const folder = opendir(place.c_str());
+    if (folder == nullptr) continue;
     std::vector<std::string> found;
-    std::error_code error;
-    for (std::filesystem::directory_iterator it(place, error), end; !error && it != end; it.increment(error)) {
-      if (IsOurName(it->path().filename().string())) found.push_back(it->path().string());
+    while (const dirent* const entry = readdir(folder)) {
+      if (IsOurName(entry->d_name)) found.push_back(absl::StrCat(place, "/", entry->d_name));
     }
+    closedir(folder);
     for (const std::string& path : found) RemoveIfLeft(path);
   }
 }

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Folders for a while, and what killed processes have left of them.
+//
+// Note [No std::filesystem]
+// libtorch.so exports a copy of std::filesystem from another compiler. In a C++ program it comes before libstdc++, so
+// that calls of ours end there, and some crash. tools/check_includes.py refuses the header in the library.
 #pragma once
 
 #include <string>

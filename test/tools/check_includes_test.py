@@ -109,3 +109,8 @@ def test_refuses_a_cycle_in_the_table(tmp_path):
 
 def test_refuses_a_page_without_a_table(tmp_path):
     assert complaints(tmp_path, table="# Nothing") == ["docs/architecture.md: no table of folders found"]
+
+
+def test_refuses_the_filesystem_of_the_standard_library(tmp_path):
+    found = complaints(tmp_path, low_a="#include <filesystem>\n")
+    assert len(found) == 1 and "may not include filesystem" in found[0]
