@@ -13,8 +13,9 @@ namespace {
 
 constexpr size_t kLargePureStep =
     256 << 20;  // bytes of results: 0.1 ms of a large GPU's memory, twice what a dozen calls take to record
-constexpr size_t kLongPureStep = 128;            // calls take longer to record than a cut does
-constexpr int64_t kNearlyLeast = 8;              // bytes that exceed the least by such a part are as few
+constexpr size_t kLongPureStep = 128;  // calls take longer to record than a cut does
+constexpr int64_t kNearlyLeast = 8;    // bytes that exceed the least by such a part are as few
+constexpr size_t kFewestBetween = 16;  // calls from an update to the next step's: of a forward and a backward pass
 constexpr uint64_t kBase = 0x9e3779b97f4a7c15u;  // odd: a polynomial hash modulo 2^64
 
 bool IsForGpu() {
@@ -158,18 +159,20 @@ size_t StepDetector::CallsToBestEnd(const Calls& calls, const Slots& slots, size
     bytes[last + 1 - begin] -= static_cast<int64_t>(used.size_bytes);
   }
   std::partial_sum(bytes.begin(), bytes.end(), bytes.begin());
-  const int64_t least = *std::min_element(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(period));
-  size_t best = 0, longest = 0;
+  const auto end = bytes.begin() + static_cast<ptrdiff_t>(period);
+  const auto least = std::min_element(bytes.begin(), end);
+  size_t best = 0, longest = kFewestBetween;
   for (size_t k = 0; k < period; ++k) {
-    if (bytes[k] > least + least / kNearlyLeast) continue;
+    const bool is_behind_update = updates[k == 0 ? period - 1 : k - 1];
+    if (!is_behind_update || bytes[k] > *least + *least / kNearlyLeast) continue;
     const auto from = updates.begin() + static_cast<ptrdiff_t>(k);
-    const bool is_behind_update = k == 0 ? updates[period - 1] : updates[k - 1];
-    const size_t others = is_behind_update ? static_cast<size_t>(std::find(from, updates.end(), true) - from) + 1 : 1;
-    if (others <= longest) continue;
-    longest = others;
+    const size_t between = static_cast<size_t>(std::find(from, updates.end(), true) - from);
+    if (between <= longest) continue;
+    longest = between;
     best = k;
   }
-  return best;
+  if (longest > kFewestBetween) return best;
+  return bytes[0] <= 2 * *least ? 0 : static_cast<size_t>(least - bytes.begin());
 }
 
 size_t StepDetector::PeriodThatEndsHere(const Calls& calls, const Slots& slots) {

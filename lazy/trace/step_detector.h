@@ -6,7 +6,8 @@
 // parameters do not qualify: each writes storages of its own. A loop's calls repeat wherever one begins to count, so a
 // step ends where it hands over few bytes: after the optimizer, and not amid a backward pass. Of places with as few, it
 // ends behind the update that the most calls without one follow, where the program's own loop is likely to begin: so
-// steps that were found begin where those do that follow a wait. A trace that turns out to
+// steps that were found begin where those do that follow a wait. Where there is no such row of calls, as in a loop of
+// updates alone, it ends where it was found. A trace that turns out to
 // hold several steps runs as so many; the node where a step ends is marked, and later traces that reach it are cut
 // there. Those are cut when the next call comes, not at once: by then the last call's temporaries are dead, and what
 // nobody can find is not stored.
