@@ -19,8 +19,7 @@ struct Parts {
 };
 
 // Runs each part as a trace of its own from the root, and marks where steps end, or parts that shall begin early or
-// have sizes of their own.
-// Leaves the contents in the trace's slots. The device lock is not held.
+// have sizes of their own. Leaves the contents in the trace's slots. The device lock is not held.
 void RunParts(Trace* trace, const Parts& parts);
 
 }  // namespace torch_lazy::lazy

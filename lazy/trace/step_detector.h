@@ -7,10 +7,9 @@
 // step ends where it hands over few bytes: after the optimizer, and not amid a backward pass. Of places with as few, it
 // ends behind the update that the most calls without one follow, where the program's own loop is likely to begin: so
 // steps that were found begin where those do that follow a wait. Where there is no such row of calls, as in a loop of
-// updates alone, it ends where it was found. A trace that turns out to
-// hold several steps runs as so many; the node where a step ends is marked, and later traces that reach it are cut
-// there. Those are cut when the next call comes, not at once: by then the last call's temporaries are dead, and what
-// nobody can find is not stored.
+// updates alone, it ends where it was found. A trace that turns out to hold several steps runs as so many; the node
+// where a step ends is marked, and later traces that reach it are cut there. Those are cut when the next call comes,
+// not at once: by then the last call's temporaries are dead, and what nobody can find is not stored.
 //
 // Where no calls repeat exactly, those of other sizes may: a loop over texts of any length has such steps. Minibatches
 // that lie at other places of one tensor are as large as each other, and no steps. A node that is new, and like one
