@@ -39,7 +39,7 @@ void FindSame(const Trace& trace, Trie::Waited* waited) {
 
 std::vector<size_t> CutsAroundSameSizes(const Trace& trace) {
   const size_t n = trace.path.size();
-  if (n < kFewestSame || trace.replays || trace.path.front()->parent != trace.trie->root() || !HasDeviceQueue())
+  if (n < kFewestSame || trace.replays || trace.path.front()->parent == trace.trie->nowhere() || !HasDeviceQueue())
     return {};
   const TrieNode* const end = trace.path.back();
   Trie::Waited& waited = trace.trie->waited()[end->path_alike];

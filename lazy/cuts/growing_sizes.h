@@ -7,8 +7,8 @@
 // CUDA graph of it is ever replayed. So where the host has waited for two traces that are alike but for sizes, and half
 // of their calls or more, in a row, have equal sizes, that row is run as a trace of its own, and so is what comes
 // before and behind it. Their ends are marked (Trie::RememberPart), so that traces of sizes that were never seen are
-// cut there, too. The row then is one trace, whatever has grown around it. All of it follows from calls and sizes, so
-// runs repeat.
+// cut there, too. The row then is one trace, whatever has grown around it. Another network's tokens may begin like
+// these, and so their traces begin at a part's end. All of it follows from calls and sizes, so runs repeat.
 #pragma once
 
 #include <cstddef>

@@ -13,10 +13,10 @@ namespace {
 // Calls [begin, end) of `whole`, replayed into a trace of their own: slots are numbered anew, contents are shared.
 class Segment {
  public:
-  // `last`: of the calls of the segment before; null: there is none that this one follows.
-  Segment(Trace* whole, size_t begin, size_t end, const TrieNode* last) : whole_(*whole), end_(end) {
+  // `root`: of the trie, that its calls begin at.
+  Segment(Trace* whole, size_t begin, size_t end, const TrieNode& root) : whole_(*whole), end_(end) {
     part_.trie = whole->trie;
-    part_.at = part_.trie->RootAfter(last)->expected;
+    part_.at = root.expected;
     part_.cut = whole->cut;
     renumbered_.assign(whole->slots.size(), -1);
     for (size_t k = begin; k < end; ++k) Replay(*whole->path[k]);
@@ -121,14 +121,14 @@ std::vector<size_t> PartsOf(const Trace& trace) {
 
 void RunParts(Trace* trace, const Parts& parts) {
   const std::vector<size_t>& cuts = parts.cuts;
-  const TrieNode* last = nullptr;
+  const TrieNode* root = parts.have_sizes ? trace->path.front()->parent : trace->trie->root();
   for (size_t i = 0; i + 1 < cuts.size(); ++i) {
     std::unique_ptr<Segment> segment;
     Entry* entry = nullptr;
     std::vector<bool> live;
     {
       Locked lock(DeviceLock());
-      segment = std::make_unique<Segment>(trace, cuts[i], cuts[i + 1], last);
+      segment = std::make_unique<Segment>(trace, cuts[i], cuts[i + 1], *root);
       live = segment->Live();
       Expected* const end = segment->part().at;
       const bool is_step = trace->period != 0 && cuts[i + 1] - cuts[i] == trace->period;
@@ -139,7 +139,7 @@ void RunParts(Trace* trace, const Parts& parts) {
       if (begins_early) segment->part().trie->GiveSequel(end->node);
       if (parts.begin_early) end->node->waits = TrieNode::kIsPart;
       if (parts.have_sizes) segment->part().trie->RememberPart(end->node, /*is_last=*/i + 2 == cuts.size());
-      last = end->node;
+      root = trace->trie->RootAfter(end->node);
       entry = EntryFor(segment->part(), live);
     }
     // Inside its last call a step is cut once: when it is found to be one, which the step before it tells as well.

@@ -18,8 +18,9 @@ struct Parts {
   bool have_sizes = false;   // of their own, that stay or grow: Note [Growing sizes]
 };
 
-// Runs each part as a trace of its own from the root, and marks where steps end, or parts that shall begin early or
-// have sizes of their own. Leaves the contents in the trace's slots. The device lock is not held.
+// Runs each part as a trace of its own, the first one from the root or, if they have sizes of their own, from where the
+// trace began; and marks where steps end, or parts that shall begin early or have sizes of their own. Leaves the
+// contents in the trace's slots. The device lock is not held.
 void RunParts(Trace* trace, const Parts& parts);
 
 }  // namespace torch_lazy::lazy

@@ -20,14 +20,14 @@ def _metrics():
     return [metrics[name] for name in ("traces_run", "trace_misses", "graph_replays")]
 
 
-def _weights(device):
+def _weights(device, layers=LAYERS):
     generator = torch.Generator().manual_seed(0)
-    return [torch.randn(size, generator=generator).to(device) for size in [(WORDS, WIDTH)] + [(WIDTH, WIDTH)] * LAYERS]
+    return [torch.randn(size, generator=generator).to(device) for size in [(WORDS, WIDTH)] + [(WIDTH, WIDTH)] * layers]
 
 
-def writes(device, cache):
+def writes(device, cache, layers=LAYERS):
     """(the texts' tokens; traces that ran, were not known, and CUDA graphs that were replayed, for each token). Cache: of one size, or growing."""
-    words, *layers = _weights(device)
+    words, *layers = _weights(device, layers)
     texts, counts = [], []
     for text in range(TEXTS):
         ids = torch.arange(PROMPT).add(text)[None].to(device)
@@ -67,6 +67,17 @@ def test_what_keeps_its_sizes_is_replayed():
         assert counts[text * TOKENS + 1 : (text + 1) * TOKENS] == [[3, 0, 1]] * (TOKENS - 1)
     whole = in_child(writes, "lazy", "static", compile="sync", disable="early")[1][TOKENS - 1]
     assert (whole[0], whole[2]) == (1, 0)
+
+
+def _two_networks():
+    return [writes("lazy", "static", layers) for layers in (LAYERS, LAYERS + 4)]
+
+
+def test_a_second_network_is_replayed_too():
+    """Its tokens begin like those of the first."""
+    for layers, (texts, counts) in zip((LAYERS, LAYERS + 4), in_child(_two_networks, compile="sync")):
+        assert texts == in_child(writes, "cpu", "static", layers)[0]
+        assert counts[TOKENS + 1 : 2 * TOKENS] == [[3, 0, 1]] * (TOKENS - 1)
 
 
 def test_a_loop_in_which_most_sizes_grow_is_one_trace():
