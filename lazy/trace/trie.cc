@@ -141,7 +141,7 @@ TrieNode* Trie::NewSequel(const TrieNode& last) {
 }
 
 void Trie::MarkLike(const End& end, TrieNode* node) {
-  if (end.ends_trace) MarkStep(node->expected);
+  if (end.ends_trace && !node->expected->closes_step) MarkStep(node->expected);
   if (end.sequel != nullptr) node->sequel = end.sequel;
   if (end.is_part) node->waits = TrieNode::kIsPart;
 }
