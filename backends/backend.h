@@ -77,6 +77,8 @@ class Backend {
   // Of several devices, work and memory are the calling thread's current one's. To be called before
   // a device other than the first becomes it; an error says why it cannot be used.
   virtual absl::Status Open(int /*device*/) { return absl::OkStatus(); }
+  // Makes the calling thread, one of ours, ready to send work to the current device.
+  virtual absl::Status Enter() { return absl::OkStatus(); }
   // Starts compiling the kernels that are not known by name yet (memory, then disk), all in one or
   // two processes. Returns at once; with `wait` the compiler runs at normal priority and the call
   // returns when it is done.

@@ -59,6 +59,14 @@ std::optional<int64_t> IdleTicks(absl::string_view stat, const cpu_set_t& allowe
   return ticks;
 }
 
+int NumAllowedProcessors() {
+  static const int number = [] {
+    cpu_set_t allowed;
+    return sched_getaffinity(0, sizeof(allowed), &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
+  }();
+  return number;
+}
+
 SpareProcessors::SpareProcessors() : SpareProcessors(SpareSeconds) {}
 
 double SpareProcessors::Number(Clock::time_point now) {

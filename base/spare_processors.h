@@ -17,6 +17,9 @@ namespace torch_lazy::base {
 // priority, since the machine started; in ticks of _SC_CLK_TCK. Nullopt where the text does not name all of them.
 std::optional<int64_t> IdleTicks(absl::string_view stat, const cpu_set_t& allowed);
 
+// How many processors the process may use, 1 where that is not known.
+int NumAllowedProcessors();
+
 // For one thread, which asks again and again.
 class SpareProcessors {
  public:

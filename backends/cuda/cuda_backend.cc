@@ -159,6 +159,12 @@ absl::Status CudaBackend::Open(int device) {
   return absl::OkStatus();
 }
 
+// PyTorch's libraries warn where a thread has no context yet.
+absl::Status CudaBackend::Enter() {
+  LAZY_RETURN_IF_CUDA_ERROR(driver_, CtxSetCurrent(ThisDevice().context), "cuCtxSetCurrent");
+  return absl::OkStatus();
+}
+
 // A library's kernels are all devices'. One that is damaged shows when a device loads it, and so
 // does one whose blocks need more registers than there are, which would be refused at its launch.
 absl::Status CudaBackend::Load(const std::string& cubin, absl::Span<BlockKernel* const> kernels) const {

@@ -34,6 +34,7 @@ class CudaBackend final : public Backend {
     return kernels_.Compile(kernels, wait);
   }
   absl::Status Open(int device) override;
+  absl::Status Enter() override;
   // On the current device's current stream; returns when the work has been sent.
   absl::Status Launch(absl::Span<const BoundInstance> instances) override;
   absl::StatusOr<std::unique_ptr<LaunchRecord>> BeginRecord(size_t size_bytes) override;

@@ -13,6 +13,7 @@
 #include "base/metrics.h"
 #include "lazy/cuts/early_cuts.h"
 #include "lazy/cuts/growing_sizes.h"
+#include "lazy/cuts/run_ahead.h"
 #include "lazy/cuts/segments.h"
 #include "lazy/eager/current_device.h"
 #include "lazy/eager/memory.h"
@@ -118,61 +119,16 @@ void Run(Trace* trace, Entry* entry, const Parts& parts, bool once) {
   }
 }
 
-// What the run of a trace on a thread of ours must not be the last to own: memory that somebody else frees, and
-// numbers.
-struct Kept {
-  std::shared_ptr<Trace> trace;
-  std::vector<c10::Storage> contents;
-};
-
-std::shared_ptr<Kept> PrepareToRunAhead(const std::shared_ptr<Trace>& trace) {
-  auto kept = std::make_shared<Kept>(Kept{trace, {}});
-  Locked lock(DeviceLock());
-  for (const Trace::Slot& slot : trace->slots) {
-    if (slot.content && !IsPooled(slot.content)) kept->contents.push_back(slot.content);
-  }
-  trace->final_slots = trace->slots.size();
-  trace->final_numbers = trace->numbers.size();
-  trace->after = nullptr;  // done, since the thread is free
-  trace->is_ahead = true;
-  return kept;
-}
-
-// True if no launch of the trace is worth more than one thread. Where somebody waits for such a trace, it runs sooner
-// here than on a thread of ours, which may have to be woken, and this thread's team sleeps on.
-bool IsTiny(const Trace& trace) {
-  constexpr size_t kTiny = 32 << 10;  // bytes
-  size_t size_bytes = 0;
-  for (const Trace::Slot& slot : trace.slots) size_bytes += slot.size_bytes;
-  return size_bytes <= kTiny;
-}
-
-// True if the trace will run on a thread of ours: Note [Runs ahead].
-bool RunAhead(const std::shared_ptr<Trace>& trace, Entry* entry) {
-  if (trace->num_calls() == 0 || base::Number(base::Option::kOverlap) == 0 || !entry->RunsAhead() ||
-      trace->settings() != CurrentSettings())
-    return false;
-  RunThread& thread = RunThread::Get();
-  if (!thread.Acquire()) return false;
-  std::shared_ptr<Kept> kept;
+// On a thread of ours.
+void RunAndFinish(const std::shared_ptr<Trace>& trace, Entry* entry, const Stream& stream) {
   try {
-    kept = PrepareToRunAhead(trace);
+    const OnThreadAhead on(*trace, stream);
+    Run(trace.get(), entry, {}, /*once=*/false);
   } catch (...) {
-    thread.Post([] {}, nullptr);
+    Finish(trace, TextOfError());
     throw;
   }
-  const auto run = [entry, &trace = kept->trace] {
-    try {
-      Run(trace.get(), entry, {}, /*once=*/false);
-    } catch (...) {
-      Finish(trace, TextOfError());
-      throw;
-    }
-    Finish(trace);
-  };
-  base::Count(base::Counter::kTracesAhead);
-  thread.Post(run, std::move(kept));
-  return true;
+  Finish(trace);
 }
 
 Parts PartsFor(const Trace& trace, const char* reason, bool host_waits) {
@@ -223,9 +179,12 @@ void Cut(const std::shared_ptr<Trace>& trace, const char* reason, Then then) {
   const bool once = IsOnce(*trace, reason);
   bool ahead = false;
   try {
-    const bool is_here = then != Then::kGoOn && IsTiny(*trace);
-    ahead = entry != nullptr && !once && !is_here && RunAhead(trace, entry);
+    ahead = entry != nullptr && !once && MayRunAhead(*trace, *entry, then != Then::kGoOn) &&
+            RunAhead(trace, [entry](const std::shared_ptr<Trace>& given, const Stream& stream) {
+              RunAndFinish(given, entry, stream);
+            });
     if (!ahead) {
+      WaitForMoves();
       const UseSettings settings(trace->num_calls() != 0 ? trace->settings() : CurrentSettings());
       const OnEagerDevice on;
       Run(trace.get(), entry, parts, once);

@@ -10,6 +10,7 @@
 #include <ATen/Functions.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include "lazy/cuts/run_ahead.h"
 #include "lazy/eager/geometry.h"
 #include "lazy/eager/on_host.h"
 #include "lazy/run/run_on_aliases.h"
@@ -148,6 +149,7 @@ class Computation {
 
 // Waits for the GPU, and has all of the content for who asks next. The device lock is not held.
 c10::Storage ReadFromGpu(const Content& content) {
+  WaitForMoves();
   const auto size_bytes = static_cast<int64_t>(content.storage.nbytes());
   c10::Storage read = Alias(content.storage, at::kByte, {size_bytes}, {1}, 0).cpu().storage();
   const Locked lock(DeviceLock());
@@ -186,6 +188,7 @@ at::Tensor KnownValue(const at::Tensor& tensor) {
     return {};
   const std::shared_ptr<Trace> trace = NewestTrace();
   if (trace == nullptr) return {};
+  if (IsOnHost()) WaitForMoves();
   std::vector<Content> unread;
   c10::Storage known = KnownContent(*trace, storage, &unread);
   if (unread.empty()) return known ? HostTensor(known, GeometryOf(tensor)) : at::Tensor();

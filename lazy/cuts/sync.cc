@@ -7,6 +7,7 @@
 #include "base/metrics.h"
 #include "lazy/cuts/cut.h"
 #include "lazy/cuts/known_value.h"
+#include "lazy/cuts/run_ahead.h"
 #include "lazy/eager/current_device.h"
 #include "lazy/eager/eager_device.h"
 #include "lazy/eager/geometry.h"
@@ -34,6 +35,7 @@ c10::Storage Sync(LazyStorageImpl* storage, const char* reason, bool writes) {
   if (CurrentReplayRecorder() != nullptr) BreakReplay(absl::StrCat("it does at once: ", reason));
   const OnDevice on(storage->device().index());
   if (storage->IsSwapped()) storage->TakeSwapped();
+  WaitForMoves();
   c10::Storage made;  // for what nobody has written, without the lock
   while (true) {
     std::shared_ptr<Trace> trace;
@@ -83,6 +85,7 @@ at::Tensor SyncToRead(const at::Tensor& tensor, const char* reason) {
   CutThreadTraceForHost(reason);
   LazyStorageImpl* const storage = LazyStorageImpl::Of(tensor);
   if (storage != nullptr && IsOnHost() && CurrentReplayRecorder() == nullptr) {
+    WaitForMoves();
     const Locked lock(DeviceLock());
     if (const at::Tensor& eager = storage->EagerOn(tensor); eager.defined()) return eager;
   }

@@ -40,7 +40,13 @@ void CopyContent(const c10::Storage& to, const c10::Storage& from, size_t size_b
 }
 
 int64_t CurrentStreamId() {
-  return IsOnHost() ? 0 : c10::impl::getDeviceGuardImpl(c10::kCUDA)->getStream(EagerDevice()).id();
+  const std::optional<c10::Stream> stream = CurrentStream();
+  return stream ? stream->id() : 0;
+}
+
+std::optional<c10::Stream> CurrentStream() {
+  if (IsOnHost()) return std::nullopt;
+  return c10::impl::getDeviceGuardImpl(c10::kCUDA)->getStream(EagerDevice());
 }
 
 void WaitForEagerDevice() {

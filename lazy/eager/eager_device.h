@@ -2,8 +2,11 @@
 // The device of PyTorch's that the lazy device stands on: contents are its memory, and its ATen kernels run calls.
 #pragma once
 
+#include <optional>
+
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/Storage.h>
+#include <c10/core/StreamGuard.h>
 
 namespace torch_lazy::lazy {
 
@@ -24,6 +27,18 @@ void CopyContent(const c10::Storage& to, const c10::Storage& from, size_t size_b
 
 // Of a GPU: which of its streams takes the calling thread's work. 0 on the host.
 int64_t CurrentStreamId();
+
+// Of a GPU: the stream itself, and for a scope the one that takes the calling thread's work.
+std::optional<c10::Stream> CurrentStream();
+class OnStream {
+ public:
+  explicit OnStream(const std::optional<c10::Stream>& stream) {
+    if (stream) guard_.emplace(*stream);
+  }
+
+ private:
+  std::optional<c10::StreamGuard> guard_;
+};
 
 // Returns once the GPU has done what was asked of it.
 void WaitForEagerDevice();

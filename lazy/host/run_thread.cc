@@ -10,9 +10,12 @@
 #include "backends/registry.h"
 #include "base/at_work.h"
 #include "base/thread.h"
+#include "lazy/host/gil.h"
 
 namespace torch_lazy::lazy {
 namespace {
+
+thread_local bool is_run_thread = false;
 
 // Until `value` is another. To sleep and to be woken costs tens of microseconds, and most waits
 // here are short.
@@ -30,14 +33,13 @@ RunThread& RunThread::Get() {
 }
 
 bool RunThread::Acquire() {
-  if (at::get_num_threads() == 1) return false;
   while (true) {
     uint64_t ticket;
     {
       std::lock_guard<std::mutex> lock(lock_);
       if (num_closed_ > 0) return false;
       const bool busy = done_.load() != ticket_;
-      if (busy && user_ != std::this_thread::get_id()) return false;
+      if (busy && user_.load() != std::this_thread::get_id()) return false;
       if (!busy && error_ == nullptr && leftovers_.empty()) {
         if (!has_thread_ && !Start()) return false;
         // Before anybody may learn that the caller's trace is ahead: a wait must wait for it,
@@ -101,6 +103,18 @@ void RunThread::Drain() {
   HelpUntilDone(ticket);
 }
 
+void RunThread::DrainOwn() {
+  if (user_.load() != std::this_thread::get_id()) return;
+  uint64_t ticket;
+  {
+    std::lock_guard<std::mutex> lock(lock_);
+    ticket = ticket_;
+  }
+  if (done_.load() >= ticket) return;
+  const ReleaseGil release;
+  HelpUntilDone(ticket);
+}
+
 void RunThread::Close() {
   {
     std::lock_guard<std::mutex> lock(lock_);
@@ -135,7 +149,10 @@ void RunThread::DropAndRaise() {
   if (error != nullptr) std::rethrow_exception(error);
 }
 
+std::thread::id ProgramThread() { return is_run_thread ? RunThread::Get().user() : std::this_thread::get_id(); }
+
 void RunThread::Serve() {
+  is_run_thread = true;
   thread_.store(gettid());
   at::get_num_threads();  // sets this thread's team, which OfferLaunches takes from it again
   backends::Get().OfferLaunches(&events_);

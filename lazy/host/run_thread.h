@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs short traces beside the program: while one runs, the thread that recorded it records the
-// next.
+// Runs traces beside the program: while one runs, the thread that recorded it records the next.
 //
-// Eager's time for small kernels is the host's, and so is ours if recording and running take turns.
-// So a trace that nobody waits for, and that consists of kernels and small products, runs on a
-// thread of this library. That thread has no team: a second one in a process costs more than it
+// Eager's time for small kernels is the host's, and so is ours if recording and running take turns. So a trace that
+// nobody waits for runs on a thread of this library, which on a GPU launches its kernels. On the CPU such a trace
+// consists of kernels and small products, since that thread has no team: a second one in a process costs more than it
 // brings. Who waits for its trace shares its kernels.
 //
 // Note [Runs ahead]
@@ -29,7 +28,7 @@ class RunThread {
 
   // True if the thread is now the caller's to Post to. Waits where it runs what the calling thread
   // has posted, and raises what that has raised; false where it runs another's, or where the
-  // program wants one thread only, or can have no more. From then on Wait and Drain wait for the post, too.
+  // program can have no more threads. From then on Wait and Drain wait for the post, too.
   bool Acquire();
 
   // To be called after Acquire, whatever happens. `keep` is dropped by one of the program's threads, later: what it
@@ -42,10 +41,15 @@ class RunThread {
   // The same, but leaves what there is to raise.
   void Drain();
 
+  // The same, of what the calling thread has posted.
+  void DrainOwn();
+
   // Drains, and nobody acquires the thread until it is opened again. The lock is held meanwhile: a
   // child of a fork has it as it was then, and not the thread.
   void Close();
   void Open();
+
+  std::thread::id user() const { return user_.load(); }  // who posted last
 
  private:
   RunThread() = default;
@@ -57,18 +61,21 @@ class RunThread {
 
   std::atomic<uint32_t> events_{0};  // what a helper waits for: offers, and ends of runs
   std::atomic<uint32_t> posts_{0};
-  std::atomic<int> thread_{0};      // its number in the system, once it runs
-  std::atomic<int> away_from_{-1};  // the processor that it leaves to the program
-  std::atomic<uint64_t> done_{0};   // the last ticket that is
-  std::mutex lock_;                 // over what follows
+  std::atomic<int> thread_{0};         // its number in the system, once it runs
+  std::atomic<int> away_from_{-1};     // the processor that it leaves to the program
+  std::atomic<uint64_t> done_{0};      // the last ticket that is
+  std::atomic<std::thread::id> user_;  // who acquired it last
+  std::mutex lock_;                    // over what follows
   bool has_thread_ = false;
   int num_closed_ = 0;
-  std::thread::id user_;
   uint64_t ticket_ = 0;  // the last that was acquired; the thread is free if it is done
   std::function<void()> run_;
   std::shared_ptr<void> keep_;
   std::vector<std::shared_ptr<void>> leftovers_;  // of runs that are done
   std::exception_ptr error_;
 };
+
+// The thread of the program that the calling thread works for: who has posted what it runs, or itself.
+std::thread::id ProgramThread();
 
 }  // namespace torch_lazy::lazy

@@ -84,6 +84,8 @@ uint32_t CurrentSettings() {
 
 uint32_t LatestSettings() { return HostSettings(at::globalContext()) | (IsOnHost() ? 0 : LatestGpuSettings()); }
 
+uint32_t SettingsOfLibraries(uint32_t settings) { return settings & (kDeterministic | kWarnOnly | kGpu); }
+
 UseSettings::UseSettings(uint32_t settings) : before_(CurrentSettings()) { Set(settings); }
 UseSettings::~UseSettings() { Set(before_); }
 

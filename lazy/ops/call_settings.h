@@ -29,6 +29,9 @@ inline uint32_t SettingsOf(int64_t first_word) { return static_cast<uint32_t>(fi
 inline constexpr int kDeviceShift = 20;  // the device is above the others
 inline int DeviceOfSettings(uint32_t settings) { return static_cast<int>(settings >> kDeviceShift); }
 
+// Of these, what PyTorch's libraries ask for when they are called.
+uint32_t SettingsOfLibraries(uint32_t settings);
+
 // Why a call cannot join a trace of other settings; null: they are the same.
 inline const char* UnlikeSettings(uint32_t of_trace, uint32_t of_call) {
   if (of_trace == of_call) return nullptr;

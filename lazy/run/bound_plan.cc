@@ -46,9 +46,10 @@ BoundPlan::BoundPlan(const CallSequence& calls, const LoweredTrace& lowered, con
   }
   uses_ = FindParamUses(calls, plan_, graph_, lowered.param_slots.size(), symbols);
   shares_launches_ = LaunchesExactRowsAlone(symbols);
-  runs_ahead_ = IsOnHost() && IsShort() && CanLimitProductThreads() && planned.dump_folder().empty() &&
-                backends::Get().computes();
-  if (!runs_ahead_ && backends::Get().computes()) TuneProducts();
+  const bool may_run_ahead = planned.dump_folder().empty() && backends::Get().computes();
+  is_short_ = may_run_ahead && IsOnHost() && IsShort() && CanLimitProductThreads();
+  runs_ahead_ = is_short_ || (may_run_ahead && !IsOnHost() && IsWorthAThread());
+  if (!is_short_ && backends::Get().computes()) TuneProducts();
   if (!planned.dump_folder().empty()) {
     page_ = std::make_unique<StepPage>(planned.dump_folder(), graph_, plan_, size_bytes_);
   }
@@ -97,6 +98,17 @@ bool BoundPlan::IsShort() const {
   }
   const double recording = kNanosecondsPerCall * static_cast<double>(calls_.calls().size());
   return products <= recording && kernels <= kMostKernels * recording;
+}
+
+// A call that draws sets the generator for the moment, which the program may ask meanwhile.
+bool BoundPlan::IsWorthAThread() const {
+  constexpr size_t kFewestSteps = 4;  // to wake the thread takes as long as a few launches
+  const auto draws = [&](const codegen::Step& step) {
+    if (step.kind != codegen::Step::Kind::kCall) return false;
+    const TrieNode& call = *calls_.calls()[static_cast<size_t>(graph_.node(step.call).attrs.index)];
+    return call.op->seed_arg < 0 ? call.op->random : call.PlaceOfNumber(static_cast<size_t>(call.op->seed_arg)) >= 0;
+  };
+  return plan_.steps.size() >= kFewestSteps && std::ranges::none_of(plan_.steps, draws);
 }
 
 void BoundPlan::RunConvolution(size_t step, PlanMemory* memory) const {
@@ -174,7 +186,7 @@ bool BoundPlan::Run(Trace* trace) const {
 }
 
 bool BoundPlan::Run(Trace* trace, absl::FunctionRef<void(PlanMemory*)> prepare) const {
-  const OneProductThread one(runs_ahead_);
+  const OneProductThread one(is_short_);
   const LeaveUnwritten unwritten;
   PlanMemory memory(plan_, lowered_, size_bytes_, uses_.read, trace);
   memory.numbers = ScalarsOf(lowered_, *trace);

@@ -38,9 +38,10 @@ class BoundPlan {
   // What lies in memory at a time, at most, parameters included.
   size_t PeakBytes() const;
 
-  // True if a run costs little beside the recording, and consists of kernels and products alone. Follows from the calls
-  // and the sizes, not from times, since such a plan's products have one thread wherever it runs: digits must not
-  // change.
+  // True if runs may be left to a thread of ours (lazy/host/run_thread.h). On the CPU, if a run costs little beside the
+  // recording, and consists of kernels and products alone: such a plan's products have one thread wherever it runs. On
+  // a GPU, if it has steps enough, and no call that draws. Follows from the calls and the sizes, not from times:
+  // digits must not change.
   bool runs_ahead() const { return runs_ahead_; }
 
   // True if all it does is launches of kernels for rows of the length seen first, which take more instances as well as
@@ -63,6 +64,7 @@ class BoundPlan {
   const PackedConvolution* ConvolutionOf(const ir::Node& call) const;
   void TuneProducts();
   bool IsShort() const;
+  bool IsWorthAThread() const;
   bool LaunchesExactRowsAlone(absl::Span<const int64_t> symbols) const;
   void RunCall(size_t step, Trace* trace, PlanMemory* memory) const;
   void RunConvolution(size_t step, PlanMemory* memory) const;
@@ -77,6 +79,7 @@ class BoundPlan {
   const std::vector<PackedConvolution> packed_;
   std::vector<const PackedConvolution*> convolutions_;  // per step, of these; null: none
   ParamUses uses_;
+  bool is_short_ = false;
   bool runs_ahead_ = false;
   bool shares_launches_ = false;
   std::unique_ptr<StepPage> page_;  // null without option dump

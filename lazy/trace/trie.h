@@ -159,10 +159,16 @@ class Trie {
   // of the part: Note [Growing sizes]. `is_last`: the program waits there.
   void RememberPart(TrieNode* end, bool is_last);
 
+  bool IsPartOfAnySize(const TrieNode& end) const {
+    const auto found = ends_.find(end.path_alike);
+    return found != ends_.end() && found->second.is_part;
+  }
+
   // For growing_sizes.h: by their path_alike, traces that the host has waited for.
   struct Waited {
     const TrieNode* end = nullptr;  // the last one
     size_t begin = 0, same = 0;     // the calls that have the same sizes in all; same = 0: not known, or too few
+    bool mostly_grows = false;      // too few, of calls that are otherwise equal
     int compared = 0;               // times
   };
   absl::flat_hash_map<uint64_t, Waited>& waited() { return waited_; }

@@ -48,6 +48,8 @@ class CudaGraphPlan {
 
   // As BoundPlan::Run.
   bool Run(Trace* trace);
+  // True if the run before was a CUDA graph's.
+  bool replays() const { return replays_.load(std::memory_order_relaxed); }
   // Something else runs in the plan's place: lets go of what is not running. Later runs may capture anew.
   void LetGo();
 
@@ -69,7 +71,7 @@ class CudaGraphPlan {
 
   const BoundPlan& plan_;
   const CudaGraphs& graphs_;
-  std::atomic<bool> refused_{false};
+  std::atomic<bool> refused_{false}, replays_{false};
   std::atomic<uint64_t> newest_{0};  // of the storages that it has read, the number of the one made last
   std::mutex mutex_;                 // over what follows
   std::vector<Turn> turns_;

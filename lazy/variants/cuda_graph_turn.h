@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "lazy/cuda/graphs.h"
+#include "lazy/host/run_thread.h"
 #include "lazy/run/bound_plan.h"
 #include "lazy/trace/trace.h"
 #include "lazy/variants/captured_plan.h"
@@ -17,14 +18,15 @@
 
 namespace torch_lazy::lazy {
 
-// Of the thread that makes it, which alone may ask and run it; others may make it drop its CUDA graph.
+// Of the program's thread that it is made for: runs for that one alone may ask and run it; others may make it drop its
+// CUDA graph.
 class CudaGraphTurn : public CudaGraphOwner {
  public:
   // As CudaGraphMemory.
   CudaGraphTurn(const BoundPlan& plan, const CudaGraphs& graphs, std::atomic<uint64_t>* newest);
   ~CudaGraphTurn() override;
 
-  bool IsThisThreads() const { return thread_ == std::this_thread::get_id(); }
+  bool IsThisThreads() const { return thread_ == ProgramThread(); }
   const CudaGraphMemory& memory() const { return memory_; }
 
   enum class Outcome {
@@ -59,8 +61,8 @@ class CudaGraphTurn : public CudaGraphOwner {
   bool RefusePlan(const char* why);
 
   const BoundPlan& plan_;
-  const std::thread::id thread_ = std::this_thread::get_id();  // whose results lie in the homes
-  std::mutex mutex_;                                           // over what follows, for a whole run
+  const std::thread::id thread_ = ProgramThread();  // whose results lie in the homes
+  std::mutex mutex_;                                // over what follows, for a whole run
   CudaGraphMemory memory_;
   CapturedPlan captured_;
   CudaGraphChoice choice_;

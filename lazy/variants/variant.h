@@ -34,6 +34,8 @@ class Runnable {
   virtual size_t PeakBytes() const = 0;
   virtual bool runs_ahead() const { return false; }
   virtual bool shares_launches() const { return false; }
+  // True if the run before was a CUDA graph's.
+  virtual bool replays() const { return false; }
 };
 
 // Of one entry, which has it under a lock.
