@@ -140,7 +140,7 @@ Parts PartsFor(const Trace& trace, const char* reason, bool host_waits) {
   if (parts.begin_early) {
     parts.cuts = WithEarlyCuts(trace, std::move(parts.cuts));
   } else if (host_waits && n > 0 && trace.period == 0) {
-    std::vector<size_t> cuts = CutsAroundSameSizes(trace);
+    std::vector<size_t> cuts = CutsAroundSizes(trace);
     parts.have_sizes = cuts.size() > 2;
     if (parts.have_sizes) parts.cuts = std::move(cuts);
   }

@@ -16,12 +16,13 @@ constexpr size_t kFewestCalls = 128;         // take longer to record than cuts 
 constexpr int64_t kFewestBytes = 256 << 20;  // of results: as a large pure step (step_detector.cc)
 constexpr int kWaits = 2;
 constexpr size_t kFewestParts = 4, kMostParts = 9;
-constexpr size_t kCallsOfPart = 64;  // on average
-constexpr size_t kNear = 32;         // calls, of which one kernel may do both the first and the last
+constexpr size_t kCallsOfPart = 64, kCallsOfLaunchedPart = 32;  // on average
+constexpr size_t kShortest = 16;                                // calls of a part
+constexpr size_t kNear = 32;  // calls, of which one kernel may do both the first and the last
 
 // How long parts are, relative to each other: 2, 3, 4, 5, 6, 7, 6, 4, 2.
-std::vector<size_t> LengthsOfParts(size_t num_calls) {
-  std::vector<size_t> lengths(std::clamp(num_calls / kCallsOfPart, kFewestParts, kMostParts));
+std::vector<size_t> LengthsOfParts(size_t num_calls, size_t calls_of_part) {
+  std::vector<size_t> lengths(std::clamp(num_calls / calls_of_part, kFewestParts, kMostParts));
   for (size_t i = 0; i < lengths.size(); ++i) lengths[i] = std::min(2 + i, 2 * (lengths.size() - i));
   return lengths;
 }
@@ -84,9 +85,9 @@ bool BeginsEarly(const Trace& trace, bool host_waits) {
          trace.new_bytes >= kFewestBytes && HasDeviceQueue();
 }
 
-std::vector<size_t> WithEarlyCuts(const Trace& trace, std::vector<size_t> cuts) {
+std::vector<size_t> WithEarlyCuts(const Trace& trace, std::vector<size_t> cuts, bool is_launched) {
   const size_t n = trace.path.size();
-  const std::vector<size_t> lengths = LengthsOfParts(n);
+  const std::vector<size_t> lengths = LengthsOfParts(n, is_launched ? kCallsOfLaunchedPart : kCallsOfPart);
   const size_t whole = std::accumulate(lengths.begin(), lengths.end(), size_t{0});
   const std::vector<int64_t> costs = CostsOfCuts(trace);
   std::vector<size_t> places;
@@ -96,8 +97,14 @@ std::vector<size_t> WithEarlyCuts(const Trace& trace, std::vector<size_t> cuts) 
     const size_t reach = std::min(lengths[i], lengths[i + 1]) * n / (2 * whole);
     places.push_back(BestNear(end * n / whole, reach > 0 ? reach - 1 : 0, costs));
   }
-  if (cuts.size() == 3)
+  if (cuts.size() == 3) {
     places.erase(std::ranges::min_element(places, {}, [&](size_t place) { return Distance(place, cuts[1]); }));
+  } else {
+    std::erase_if(places, [&](size_t place) {
+      return std::any_of(cuts.begin() + 1, cuts.end() - 1,
+                         [&](size_t cut) { return Distance(place, cut) < kShortest; });
+    });
+  }
   cuts.insert(cuts.end(), places.begin(), places.end());
   std::ranges::sort(cuts);
   cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());

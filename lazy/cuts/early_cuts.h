@@ -36,7 +36,8 @@ bool IsEarlyPart(const Trace& trace);
 // the host's waits. True if its like are to be cut early from now on. The device lock is held.
 bool BeginsEarly(const Trace& trace, bool host_waits);
 
-// `cuts`, as PartsOf has them, and the early ones. The device lock is held.
-std::vector<size_t> WithEarlyCuts(const Trace& trace, std::vector<size_t> cuts);
+// `cuts`, as PartsOf has them, and the early ones. `is_launched`: the parts will have no CUDA graphs, so that the last
+// one takes the host long to launch, and is short. The device lock is held.
+std::vector<size_t> WithEarlyCuts(const Trace& trace, std::vector<size_t> cuts, bool is_launched = false);
 
 }  // namespace torch_lazy::lazy

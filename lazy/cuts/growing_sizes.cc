@@ -8,8 +8,9 @@
 namespace torch_lazy::lazy {
 namespace {
 
-constexpr size_t kFewestSame = 64;  // what is saved is a launch for each of their kernels
-constexpr int kMostCompared = 4;    // pairs of traces, before all sizes are taken to grow
+constexpr size_t kFewestSame = 64;    // what is saved is a launch for each of their kernels
+constexpr size_t kFewestEarly = 128;  // take longer to record than cuts do
+constexpr int kMostCompared = 4;      // pairs of traces, before all sizes are taken to grow
 
 // The longest row of calls that are equal in both traces, which are equally long.
 void FindSame(const Trace& trace, Trie::Waited* waited) {
@@ -33,11 +34,12 @@ void FindSame(const Trace& trace, Trie::Waited* waited) {
   }
   end_row();
   if (waited->same < std::max(kFewestSame, trace.path.size() / 2)) waited->same = 0;
+  waited->mostly_grows = waited->same == 0;
 }
 
 }  // namespace
 
-std::vector<size_t> CutsAroundSameSizes(const Trace& trace) {
+std::vector<size_t> CutsAroundSizes(const Trace& trace) {
   const size_t n = trace.path.size();
   if (n < kFewestSame || trace.replays || trace.path.front()->parent == trace.trie->nowhere() || !HasDeviceQueue())
     return {};
@@ -48,10 +50,11 @@ std::vector<size_t> CutsAroundSameSizes(const Trace& trace) {
     if (waited.end->depth == end->depth && waited.end->op == end->op) FindSame(trace, &waited);
   }
   waited.end = end;
-  if (waited.same == 0) return {};
-  std::vector<size_t> cuts = {0, waited.begin, waited.begin + waited.same, n};
+  if (waited.same == 0 && !waited.mostly_grows) return {};
+  std::vector<size_t> cuts = {0, n};
+  if (waited.same != 0) cuts = {0, waited.begin, waited.begin + waited.same, n};
   cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
-  return cuts;
+  return n < kFewestEarly ? cuts : WithEarlyCuts(trace, std::move(cuts), /*is_launched=*/waited.same == 0);
 }
 
 }  // namespace torch_lazy::lazy

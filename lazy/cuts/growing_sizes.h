@@ -9,6 +9,10 @@
 // before and behind it. Their ends are marked (Trie::RememberPart), so that traces of sizes that were never seen are
 // cut there, too. The row then is one trace, whatever has grown around it. Another network's tokens may begin like
 // these, and so their traces begin at a part's end. All of it follows from calls and sizes, so runs repeat.
+//
+// A row of many calls is cut early besides (early_cuts.h). So are traces of many calls that are alike but for sizes and
+// have no such row, as with a cache that grows: they will have no CUDA graph, and take the host long to launch. Their
+// parts run ahead (run_ahead.h).
 #pragma once
 
 #include <cstddef>
@@ -20,6 +24,6 @@ namespace torch_lazy::lazy {
 
 // The host waits for the trace, which has calls and no period. Where to cut them, from 0 to their number; empty:
 // nowhere but at their end. The device lock is held.
-std::vector<size_t> CutsAroundSameSizes(const Trace& trace);
+std::vector<size_t> CutsAroundSizes(const Trace& trace);
 
 }  // namespace torch_lazy::lazy

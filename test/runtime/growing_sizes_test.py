@@ -11,7 +11,7 @@ import torch_lazy  # noqa: E402
 
 from child import in_child  # noqa: E402
 
-LAYERS, WIDTH, LONGEST, WORDS = 24, 8, 40, 32
+LAYERS, DEEP, WIDTH, LONGEST, WORDS = 20, 44, 8, 40, 32
 TEXTS, PROMPT, TOKENS = 3, 4, 12
 
 
@@ -51,11 +51,12 @@ def writes(device, cache, layers=LAYERS):
     return texts, counts
 
 
+@pytest.mark.parametrize("layers", [LAYERS, DEEP])
 @pytest.mark.parametrize("cache", ["static", "growing"])
-def test_tokens_are_eagers(cache):
-    texts, _ = in_child(writes, "lazy", cache, compile="sync")
-    assert texts == in_child(writes, "lazy", cache, compile="sync", disable="early")[0]
-    assert texts == in_child(writes, "cpu", cache)[0]
+def test_tokens_are_eagers(cache, layers):
+    texts, _ = in_child(writes, "lazy", cache, layers, compile="sync")
+    assert texts == in_child(writes, "lazy", cache, layers, compile="sync", disable="early")[0]
+    assert texts == in_child(writes, "cpu", cache, layers)[0]
     assert len({tuple(ids) for text in texts for ids in text}) == TEXTS
 
 
@@ -69,6 +70,11 @@ def test_what_keeps_its_sizes_is_replayed():
     assert (whole[0], whole[2]) == (1, 0)
 
 
+def test_a_deep_network_is_replayed_while_it_is_recorded():
+    _, counts = in_child(writes, "lazy", "static", DEEP, compile="sync")
+    assert counts[TOKENS // 2 : TOKENS] == [[6, 0, 4]] * (TOKENS // 2)
+
+
 def _two_networks():
     return [writes("lazy", "static", layers) for layers in (LAYERS, LAYERS + 4)]
 
@@ -80,9 +86,12 @@ def test_a_second_network_is_replayed_too():
         assert counts[TOKENS + 1 : 2 * TOKENS] == [[3, 0, 1]] * (TOKENS - 1)
 
 
-def test_a_loop_in_which_most_sizes_grow_is_one_trace():
-    _, counts = in_child(writes, "lazy", "growing", compile="sync")
-    assert [traces for traces, _, _ in counts[2:]] == [1] * (len(counts) - 2)
+def test_a_token_of_which_most_sizes_grow_begins_while_it_is_recorded():
+    """Of lengths that are new, too: nothing is planned for them."""
+    _, counts = in_child(writes, "lazy", "growing", DEEP, compile="sync")
+    assert counts[TOKENS // 2 : TOKENS] == [[7, 0, 0]] * (TOKENS // 2)
+    _, counts = in_child(writes, "lazy", "growing", LAYERS, compile="sync")
+    assert counts[TOKENS // 2 : TOKENS] == [[1, 0, 0]] * (TOKENS // 2)  # it is too short
 
 
 def learns(device, steps):
