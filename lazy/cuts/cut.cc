@@ -138,7 +138,7 @@ Parts PartsFor(const Trace& trace, const char* reason, bool host_waits) {
   Parts parts{PartsOf(trace)};
   parts.begin_early = BeginsEarly(trace, host_waits);
   if (parts.begin_early) {
-    parts.cuts = WithEarlyCuts(trace, std::move(parts.cuts));
+    parts.cuts = EarlyCuts(trace, std::move(parts.cuts));
   } else if (host_waits && n > 0 && trace.period == 0) {
     std::vector<size_t> cuts = CutsAroundSizes(trace);
     parts.have_sizes = cuts.size() > 2;
@@ -169,6 +169,8 @@ void Cut(const std::shared_ptr<Trace>& trace, const char* reason, Then then) {
     trace->state = Trace::State::kRunning;
     trace->age += reason != kUnknownShape;
     parts = PartsFor(*trace, reason, then == Then::kHostWaits);
+    const bool ends_step = trace->ends_step && !trace->ends_chunk;
+    trace->follows_wait = then == Then::kHostWaits || (trace->follows_wait && !ends_step);
     if (parts.cuts.size() == 2) entry = EntryFor(*trace, LiveSlots(*trace));
     if (then == Then::kGoOn && entry != nullptr)
       trace->pure_steps_next = PureStepsAfter(*trace, entry->shares_launches());

@@ -4,10 +4,19 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <string>
 #include <utility>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "backends/registry.h"
+#include "base/fingerprint.h"
 #include "base/flags.h"
+#include "lazy/host/background.h"
+#include "lazy/ops/deterministic.h"
+#include "lazy/trace/call_sequence.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -68,6 +77,27 @@ size_t BestNear(size_t place, size_t reach, const std::vector<int64_t>& costs) {
   return best;
 }
 
+// What the cuts of such calls are called on disk.
+std::string NameOfCuts(const Trace& trace) {
+  std::string names;
+  AppendNames(trace.path, &names);
+  return absl::StrCat("early ", base::FingerprintOf(names).ToString());
+}
+
+// Where a former process has cut such calls; empty if it has not. Deterministic runs do not ask: cold ones and warm
+// ones must agree.
+std::vector<size_t> KeptCuts(const Trace& trace) {
+  if (AreDeterministic(trace.settings())) return {};
+  std::vector<size_t> cuts;
+  for (absl::string_view word : absl::StrSplit(backends::Get().Recall(NameOfCuts(trace)), ' ', absl::SkipEmpty())) {
+    size_t cut = 0;
+    if (!absl::SimpleAtoi(word, &cut) || cut > trace.path.size() || (cuts.empty() ? cut != 0 : cut <= cuts.back()))
+      return {};
+    cuts.push_back(cut);
+  }
+  return !cuts.empty() && cuts.back() == trace.path.size() ? cuts : std::vector<size_t>();
+}
+
 }  // namespace
 
 bool HasDeviceQueue() {
@@ -81,8 +111,19 @@ bool BeginsEarly(const Trace& trace, bool host_waits) {
   if (trace.path.empty() || IsEarlyPart(trace) || trace.path.front()->parent != trace.trie->root()) return false;
   int8_t& waits = trace.path.back()->waits;
   waits = host_waits ? static_cast<int8_t>(std::min(waits + 1, kWaits)) : int8_t{0};
-  return waits == kWaits && !trace.replays && trace.period == 0 && trace.path.size() >= kFewestCalls &&
-         trace.new_bytes >= kFewestBytes && HasDeviceQueue();
+  if (waits == 0 || trace.replays || trace.period != 0 || trace.path.size() < kFewestCalls ||
+      trace.new_bytes < kFewestBytes || !HasDeviceQueue())
+    return false;
+  if (waits < kWaits && trace.follows_wait && !KeptCuts(trace).empty()) waits = kWaits;
+  return waits == kWaits;
+}
+
+std::vector<size_t> EarlyCuts(const Trace& trace, std::vector<size_t> cuts) {
+  if (std::vector<size_t> kept = KeptCuts(trace); !kept.empty()) return kept;
+  cuts = WithEarlyCuts(trace, std::move(cuts));
+  if (!AreDeterministic(trace.settings()))
+    InBackground([name = NameOfCuts(trace), cuts] { backends::Get().Keep(name, absl::StrJoin(cuts, " ")); });
+  return cuts;
 }
 
 std::vector<size_t> WithEarlyCuts(const Trace& trace, std::vector<size_t> cuts, bool is_launched) {

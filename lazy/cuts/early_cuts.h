@@ -6,7 +6,9 @@
 // step runs. So a large trace for which the host has waited twice in a row at the same call is run in parts
 // (segments.h), and the ends of all parts but the last are marked like ends of steps: later traces are cut there when
 // the next call comes, and run while the rest is recorded. What follows a part need not be known, since a beginning is
-// right for every end. All of it follows from counts and sizes, so runs repeat.
+// right for every end. All of it follows from counts and sizes, so runs repeat. The places are kept on disk, and a
+// process that finds them there cuts at the first wait: it plans in its second step, and is fast from its third step
+// on.
 //
 // The layers of a model are alike, and so are parts that hold one or two. Each part's calls therefore begin at a root
 // of their own in the trie (TrieNode::sequel): it is cut at its own end, and its CUDA graph is not another part's,
@@ -36,7 +38,10 @@ bool IsEarlyPart(const Trace& trace);
 // the host's waits. True if its like are to be cut early from now on. The device lock is held.
 bool BeginsEarly(const Trace& trace, bool host_waits);
 
-// `cuts`, as PartsOf has them, and the early ones. `is_launched`: the parts will have no CUDA graphs, so that the last
+// Where to cut such a trace. `cuts`: as PartsOf has them. The device lock is held.
+std::vector<size_t> EarlyCuts(const Trace& trace, std::vector<size_t> cuts);
+
+// `cuts`, and early ones. `is_launched`: the parts will have no CUDA graphs, so that the last
 // one takes the host long to launch, and is short. The device lock is held.
 std::vector<size_t> WithEarlyCuts(const Trace& trace, std::vector<size_t> cuts, bool is_launched = false);
 

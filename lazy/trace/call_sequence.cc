@@ -9,6 +9,13 @@
 
 namespace torch_lazy::lazy {
 
+void AppendNames(absl::Span<const TrieNode* const> calls, std::string* names) {
+  for (const TrieNode* call : calls) {
+    *names += call->op->name;
+    for (const int32_t slot : call->operand_slots()) names->append(reinterpret_cast<const char*>(&slot), sizeof slot);
+  }
+}
+
 CallSequence::CallSequence(const TrieNode* end, std::vector<bool> live) : live_(std::move(live)) {
   for (const TrieNode* node = end; node->op != nullptr; node = node->parent) calls_.push_back(node);
   std::reverse(calls_.begin(), calls_.end());

@@ -4,12 +4,16 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "lazy/trace/trie.h"
 
 namespace torch_lazy::lazy {
+
+// Operators of the calls and slots of their operands, the same in all processes. Sizes do not count.
+void AppendNames(absl::Span<const TrieNode* const> calls, std::string* names);
 
 class CallSequence {
  public:

@@ -62,6 +62,7 @@ std::shared_ptr<Trace> NewTrace(const Trace* last) {
   trace->at = trace->trie->RootAfter(follows ? last->path.back() : nullptr)->expected;
   if (last != nullptr) {
     trace->age = last->age;
+    trace->follows_wait = last->follows_wait;
     trace->at_once = last->at_once;
     trace->chunks = last->chunks;
     if (trace->at_once.is_on()) trace->at = trace->trie->nowhere()->expected;

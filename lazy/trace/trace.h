@@ -73,6 +73,7 @@ class Trace {
   bool op_by_op = false;      // so it ran
   bool is_new = false;        // such calls had never run together: Note [Chunks]
   bool ends_chunk = false;    // and not a step, where `ends_step`
+  bool follows_wait = false;  // since its thread's last wait of the host, no step has ended without one
   Chunks chunks;
   AtOnce at_once;  // where it is on, the trace has no calls
   Divergence divergence;

@@ -9,6 +9,7 @@
 #include "base/fingerprint.h"
 #include "base/flags.h"
 #include "lazy/host/background.h"
+#include "lazy/trace/call_sequence.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -19,10 +20,7 @@ constexpr absl::string_view kLowered = "lowered";
 base::Fingerprint NameOf(absl::Span<const TrieNode* const> calls, const std::vector<bool>& live) {
   std::string bytes;
   for (const bool is_live : live) bytes.push_back(is_live ? 1 : 0);
-  for (const TrieNode* call : calls) {
-    bytes += call->op->name;
-    for (const int32_t slot : call->operand_slots()) bytes.append(reinterpret_cast<const char*>(&slot), sizeof slot);
-  }
+  AppendNames(calls, &bytes);
   return base::FingerprintOf(bytes);
 }
 

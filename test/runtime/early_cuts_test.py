@@ -113,11 +113,32 @@ def _replays(steps, make, layers, reads="after the step", exceptional=lambda ste
 
 # What a part leaves lies where its CUDA graph has put it, and the next part's reads it there.
 @pytest.mark.parametrize("layers, parts", [(30, 4), (90, 8), (120, 9)])
-def test_parts_have_cuda_graphs_at_once(layers, parts):
-    losses, counts = in_child(_replays, 7, _net, layers, compile="sync")
+def test_parts_have_cuda_graphs_at_once(layers, parts, tmp_path):
+    losses, counts = in_child(_replays, 7, _net, layers, compile="sync", cache_dir=str(tmp_path))
     assert [replays for _, replays in counts] == [0, 0, 0, 0, 0, parts, parts]
     whole, _ = in_child(_replays, 7, _net, layers, compile="sync", disable="early")
     assert losses == pytest.approx(whole, rel=1e-5)
+
+
+def test_a_second_process_begins_early_at_once(tmp_path):
+    """It cuts its third step, and the first process its fourth. One that has not waited at each step does not follow."""
+    first, second, third = (in_child(_replays, 7, _net, 30, compile="sync", cache_dir=str(tmp_path)) for _ in range(3))
+    assert [counts[2] for _, counts in (first, second, third)] == [(1, 0), (4, 0), (4, 0)]
+    assert [replays for _, replays in second[1]] == [0, 0, 0, 0, 4, 4, 4]
+    assert second == third and second[0] == pytest.approx(first[0], rel=1e-4)
+    others = in_child(trains, 12, "every fourth", compile="off", cache_dir=str(tmp_path))
+    assert in_child(trains, 12, "after the step", compile="off", cache_dir=str(tmp_path))[1][3][2] > 1
+    assert others == in_child(trains, 12, "every fourth", compile="off", cache_dir=str(tmp_path))
+
+
+def _deterministic(steps, make, layers):
+    torch.use_deterministic_algorithms(True)
+    return _replays(steps, make, layers)
+
+
+def test_deterministic_runs_are_the_same_cold_and_warm(tmp_path):
+    cold, warm = (in_child(_deterministic, 7, _net, 30, cache_dir=str(tmp_path)) for _ in range(2))
+    assert cold == warm
 
 
 # Each part has a CUDA graph for each model.
