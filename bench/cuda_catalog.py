@@ -69,6 +69,7 @@ WORKLOADS += [
     CudaWorkload("transformers' generate, GPT-2, 32 tokens", "generate_gpt2", 1.3, block=2, compiles=False),
     CudaWorkload("transformers' generate, Llama of 1 B", "generate_llama", 1.3, block=2, compiles=False, limit_s=120),
     CudaWorkload("the same, static cache", "generate_llama_static", 1.3, block=2, compiles=False, limit_s=120),
+    CudaWorkload("Llama of 1 B, 32 tokens by a compiled function", "decode_llama", 1.3, 1.0, block=4, limit_s=150, replays=1.2),
 ]
 
 UNREAD_TARGET = 0.95  # of rows whose loss is read after the step or each tenth: over the same without reading

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Llama of generate_llama.py decodes 32 tokens of one text, each by one call of a compiled function over a static cache; nobody reads them."""
+
+import torch
+import transformers
+
+from workloads.decoding import PROMPT, TOKENS
+from workloads.generate_llama import SIZES
+
+
+def make(variant, sizes=SIZES):
+    config = transformers.LlamaConfig(**sizes)
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        net = transformers.LlamaForCausalLM(config).to(variant.device).eval()
+    finally:
+        torch.set_default_dtype(before)
+    cache = transformers.StaticCache(config=config, max_cache_len=PROMPT + TOKENS)
+    prompts = variant.batches(lambda g: (torch.randint(config.vocab_size, (1, PROMPT), generator=g),))
+
+    def decode(ids, places):
+        """The next token, (1, 1), and its place, (1,): of ids, (1, n), at places, (n,)."""
+        logits = net(ids, position_ids=places[None], past_key_values=cache, use_cache=True, logits_to_keep=1).logits
+        return logits.argmax(-1), places[-1:] + 1
+
+    decode_one = variant.compile(decode)
+
+    @torch.no_grad()
+    def step(index):
+        cache.reset()
+        token, place = decode(*prompts(index), torch.arange(PROMPT, device=variant.device))
+        tokens = [token]
+        for _ in range(TOKENS - 1):
+            token, place = decode_one(token, place)
+            tokens.append(token.clone() if variant.compile_mode == "reduce-overhead" else token)
+        return torch.cat(tokens, 1)
+
+    return step
