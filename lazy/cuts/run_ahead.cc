@@ -70,8 +70,10 @@ bool MayRunAhead(const Trace& trace, const Entry& entry, bool waited) {
       trace.settings() != CurrentSettings())
     return false;
   if (!IsOnHost()) {
-    const bool is_worth_it = entry.replays() || trace.trie->IsPartOfAnySize(*trace.path.back());
-    return is_worth_it && !waited && base::NumAllowedProcessors() > 1 && !SettingsVary(trace.settings());
+    if (waited || base::NumAllowedProcessors() == 1 || SettingsVary(trace.settings())) return false;
+    if (entry.replays()) return true;
+    const Locked lock(DeviceLock());
+    return trace.trie->IsPartOfAnySize(*trace.path.back());
   }
   return at::get_num_threads() > 1 && !(waited && IsTiny(trace));
 }

@@ -131,6 +131,37 @@ def test_a_second_process_begins_early_at_once(tmp_path):
     assert others == in_child(trains, 12, "every fourth", compile="off", cache_dir=str(tmp_path))
 
 
+def _holds_results(steps):
+    """Losses, and what former steps' results were when later steps had begun; traces that ran beside the program. CUDA graphs move such results."""
+    torch.set_num_threads(2)
+    torch.manual_seed(0)
+    net, (x,) = _net(60)
+    net, x = net.to("lazy"), x.to("lazy")
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-2, momentum=0.9)
+    one = torch.ones(1, device="lazy")
+    held, seen, losses = [], [], []
+    for step in range(steps):
+        one.expand(LARGE).neg()
+        optimizer.zero_grad()
+        hidden = net[:60](x)
+        held.append((hidden, hidden.detach().mean()))
+        loss = net[60:](hidden).square().mean()
+        if step > 2:
+            result, mean = held.pop(0)
+            seen.append((result.detach().cpu().mean().item(), mean.item()))  # this step's first parts are running
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses, seen, torch_lazy.metrics()["traces_ahead"]
+
+
+def test_what_a_replay_moves_is_waited_for():
+    losses, seen, ahead = in_child(_holds_results, 30, compile="sync")
+    assert ahead > 30
+    assert (losses, seen, 0) == in_child(_holds_results, 30, compile="sync", overlap="0")
+    assert all(whole == pytest.approx(mean, abs=1e-6) for whole, mean in seen)
+
+
 def _deterministic(steps, make, layers):
     torch.use_deterministic_algorithms(True)
     return _replays(steps, make, layers)

@@ -75,6 +75,18 @@ def test_a_deep_network_is_replayed_while_it_is_recorded():
     assert counts[TOKENS // 2 : TOKENS] == [[6, 0, 4]] * (TOKENS // 2)
 
 
+def _beside_the_program(cache):
+    torch.set_num_threads(2)
+    return writes("lazy", cache, DEEP)[0], torch_lazy.metrics()["traces_ahead"]
+
+
+def test_parts_run_while_the_next_ones_are_recorded():
+    texts, ahead = in_child(_beside_the_program, "growing", compile="sync")
+    assert texts == in_child(writes, "cpu", "growing", DEEP)[0]
+    assert ahead > 2 * TEXTS * TOKENS
+    assert in_child(_beside_the_program, "growing", compile="sync", overlap="0") == (texts, 0)
+
+
 def _two_networks():
     return [writes("lazy", "static", layers) for layers in (LAYERS, LAYERS + 4)]
 
