@@ -120,6 +120,7 @@ std::shared_ptr<Trace> TraceToWaitFor() {
   const std::shared_ptr<Trace>& trace = CurrentTrace();
   if (trace == nullptr) return nullptr;
   Tell(trace.get(), &AtOnce::Wait);
+  if (trace->num_calls() == 0 || trace->state == Trace::State::kDone) trace->follows_wait = true;
   return trace->num_calls() != 0 ? trace : nullptr;
 }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loops that read a value at each step: on a GPU, their steps begin while they are recorded. Note [Early cuts] in lazy/cuts/early_cuts.h."""
 
+import functools
 import os
 
 os.environ["LAZY_BACKEND"] = "stand_in"
@@ -85,12 +86,16 @@ def _convolutions(layers):
     return nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), *[_Residual(8) for _ in range(layers)]), list(torch.randn(4, 2, 3, 8, 8))
 
 
-def _replays(steps, make, layers, reads="after the step", exceptional=lambda step: False, models=1):
+def _sgd(parameters):
+    return torch.optim.SGD(parameters, lr=1e-2, momentum=0.9)
+
+
+def _replays(steps, make, layers, reads="after the step", exceptional=lambda step: False, models=1, optimizer_of=_sgd):
     """Losses; of each step, the traces that it ran and the replays of CUDA graphs. Models take turns."""
     torch.manual_seed(0)
     nets, (inputs, *_) = zip(*(make(layers) for _ in range(models)), strict=True)
     nets, inputs = [net.to("lazy") for net in nets], [x.to("lazy") for x in inputs]
-    optimizers = [torch.optim.SGD(net.parameters(), lr=1e-2, momentum=0.9) for net in nets]
+    optimizers = [optimizer_of(net.parameters()) for net in nets]
     one = torch.ones(1, device="lazy")
     losses, counts = [], []
     for step in range(steps):
@@ -126,6 +131,10 @@ def test_a_second_process_begins_early_at_once(tmp_path):
     assert [counts[2] for _, counts in (first, second, third)] == [(1, 0), (4, 0), (4, 0)]
     assert [replays for _, replays in second[1]] == [0, 0, 0, 0, 4, 4, 4]
     assert second == third and second[0] == pytest.approx(first[0], rel=1e-4)
+    of_adam = functools.partial(_replays, 7, _net, 30, optimizer_of=torch.optim.Adam)  # whose second step is like all later ones
+    counts = [in_child(of_adam, compile="sync", cache_dir=str(tmp_path))[1] for _ in range(2)]
+    assert [replays for _, replays in counts[0]] == [0, 0, 0, 0, 4, 4, 4]
+    assert [replays for _, replays in counts[1]] == [0, 0, 0, 4, 4, 4, 4]
     others = in_child(trains, 12, "every fourth", compile="off", cache_dir=str(tmp_path))
     assert in_child(trains, 12, "after the step", compile="off", cache_dir=str(tmp_path))[1][3][2] > 1
     assert others == in_child(trains, 12, "every fourth", compile="off", cache_dir=str(tmp_path))
