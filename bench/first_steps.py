@@ -112,8 +112,10 @@ def main():
     parser.add_argument("--kit", type=pathlib.Path, default=pathlib.Path(__file__).parent.parent / "build")
     parser.add_argument("--json", type=pathlib.Path)
     given = parser.parse_args()
-    policy = os.environ.get("OMP_WAIT_POLICY", "active")  # one process at a time: threads that spin hold up none
-    os.environ.update(kit_environment(given.kit.resolve(), OMP_WAIT_POLICY=policy))
+    policy = {name: os.environ[name] for name in ["OMP_WAIT_POLICY"] if name in os.environ}
+    os.environ.update(kit_environment(given.kit.resolve()))
+    del os.environ["OMP_WAIT_POLICY"]  # one process at a time: threads may spin as they do for users
+    os.environ.update(policy)
     results, widths = {}, None
     for model in given.models:
         seen = []
