@@ -71,12 +71,18 @@ bool Account::MayTry(double seconds) const {
   return !is_at_rest && HasLeft(seconds);
 }
 
-bool Account::HasLeft(double seconds) const {
-  const int64_t given =
-      credit_ns_ +
-      (share_of_time_ == 0 ? 0 : static_cast<int64_t>(share_of_time_ * static_cast<double>(NsNow() - begun_ns_)));
-  return spent_ns_.load(std::memory_order_relaxed) + NsOf(seconds) < given + saved_ns_.load(std::memory_order_relaxed);
+int64_t Account::LeftNs() const {
+  const int64_t of_time =
+      share_of_time_ == 0 ? 0 : static_cast<int64_t>(share_of_time_ * static_cast<double>(NsNow() - begun_ns_));
+  return credit_ns_ + of_time + deposited_ns_.load(std::memory_order_relaxed) +
+         saved_ns_.load(std::memory_order_relaxed) - spent_ns_.load(std::memory_order_relaxed);
 }
+
+bool Account::HasLeft(double seconds) const { return NsOf(seconds) < LeftNs(); }
+
+double Account::Left() const { return static_cast<double>(std::max<int64_t>(LeftNs(), 0)) / 1e9; }
+
+void Account::Deposit(double seconds) { Add(&deposited_ns_, NsOf(seconds)); }
 
 void Account::Spend(double seconds) {
   Add(&tried_, 1);

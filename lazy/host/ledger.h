@@ -40,6 +40,10 @@ class Account {
   bool MayTry(double seconds = 0) const;
   // True while more than that is left, now or later.
   bool HasLeft(double seconds = 0) const;
+  // How much that is; 0 where more was spent.
+  double Left() const;
+  // From now on it has so much more to spend.
+  void Deposit(double seconds);
   // An attempt, which took so long. What is not above 0, or no number, takes no time.
   void Spend(double seconds);
   // A run of what was found, which took so much less. What is not above 0, or no number, is not known.
@@ -50,11 +54,13 @@ class Account {
   Effort counted() const;
 
  private:
+  int64_t LeftNs() const;
+
   const std::string name_;
   const double share_of_time_, pace_;
   const int64_t begun_ns_, credit_ns_;
   std::atomic<int64_t> rests_until_ns_{0};
-  std::atomic<int64_t> tried_{0}, used_{0}, spent_ns_{0}, saved_ns_{0};
+  std::atomic<int64_t> tried_{0}, used_{0}, spent_ns_{0}, saved_ns_{0}, deposited_ns_{0};
 };
 
 Account& AccountOf(Venture venture);

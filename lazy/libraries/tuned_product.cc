@@ -109,6 +109,39 @@ class FirstProduct {
   std::atomic<bool> is_made_{false};
 };
 
+// A short program could pay for no try, or for one now and then in its last steps, and would never decide. So what a
+// process has left to spend when it ends is the next one's, where products are undecided.
+class Inheritance {
+ public:
+  // Takes it over, once.
+  static void Take() {
+    static const bool taken = [] {
+      known_ = std::clamp(Recalled(), 0.0, kMost);
+      AccountOf(Venture::kProducts).Deposit(known_);
+      base::CallAtExit(&Leave);
+      return true;
+    }();
+    static_cast<void>(taken);
+  }
+
+ private:
+  static constexpr double kMost = 0.1;  // seconds that one process may find: the first product takes no longer
+
+  static double Recalled() {
+    double seconds = 0;
+    return absl::SimpleAtod(backends::Get().Recall(Key()), &seconds) ? seconds : 0;
+  }
+  static void Leave() {
+    static std::atomic<bool> has_left{false};
+    if (has_left.exchange(true)) return;
+    const double left = std::min(AccountOf(Venture::kProducts).Left(), kMost);
+    if (left != known_) backends::Get().Keep(Key(), absl::StrCat(left));
+  }
+  static std::string Key() { return absl::StrCat("left for products, torch ", TORCH_VERSION); }
+
+  inline static double known_ = 0;
+};
+
 }  // namespace
 
 ProductChoice::ProductChoice(std::string key) : key_(std::move(key)) {
@@ -191,6 +224,7 @@ bool TunedProduct::HasPlace() {
 // The second run of a size is the first that may begin one: then it has come again. Where nothing may be spent, each
 // later run asks.
 bool TunedProduct::IsTrial(int64_t run) {
+  if (run > 0) Inheritance::Take();
   if (run == 0 || !AccountOf(Venture::kProducts).MayTry(FirstProduct::Get().Costs())) return false;
   if (!is_trial_) is_trial_ = choice_.TakeTrial() && HasPlace();
   return is_trial_;

@@ -15,7 +15,8 @@
 //   any more. A size that does not come again takes MKL. So do those after the first 512 sizes, since oneDNN keeps code
 //   for 1024 and then makes it anew.
 // - All that is tried is paid from an account (ledger.h). oneDNN's first product in a process takes tens of
-//   milliseconds. Once the disk knows how long, a process tries nothing before it may spend that.
+//   milliseconds. Once the disk knows how long, a process tries nothing before it may spend that. What a process has
+//   left when it ends is the next one's, so that programs of a second or two decide within a few runs.
 #pragma once
 
 #include <array>

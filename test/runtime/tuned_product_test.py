@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Large products take turns between two libraries, then the faster one; alike sizes and other processes know it from them."""
 
+import os
 import shutil
+import subprocess
+import sys
 import time
 
 import pytest
@@ -165,3 +168,30 @@ def test_no_disk(tmp_path):
     blocked.write_text("")
     seen = in_child(_multiply, 20, compile="sync", cache_dir=str(blocked))
     assert seen[-1]["timed"] > 0
+
+
+SHORT = """
+import torch, torch_lazy
+torch_lazy.set_option("compile", "sync")
+for _ in range(12):
+    x, y = torch.randn(192, 192), torch.randn(192, 192)
+    (x.to("lazy") @ y.to("lazy").t()).cpu()
+print(torch_lazy.metrics()["tuned_products"].get("timed", 0))
+"""
+
+
+def test_short_programs_decide_together(tmp_path, with_first):
+    """None of them could pay for the first product, which takes as long as three of them may spend."""
+    cache = tmp_path / "cache"
+    shutil.copytree(with_first, cache)
+    (choice,), (first,) = _files(cache), _files(cache, FIRST)
+    choice.unlink()
+    first.write_text(f"{first.read_text().splitlines()[0]}\n0.03\n")
+    timed = []
+    while len(timed) < 12 and not _words(cache):
+        run = subprocess.run([sys.executable, "-c", SHORT], env={**os.environ, "LAZY_CACHE_DIR": str(cache)}, capture_output=True, text=True)
+        assert run.returncode == 0, run.stderr
+        timed.append(int(run.stdout))
+    assert timed[0] == 0 and sum(timed) > 0 and _words(cache)
+    after = subprocess.run([sys.executable, "-c", SHORT], env={**os.environ, "LAZY_CACHE_DIR": str(cache)}, capture_output=True, text=True)
+    assert int(after.stdout) == 0
