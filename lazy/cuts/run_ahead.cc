@@ -79,6 +79,7 @@ bool MayRunAhead(const Trace& trace, const Entry& entry, bool waited) {
 }
 
 bool RunAhead(const std::shared_ptr<Trace>& trace, std::function<void(const std::shared_ptr<Trace>&, Stream)> run) {
+  const Stream stream = CurrentStream();
   RunThread& thread = RunThread::Get();
   if (!thread.Acquire()) return false;
   std::shared_ptr<Kept> kept;
@@ -88,7 +89,7 @@ bool RunAhead(const std::shared_ptr<Trace>& trace, std::function<void(const std:
     thread.Post([] {}, nullptr);
     throw;
   }
-  auto run_it = [run = std::move(run), &trace = kept->trace, stream = CurrentStream()] { run(trace, stream); };
+  auto run_it = [run = std::move(run), &trace = kept->trace, stream] { run(trace, stream); };
   base::Count(base::Counter::kTracesAhead);
   thread.Post(std::move(run_it), std::move(kept));
   return true;
