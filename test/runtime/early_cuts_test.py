@@ -164,7 +164,8 @@ def _holds_results(steps):
     return losses, seen, torch_lazy.metrics()["traces_ahead"]
 
 
-def test_what_a_replay_moves_is_waited_for():
+def test_what_replays_move_is_what_it_was():
+    """That each use waits for such a replay is tested in test/lazy/run_ahead_test.cc."""
     losses, seen, ahead = in_child(_holds_results, 30, compile="sync")
     assert ahead > 30
     assert (losses, seen, 0) == in_child(_holds_results, 30, compile="sync", overlap="0")

@@ -181,14 +181,14 @@ print(torch_lazy.metrics()["tuned_products"].get("timed", 0))
 
 
 def test_short_programs_decide_together(tmp_path, with_first):
-    """None of them could pay for the first product, which takes as long as three of them may spend."""
+    """None of them could pay for the first product, which takes as long as five of them may spend."""
     cache = tmp_path / "cache"
     shutil.copytree(with_first, cache)
     (choice,), (first,) = _files(cache), _files(cache, FIRST)
     choice.unlink()
-    first.write_text(f"{first.read_text().splitlines()[0]}\n0.03\n")
+    first.write_text(f"{first.read_text().splitlines()[0]}\n0.05\n")
     timed = []
-    while len(timed) < 12 and not _words(cache):
+    while len(timed) < 20 and not _words(cache):
         run = subprocess.run([sys.executable, "-c", SHORT], env={**os.environ, "LAZY_CACHE_DIR": str(cache)}, capture_output=True, text=True)
         assert run.returncode == 0, run.stderr
         timed.append(int(run.stdout))
