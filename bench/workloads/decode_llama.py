@@ -4,18 +4,13 @@
 import torch
 import transformers
 
-from workloads.decoding import PROMPT, TOKENS
+from workloads.decoding import PROMPT, TOKENS, in_bfloat16
 from workloads.generate_llama import SIZES
 
 
 def make(variant, sizes=SIZES):
     config = transformers.LlamaConfig(**sizes)
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.bfloat16)
-    try:
-        net = transformers.LlamaForCausalLM(config).to(variant.device).eval()
-    finally:
-        torch.set_default_dtype(before)
+    net = in_bfloat16(variant, lambda: transformers.LlamaForCausalLM(config))
     cache = transformers.StaticCache(config=config, max_cache_len=PROMPT + TOKENS)
     prompts = variant.batches(lambda g: (torch.randint(config.vocab_size, (1, PROMPT), generator=g),))
 

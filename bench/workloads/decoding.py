@@ -24,14 +24,19 @@ class _Counter:
         pass
 
 
-def make(variant, build, **settings):
-    """A step returns the last token. build(): the network, in bfloat16, on the CPU. settings: of `generate`, more of them."""
+def in_bfloat16(variant, build):
+    """The network on the variant's device. build(): makes it on the CPU."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.bfloat16)
     try:
-        net = build().to(variant.device).eval()
+        return build().to(variant.device).eval()
     finally:
         torch.set_default_dtype(before)
+
+
+def make(variant, build, **settings):
+    """A step returns the last token. build(): as in_bfloat16 has it. settings: of `generate`, more of them."""
+    net = in_bfloat16(variant, build)
     prompts = variant.batches(lambda g: (torch.randint(net.config.vocab_size, (1, PROMPT), generator=g),))
 
     @torch.no_grad()

@@ -21,7 +21,6 @@
 namespace torch_lazy::lazy {
 namespace {
 
-constexpr size_t kFewestCalls = 128;         // take longer to record than cuts do
 constexpr int64_t kFewestBytes = 256 << 20;  // of results: as a large pure step (step_detector.cc)
 constexpr int kWaits = 2;
 constexpr size_t kFewestParts = 4, kMostParts = 9;
@@ -111,7 +110,7 @@ bool BeginsEarly(const Trace& trace, bool host_waits) {
   if (trace.path.empty() || IsEarlyPart(trace) || trace.path.front()->parent != trace.trie->root()) return false;
   int8_t& waits = trace.path.back()->waits;
   waits = host_waits ? static_cast<int8_t>(std::min(waits + 1, kWaits)) : int8_t{0};
-  if (waits == 0 || trace.replays || trace.period != 0 || trace.path.size() < kFewestCalls ||
+  if (waits == 0 || trace.replays || trace.period != 0 || trace.path.size() < kFewestEarlyCalls ||
       trace.new_bytes < kFewestBytes || !HasDeviceQueue())
     return false;
   if (waits < kWaits && trace.follows_wait && !KeptCuts(trace).empty()) waits = kWaits;

@@ -6,9 +6,9 @@
 // step runs. So a large trace for which the host has waited twice in a row at the same call is run in parts
 // (segments.h), and the ends of all parts but the last are marked like ends of steps: later traces are cut there when
 // the next call comes, and run while the rest is recorded. What follows a part need not be known, since a beginning is
-// right for every end. All of it follows from counts and sizes, so runs repeat. The places are kept on disk, and a
-// process that finds them there cuts at the first wait: it plans in its second step, and is fast from its third step
-// on.
+// right for every end. All of it follows from counts and sizes, so runs repeat. The places are kept on disk. A process
+// that finds them there, and has waited at each step so far, cuts at the first wait for such a trace. It need not run
+// one as a whole first.
 //
 // The layers of a model are alike, and so are parts that hold one or two. Each part's calls therefore begin at a root
 // of their own in the trie (TrieNode::sequel): it is cut at its own end, and its CUDA graph is not another part's,
@@ -26,6 +26,8 @@
 #include "lazy/trace/trace.h"
 
 namespace torch_lazy::lazy {
+
+inline constexpr size_t kFewestEarlyCalls = 128;  // of a trace; they take longer to record than cuts do
 
 // True if the device does its work while the host goes on, and LAZY_DISABLE does not name "early".
 bool HasDeviceQueue();

@@ -8,9 +8,8 @@
 namespace torch_lazy::lazy {
 namespace {
 
-constexpr size_t kFewestSame = 64;    // what is saved is a launch for each of their kernels
-constexpr size_t kFewestEarly = 128;  // take longer to record than cuts do
-constexpr int kMostCompared = 4;      // pairs of traces, before all sizes are taken to grow
+constexpr size_t kFewestSame = 64;  // what is saved is a launch for each of their kernels
+constexpr int kMostCompared = 4;    // pairs of traces, before all sizes are taken to grow
 
 // The longest row of calls that are equal in both traces, which are equally long.
 void FindSame(const Trace& trace, Trie::Waited* waited) {
@@ -54,7 +53,7 @@ std::vector<size_t> CutsAroundSizes(const Trace& trace) {
   std::vector<size_t> cuts = {0, n};
   if (waited.same != 0) cuts = {0, waited.begin, waited.begin + waited.same, n};
   cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
-  return n < kFewestEarly ? cuts : WithEarlyCuts(trace, std::move(cuts), /*is_launched=*/waited.same == 0);
+  return n < kFewestEarlyCalls ? cuts : WithEarlyCuts(trace, std::move(cuts), /*is_launched=*/waited.same == 0);
 }
 
 }  // namespace torch_lazy::lazy
