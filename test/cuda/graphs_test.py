@@ -47,6 +47,13 @@ def test_moved_parameters_cost_one_step_each():
     assert counts == [0, 0, 0, 1, 2, 3, 3, 4, 5, 6, 6, 7, 8, 9, 10, 11]
 
 
+def test_a_capture_that_fails_leaves_later_ones():
+    results, counts = Child(loops.after_a_call_that_waits, "lazy", compile="sync").result()
+    alone, counts_alone = Child(loops.adam, "lazy", compile="sync").result()
+    assert counts == counts_alone and counts[-1] > 0
+    assert numbers(results) == numbers(alone)
+
+
 def test_steps_leave_narrow_weights_to_the_next():
     """While nobody else writes them; and nothing else is computed."""
     children = [Child(loops.under_autocast, "lazy", compile="sync"), Child(loops.under_autocast, "lazy", compile="sync", disable="carry")]

@@ -130,6 +130,17 @@ def results_of_convolutions(device):
     return results, counts
 
 
+def after_a_call_that_waits(device):
+    """Six steps with a call that cannot be captured, since it reads its operand's least value; then those of adam()."""
+    x = torch.linspace(0, 1, 64 * 64).view(64, 64).to(device)
+    for _ in range(6):
+        torch.histc(torch.sin(x @ x) @ x, 16)
+        wait_for(device)
+    before = replays()
+    results, counts = adam(device)
+    return results, [count - before for count in counts]
+
+
 def parameters_that_move(device):
     net, results, counts = _net(device), [], []
     with torch.no_grad():

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // libtorch_lazy_cuda.so: CUDA graphs by at::cuda::CUDAGraph, which keeps what ATen allocates meanwhile out of others'
 // reach.
+#include <ATen/core/CachingHostAllocator.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <ATen/ops/empty.h>
 #include <c10/cuda/CUDAGuard.h>
@@ -24,6 +25,14 @@ struct OfDevice {
   // Libraries keep memory for each stream that they work on, so all captures take the same.
   const c10::cuda::CUDAStream stream = c10::cuda::getStreamFromPool();
 };
+
+template <typename End>
+void IfItHasNotEnded(const End& end) {
+  try {
+    end();
+  } catch (const std::exception&) {
+  }
+}
 
 struct Graph : at::cuda::CUDAGraph {
   std::optional<c10::cuda::CUDAStreamGuard> stream;  // while capturing
@@ -49,13 +58,12 @@ struct Graph : at::cuda::CUDAGraph {
 
   void Seek(uint64_t offset) { torch_compat::SeekInCapture(captured_generator_states_, capture_id_, offset); }
 
-  // What a capture that CUDA refuses leaves behind in PyTorch: its allocator and generators still believe in it.
+  // What a capture that CUDA refuses leaves behind in PyTorch: its allocators, of the GPU's memory and of the host's,
+  // and its generators still believe in it, and would refuse every later one.
   void ForgetCapture() {
     cudaGetLastError();
-    try {
-      c10::cuda::CUDACachingAllocator::endAllocateToPool(capture_dev_, mempool_id_);
-    } catch (const std::exception&) {  // it has ended that much
-    }
+    IfItHasNotEnded([&] { c10::cuda::CUDACachingAllocator::endAllocateToPool(capture_dev_, mempool_id_); });
+    IfItHasNotEnded([&] { at::getHostAllocator(at::kCUDA)->end_allocate_to_pool(mempool_id_); });
     torch_compat::ForgetCapture(captured_generator_states_);
   }
 };
