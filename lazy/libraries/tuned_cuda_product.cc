@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "lazy/cuda/load_library.h"
+#include "lazy/cuda/philox.h"
 #include "lazy/host/background.h"
 #include "lazy/host/ledger.h"
 #include "lazy/libraries/similar_sizes.h"
@@ -110,7 +111,9 @@ void TunedCudaProduct::Prepare(const ProductTensors& tensors, const std::functio
     choice_.word = backends::Get().Recall(choice_.key);
     choice_.state = choice_.word.empty() ? Choice::kSeen : Choice::kKnown;
   } else if (choice_.state == Choice::kSeen && AccountOf(Venture::kCudaProducts).MayTry()) {
-    Tune(tensors, atens);
+    // A trial captures. Where another thread does so it is left to a later run: that one may wait for this choice.
+    const std::unique_lock<std::mutex> nobody_captures(DrawMutex(), std::try_to_lock);
+    if (nobody_captures.owns_lock()) Tune(tensors, atens);
   }
   if (choice_.state != Choice::kKnown) return;
   const bool chosen = choice_.word != kAtensWord && products_.choose(product_, choice_.word);
@@ -141,7 +144,7 @@ void TunedCudaProduct::Tune(const ProductTensors& tensors, const std::function<v
   choice_.saves = wins ? by_aten - *best : 0;
   AccountOf(Venture::kCudaProducts).Spend(SecondsNow() - start);
   LAZY_LOG(1, choice_.key, ": aten ", 1e6 * by_aten, ", best of ", words.size(), " ",
-           best == fastest.end() ? 0 : 1e6 * *best, " us");
+           best == fastest.end() ? 0 : 1e6 * *best, " us, tried in ", 1e3 * (SecondsNow() - start), " ms");
   if (!std::isfinite(by_aten)) return;
   InBackground([key = choice_.key, word = choice_.word] { backends::Get().Keep(key, word); });
 }

@@ -6,9 +6,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <latch>
 #include <map>
+#include <mutex>
 #include <thread>
 
+#include "lazy/cuda/philox.h"
 #include "lazy/host/ledger.h"
 
 namespace torch_lazy::lazy {
@@ -119,6 +122,22 @@ TEST_F(Tuned, TriesNothingInACapture) {
   fake.captures = false;
   EXPECT_EQ(Run(), "a");
   fake.captures = true;
+  EXPECT_EQ(Run(), "a");
+}
+
+TEST_F(Tuned, TriesNothingWhileAnotherThreadCaptures) {
+  fake.seconds = {{"", 1.0}, {"a", 0.5}};
+  Run();
+  std::latch captures(1), ran(1);
+  std::thread other([&] {
+    const std::lock_guard<std::mutex> as_a_capture(DrawMutex());
+    captures.count_down();
+    ran.wait();
+  });
+  captures.wait();
+  EXPECT_EQ(Run(), "");
+  ran.count_down();
+  other.join();
   EXPECT_EQ(Run(), "a");
 }
 
