@@ -35,8 +35,8 @@ bool CudaGraphPlan::Run(Trace* trace) {
   const double start = SecondsNow();
   const std::shared_ptr<CudaGraphTurn> turn = TurnOf(trace);
   const auto outcome = turn == nullptr ? CudaGraphTurn::Outcome::kLaunch : turn->Run(trace, now);
-  replays_.store(outcome == CudaGraphTurn::Outcome::kRan, std::memory_order_relaxed);
-  if (outcome == CudaGraphTurn::Outcome::kRan) return true;
+  replays_.store(outcome == CudaGraphTurn::Outcome::kReplayed, std::memory_order_relaxed);
+  if (outcome == CudaGraphTurn::Outcome::kReplayed || outcome == CudaGraphTurn::Outcome::kRan) return true;
   if (outcome == CudaGraphTurn::Outcome::kNever) Refuse();
   if (!plan_.Run(trace)) return false;
   if (turn != nullptr) turn->AddLaunched(SecondsNow() - start);

@@ -18,7 +18,8 @@
 //
 // Two models of one architecture, layers that are waited for, and threads that share a model run one plan in turn. The
 // runs of one thread on one set of addresses are a *turn* (cuda_graph_turn.h), with homes and a CUDA graph of its own.
-// A turn is captured at its own third run, so what does not come back is not captured. A run finds its turn:
+// A turn is captured at its own third run, so what does not come back is not captured, and by the thread that launched
+// it before: a library makes no handle for a new thread in a capture. A run finds its turn:
 // - the one whose addresses it has; the one that came next the last time is asked first;
 // - else the nearest of its thread's, in which something has moved;
 // - or a new one, if most of what tells is elsewhere. Storages tell that were made before some that the plan has read

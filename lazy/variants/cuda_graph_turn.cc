@@ -83,29 +83,39 @@ bool CudaGraphTurn::RefusePlan(const char* why) {
 CudaGraphTurn::Outcome CudaGraphTurn::Run(Trace* trace, int64_t now) {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock() || refused_) return Outcome::kLaunch;
-  const bool has_run = TryRun(trace, now);
-  return has_run ? Outcome::kRan : refused_plan_ ? Outcome::kNever : Outcome::kLaunch;
+  return TryRun(trace, now);
 }
 
-bool CudaGraphTurn::TryRun(Trace* trace, int64_t now) {
+CudaGraphTurn::Outcome CudaGraphTurn::TryRun(Trace* trace, int64_t now) {
   if (captured_.is_there()) {
-    if (!captured_.HasNumbersOf(*trace)) return RefusePlan("a number among the arguments of a call changes");
-    if (memory_.Fits(trace) && captured_.DrawsLike(*trace)) return TryReplay(trace, now, /*is_new=*/false);
-    if (std::exchange(fitted_, 0) >= kOftenFitted) return TryLaunch(trace);
+    if (!captured_.HasNumbersOf(*trace)) {
+      RefusePlan("a number among the arguments of a call changes");
+      return Outcome::kNever;
+    }
+    if (memory_.Fits(trace) && captured_.DrawsLike(*trace))
+      return TryReplay(trace, now, /*is_new=*/false) ? Outcome::kReplayed : Outcome::kLaunch;
+    const bool is_exception = std::exchange(fitted_, 0) >= kOftenFitted;
+    if (is_exception || !WasLaunchedHere()) return TryLaunch(trace) ? Outcome::kRan : Outcome::kLaunch;
     if (choice_.HasPaid()) {
       moves_ = 0;
       memory_.ForgetMoves();
     }
-    if (++moves_ > kMostMoves) return Refuse("addresses go on changing");
+    if (++moves_ > kMostMoves) {
+      Refuse("addresses go on changing");
+      return Outcome::kLaunch;
+    }
     repeats_ = true;
     captured_.Drop();  // the homes of its results stay: what reads them there, be it in a circle, is not captured anew
   }
-  return TryCapture(trace, now) && TryReplay(trace, now, /*is_new=*/true);
+  if (TryCapture(trace, now) && TryReplay(trace, now, /*is_new=*/true)) return Outcome::kReplayed;
+  return refused_plan_ ? Outcome::kNever : Outcome::kLaunch;
 }
 
 void CudaGraphTurn::AddLaunched(double seconds) {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-  if (lock.owns_lock()) choice_.Launched(captured_.is_emulated() ? kEmulatedLaunches : seconds);
+  if (!lock.owns_lock()) return;
+  launcher_ = std::this_thread::get_id();
+  choice_.Launched(captured_.is_emulated() ? kEmulatedLaunches : seconds);
 }
 
 // Nothing of the trace's has been written when this fails: it runs without the CUDA graph.
@@ -165,6 +175,10 @@ bool CudaGraphTurn::MayCapture(Trace* trace, int64_t now) {
   if (!was_captured_) memory_.ChooseMoving();
   if (!was_captured_ && IsTooEarly()) {
     if (!asks_again) choice_.Postpone();
+    return false;
+  }
+  if (!WasLaunchedHere()) {
+    repeats_ = repeats;
     return false;
   }
   if (!memory_.CopiesLittle()) return Refuse("it would copy more parameters than it has steps");

@@ -30,7 +30,8 @@ class CudaGraphTurn : public CudaGraphOwner {
   const CudaGraphMemory& memory() const { return memory_; }
 
   enum class Outcome {
-    kRan,
+    kReplayed,
+    kRan,     // by launches
     kLaunch,  // let the plan run it
     kNever,   // the same from now on: no run of the plan can be captured
   };
@@ -46,12 +47,13 @@ class CudaGraphTurn : public CudaGraphOwner {
   void Retire();
 
  private:
-  bool TryRun(Trace* trace, int64_t now);
+  Outcome TryRun(Trace* trace, int64_t now);
   bool TryReplay(Trace* trace, int64_t now, bool is_new);
   bool TryLaunch(Trace* trace);
   bool TryCapture(Trace* trace, int64_t now);
   bool MayCapture(Trace* trace, int64_t now);
   bool Capture(Trace* trace);
+  bool WasLaunchedHere() const { return launcher_ == std::this_thread::get_id(); }
   bool IsTooEarly();
   bool MayNoLongerBeTooEarly() const;
   void LeaveRoom();
@@ -66,6 +68,7 @@ class CudaGraphTurn : public CudaGraphOwner {
   CudaGraphMemory memory_;
   CapturedPlan captured_;
   CudaGraphChoice choice_;
+  std::thread::id launcher_;  // the thread that ran it by launches the last time; only that one captures it
   bool was_captured_ = false;
   bool is_kept_ = false;  // KeptCudaGraphs knows of it
   bool repeats_ = false;  // there was a CUDA graph in the run before, or would have been
