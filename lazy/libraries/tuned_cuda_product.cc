@@ -125,10 +125,13 @@ void TunedCudaProduct::Tune(const ProductTensors& tensors, const std::function<v
   std::vector<std::string> words = products_.candidates(product_);
   std::vector<double> fastest(words.size(), 0);
   double by_aten = 0;
+  const auto may_win = [&] {
+    return !words.empty() && std::isfinite(by_aten) && *std::ranges::min_element(fastest) < kCudaWorthIt * by_aten;
+  };
   for (const bool again : {false, true}) {
+    if (again && !may_win()) break;
     const bool in_graph = again && !base::IsDisabled("graphs");
-    const double contends =
-        again ? kContends * std::min(by_aten, words.empty() ? by_aten : *std::ranges::min_element(fastest)) : INFINITY;
+    const double contends = again ? kContends * *std::ranges::min_element(fastest) : INFINITY;
     by_aten = products_.seconds(atens, in_graph);
     for (size_t k = 0; k < words.size(); ++k) {
       bool ran = fastest[k] <= contends && products_.choose(product_, words[k]);
@@ -138,12 +141,12 @@ void TunedCudaProduct::Tune(const ProductTensors& tensors, const std::function<v
     }
   }
   const auto best = std::min_element(fastest.begin(), fastest.end());
-  const bool wins = best != fastest.end() && std::isfinite(by_aten) && *best < kCudaWorthIt * by_aten;
+  const bool wins = may_win();
   choice_.state = CudaProductChoice::State::kKnown;
   choice_.word = wins ? words[static_cast<size_t>(best - fastest.begin())] : kAtensWord;
   choice_.saves = wins ? by_aten - *best : 0;
   AccountOf(Venture::kCudaProducts).Spend(SecondsNow() - start);
-  LAZY_LOG(1, choice_.key, ": aten ", 1e6 * by_aten, ", best of ", words.size(), " ",
+  LAZY_LOG(1, choice_.key, ": aten ", 1e6 * by_aten, ", number ", best - fastest.begin(), " of ", words.size(), " ",
            best == fastest.end() ? 0 : 1e6 * *best, " us, tried in ", 1e3 * (SecondsNow() - start), " ms");
   if (!std::isfinite(by_aten)) return;
   InBackground([key = choice_.key, word = choice_.word] { backends::Get().Keep(key, word); });

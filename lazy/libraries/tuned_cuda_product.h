@@ -3,11 +3,12 @@
 //
 // ATen takes the one that the library's heuristics name first, which for some sizes is 10 % slower than another. So a
 // later run of large products of similar sizes (similar_sizes.h) tries the first eight, and ATen's own way, on the
-// program's own data. Those that are nearly the fastest are tried again as a CUDA graph replays them, since some begin
-// with another node. The fastest is taken if it needs less than 97 % of ATen's time, by all of these sizes that it can
-// do, and is kept on disk for other processes. All are right, but may round differently: where deterministic algorithms
-// are asked for nothing is tried, as with LAZY_DISABLE=autotune. What is tried is paid from an account (ledger.h), at a
-// pace: so a step tries a few products, and a plan is captured when none of its own is left to be tried.
+// program's own data. Where one is faster, those that are nearly the fastest and ATen's way are tried again as a CUDA
+// graph replays them, since some begin with another node. The fastest is taken if it needs less than 97 % of ATen's
+// time, by all of these sizes that it can do, and is kept on disk for other processes. All are right, but may round
+// differently: where deterministic algorithms are asked for nothing is tried, as with LAZY_DISABLE=autotune. What is
+// tried is paid from an account (ledger.h), at a pace: so a step tries a few products, and a plan is captured when none
+// of its own is left to be tried.
 #pragma once
 
 #include <mutex>

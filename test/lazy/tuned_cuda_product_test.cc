@@ -101,6 +101,14 @@ TEST_F(Tuned, WhoIsFarBehindIsTriedOnce) {
   EXPECT_EQ(fake.runs.at("c"), 1);
 }
 
+TEST_F(Tuned, NothingIsTriedAgainWhereNothingIsFaster) {
+  fake.seconds = {{"", 1.0}, {"a", 0.98}, {"b", 1.2}};
+  Run();
+  EXPECT_EQ(Run(), "");
+  EXPECT_EQ(fake.runs.at("a"), 1);
+  EXPECT_EQ(fake.runs.at(""), 3);  // of which one is tried
+}
+
 TEST_F(Tuned, StaysWithAtensWhereLittleIsWon) {
   fake.seconds = {{"", 1.0}, {"a", 0.98}, {"unknown", 0.1}};
   for (int k = 0; k < 3; ++k) EXPECT_EQ(Run(), "");

@@ -246,7 +246,7 @@ Graph Captured(const std::function<void()>& runs) {
 // The time of a run, by the fastest of some timings.
 double Seconds(const std::function<void()>& run, bool in_graph) {
   constexpr int kRuns = 3;
-  constexpr int64_t kCycles = 200'000;  // 0.1 ms: until then the host has sent all
+  constexpr int64_t kCycles = 80'000;  // 40 us: until then the host has sent all
   const auto runs = [&] {
     for (int k = 0; k < kRuns; ++k) run();
   };
