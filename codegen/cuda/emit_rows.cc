@@ -100,7 +100,7 @@ class RowEmitter {
                                     column_sums, column_operands, row_loads, pipeline, text_};
     if (body_.has_shares()) column_sums.Begin();
     if (size_.takes_turns()) pipeline.Begin();
-    column_operands.Read(body_.has_shares() ? "first" : "first_r");
+    column_operands.Read(body_.has_shares() ? "first" : size_.takes_turns() ? "first_r" : "r");
     if (threads.rows > 1) row_loads.Begin();
     if (body_.has_shares()) column_sums.Open();
     if (size_.takes_turns()) pipeline.Open();

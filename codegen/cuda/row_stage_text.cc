@@ -94,7 +94,7 @@ bool RowStageText::IsIotaEqualsRow(int number) const {
 void RowStageText::EmitSteps(const RowStage& stage, std::vector<Accumulator>& folds) {
   const bool has_vectors = function_.walks_vectors();
   if (has_vectors) {
-    OpenWalk("at", "vectors", kBlockSteps / function_.access.width(), 16 / function_.access.width(), folds);
+    OpenWalk("at", "vectors", kBlockSteps / function_.access.width(), function_.tiling.unroll, folds);
     text_.Line("const long j = head + at * V;");
     text_.Line("const bool in = true;");
     EmitVector(stage, folds);

@@ -20,6 +20,9 @@ constexpr int kNumbersOfThread = 16;       // before a row gets more threads
 constexpr int kMostNumbers = 32;           // of a thread, for each array
 constexpr double kMostFetched = 46 << 10;  // of a block's shared memory, beside folds
 constexpr double kArrivedBytes = 16;       // beside what is fetched by bulk copies
+constexpr double kFewRows = 128;           // the machine waits for each of them
+constexpr int kThreadsOfFew = 512;
+constexpr double kMostEarly = 64;                                              // registers of a thread
 constexpr int kRegisters = 72, kRegistersOf1024 = 40, kRegistersOfWarp = 128;  // for all arrays
 
 double SeenProduct(const std::vector<Loop>& loops, const CompileOptions& options) {
@@ -81,6 +84,7 @@ int GroupsOfShare(int threads, double length, const Body& body, const RowStages&
 struct PerElement {
   double registers = 0, bytes = 0;
   double columns = 0, column_registers = 0;
+  int streams = 0;  // of vectors of a row's own
   bool depends_on_data = false;
 };
 
@@ -102,6 +106,7 @@ PerElement PerElementOf(const Body& body, const VectorAccess& access, int arrays
     }
     found.registers += bytes / 4;
     found.bytes += bytes;
+    ++found.streams;
     found.depends_on_data = found.depends_on_data || DependsOnData(body, body.addresses[load.address]);
   }
   found.registers = std::max(found.registers, 1.0);
@@ -175,6 +180,28 @@ RowTiling SizeInTurns(const PerElement& each, double length, double count, int a
   return size;
 }
 
+// Rows that are folded in one walk, and needed for nothing else: a product with a vector, a sum, a largest number.
+bool AreReadOnce(const Body& body, const RowStages& rows) {
+  const auto works = [](const RowStage& stage) { return !stage.reductions.empty() || !stage.stores.empty(); };
+  return !body.has_shares() && std::count_if(rows.stages.begin(), rows.stages.end(), works) == 1 && FoldsRows(rows) &&
+         std::all_of(rows.stages.begin(), rows.stages.end(),
+                     [](const RowStage& stage) { return stage.stores.empty(); });
+}
+
+// A warp for each row, which waits for no other. Each thread has a block's vectors on their way at once, and keeps
+// nothing. A row that is longer has more threads where rows are too few to keep memory busy, and one of few rows has
+// two vectors a thread.
+RowTiling SizeReadOnce(const PerElement& each, double length, double count, int width) {
+  constexpr double kEnoughThreads = 1 << 15;  // with 128 bytes each, what memory sends within a microsecond
+  RowTiling size;
+  while (size.threads < kMostThreads && count * size.threads < kEnoughThreads &&
+         length > (count <= kFewRows ? 2 * width : kBlockSteps) * size.threads)
+    size.threads *= 2;
+  size.rows_per_block = size.threads > 32 ? 1 : kWarpsPerBlock;
+  size.unroll = std::clamp(kBlockSteps / width / std::max(each.streams, 1), 1, kBlockSteps / width);
+  return size;
+}
+
 }  // namespace
 
 RowTiling RowTilingOf(const ir::Graph& graph, const Body& body, const Loops& loops, const RowStages& rows,
@@ -191,13 +218,16 @@ RowTiling RowTilingOf(const ir::Graph& graph, const Body& body, const Loops& loo
     const int registers = threads >= kMostThreads ? kRegistersOf1024 : threads <= 32 ? kRegistersOfWarp : kRegisters;
     return std::clamp(registers / arrays, width, kMostNumbers);
   };
-  const bool has_shares = body.has_shares();
+  const bool has_shares = body.has_shares(), is_few = count <= kFewRows;
   const bool is_short = length <= kShortRow || (length <= kMostOfWarp && !has_shares && count >= kManyRows);
   if (!is_short && !has_shares) {
+    if (loops.inner.size() == 1 && access.HasVectorsInRow() && AreReadOnce(body, rows))
+      return SizeReadOnce(each, length, count, width);
     const RowTiling in_turns = SizeInTurns(each, length, count, arrays, width, fold_bytes_of);
     if (in_turns.takes_turns()) return in_turns;
   }
   RowTiling size;
+  size.unroll = std::max(1, 16 / width);
   if (is_short && length <= size.threads * most(size.threads)) {
     while (has_shares && size.threads > kFewestLanes && length <= size.threads / 2 * width) size.threads /= 2;
     size.rows_per_block = has_shares ? kThreadsOfShare / size.threads : kWarpsPerBlock;
@@ -206,12 +236,15 @@ RowTiling RowTilingOf(const ir::Graph& graph, const Body& body, const Loops& loo
     size.rows_per_block = GroupsOfShare(size.threads, length, body, rows);
   } else {
     size.threads = 128;
-    while (size.threads < kMostThreads && length > size.threads * std::min(kNumbersOfThread, most(size.threads)))
+    const auto numbers = [&](int threads) { return is_few && threads < kThreadsOfFew ? width : kNumbersOfThread; };
+    while (size.threads < kMostThreads && length > size.threads * std::min(numbers(size.threads), most(size.threads)))
       size.threads *= 2;
   }
   while (size.threads > 32 && fold_bytes_of(size.threads, 1) > kSharedBytes) size.threads /= 2;
   const double items = ItemsOf(length, width * size.threads, has_shares);
   if (items * width <= most(size.threads)) size.items = static_cast<int>(items);
+  size.keeps_columns =
+      is_few && !has_shares && size.items > 0 && (arrays + each.column_registers) * size.items * width <= kMostEarly;
   if (has_shares && size.items > 0) ChooseRowsAtOnce(each, width, fold_bytes_of, &size);
   // What waits for other threads, or for memory, leaves the multiprocessor to other rows.
   if (size.threads == 512 && size.items > 0 && arrays == 1) size.blocks_at_once = 3;

@@ -13,11 +13,12 @@ struct RowTiling {
   int threads = 32;            // of a row: lanes of a warp side by side, or all of a block
   int rows_per_block = 1;      // at once
   int turns = 1;               // of these, one after the other, without shares
-  bool keeps_columns = false;  // what all rows share, for all turns, in registers
+  bool keeps_columns = false;  // what all rows share is read first, and stays in registers
   int rows_at_once = 1;        // that a group keeps, of a share
   bool fetches = false;        // the next of these into shared memory, while it does some
   int blocks_at_once = 0;      // of a multiprocessor, so that registers suffice; 0: as they come
-  int items = 0;               // vectors of a thread that are kept; 0: rows are too long for that
+  int items = 0;               // vectors of a thread that are kept; 0: rows are too long for that, or read once
+  int unroll = 1;              // of the walk by vectors, where none are kept
 
   bool takes_turns() const { return turns > 1; }
 };
