@@ -102,6 +102,12 @@ bool RepeatsCostlyOp(const PartitionState& state, ir::Value v, int group) {
          AnyReader(state, v, group, [](const Readers::InGroup& reader) { return reader.broadcast > 0; });
 }
 
+// A vector that is multiplied by each row of a matrix is made once, and read as narrow as it is rounded.
+bool RepeatsVector(const PartitionState& state, ir::Value v, int group) {
+  return state.options.target == Target::kCuda && state.look.is_vector[v] &&
+         AnyReader(state, v, group, [](const Readers::InGroup& reader) { return reader.broadcast > 0; });
+}
+
 bool IsNeededAtManyPlaces(const PartitionState& state, ir::Value v, int group) {
   int maps = 0;
   AnyReader(state, v, group, [&](const Readers::InGroup&) { return ++maps, false; });
@@ -124,6 +130,7 @@ bool IsNeededBefore(const PartitionState& state, ir::Value v, int group) { retur
 
 constexpr JoinRule kComputeRules[] = {
     {"full", HasManyNodes},
+    {"repeats_vector", RepeatsVector},
     {"repeats_many_ops", RepeatsManyOps},
     {"repeats_costly_op", RepeatsCostlyOp},
     {"needed_at_many_places", IsNeededAtManyPlaces},
@@ -134,6 +141,7 @@ constexpr JoinRule kStoreRules[] = {
     {"belongs_to_rows", BelongsToRows},
     {"stores_much", StoresMuch},
     {"full", HasManyNodes},
+    {"repeats_vector", RepeatsVector},
     {"repeats_many_ops", RepeatsManyOps},
     {"repeats_costly_op", RepeatsCostlyOp},
     {"needed_at_many_places", IsNeededAtManyPlaces},

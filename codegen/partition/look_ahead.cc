@@ -43,12 +43,37 @@ std::vector<bool> FindReplacements(const ir::Graph& graph) {
   return replaces_shared;
 }
 
+// Of vectors that ops make; a cast of what lies in memory is none.
+std::vector<bool> FindVectors(const ir::Graph& graph) {
+  std::vector<bool> is_vector(graph.nodes.size(), false);
+  const auto without_casts = [&](ir::Value v) {
+    while (graph.node(v).op == ir::Op::kCast) v = graph.node(v).inputs[0];
+    return v;
+  };
+  for (const ir::Node& sum : graph.nodes) {
+    if (sum.op != ir::Op::kSum || graph.node(sum.inputs[0]).op != ir::Op::kMul) continue;
+    const ir::Node& products = graph.node(sum.inputs[0]);
+    const int last = products.type.rank() - 1;
+    if (sum.attrs.dims != ir::Ints{last} || products.type.dims[last].is_one()) continue;
+    for (const ir::Value factor : products.inputs) {
+      const ir::Node& expand = graph.node(without_casts(factor));
+      if (expand.op != ir::Op::kExpand || graph.type(expand.inputs[0]).dims[last].is_one()) continue;
+      const ir::Value vector = BaseOf(graph, expand.inputs[0]);
+      const bool is_made = ir::Info(graph.node(vector).op).kind == ir::Kind::kElementwise;
+      const ir::Value source = BaseOf(graph, without_casts(vector));
+      is_vector[vector] = is_made && ir::Info(graph.node(source).op).kind != ir::Kind::kLeaf;
+    }
+  }
+  return is_vector;
+}
+
 }  // namespace
 
 LookAhead MakeLookAhead(const ir::Graph& graph) {
   constexpr int kMostOps = 1000;  // sums along a graph with many paths stay small
   LookAhead look;
   look.is_operand = FindOperands(graph);
+  look.is_vector = FindVectors(graph);
   look.replaces_shared = FindReplacements(graph);
   look.single_ops.assign(graph.nodes.size(), 0);
   look.place_ops.assign(graph.nodes.size(), 0);

@@ -13,6 +13,7 @@ struct LookAhead {
   std::vector<int> single_ops;              // of a pointwise single number: the ops it takes; else 0
   std::vector<int> place_ops;               // of what follows from an element's place and from numbers: likewise
   std::vector<ir::Value> reduction_behind;  // the last reduction that a node was derived from by pointwise ops
+  std::vector<bool> is_vector;              // multiplied by each row of a matrix, and the products summed up along it
   std::vector<bool> replaces_shared;        // takes the place of a parameter that several nodes read, perhaps as a view
 };
 

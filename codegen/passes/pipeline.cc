@@ -6,6 +6,7 @@
 #include "codegen/passes/pad_matmuls.h"
 #include "codegen/passes/prepare_reductions.h"
 #include "codegen/passes/relu_epilogues.h"
+#include "codegen/passes/vector_products.h"
 #include "ir/passes/pipeline.h"
 
 namespace torch_lazy::codegen {
@@ -15,6 +16,7 @@ namespace {
 // product makes new ones. Copies come last: a later pass would take them for casts that change nothing.
 constexpr ir::Pass kPasses[] = {
     {"merge_matmuls", MergeMatmuls},
+    {"vector_products", ir::OfGraphAlone<SumVectorProducts>, ir::Pass::Where::kGpu},
     {"relu_epilogues", ir::OfGraphAlone<TakeReluIntoMatmuls>},
     {"pad_matmuls", PadMatmuls, ir::Pass::Where::kGpu},
     {"prepare_reductions", PrepareReductions},
