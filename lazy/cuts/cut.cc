@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "lazy/cuts/early_cuts.h"
+#include "lazy/cuts/early_reads.h"
 #include "lazy/cuts/growing_sizes.h"
 #include "lazy/cuts/run_ahead.h"
 #include "lazy/cuts/segments.h"
@@ -86,6 +87,7 @@ void Finish(const std::shared_ptr<Trace>& trace, std::string failure = "") {
     for (Trace::Slot& slot : trace->slots) {
       if (slot.owner != nullptr) GiveBack(trace, &slot);
     }
+    if (trace->failure.empty()) NoteEarlyReads(*trace);
     for (const Trace::Heir& heir :
          trace->heirs) {  // the same, be the storage first used before this run's end or after it
       const LazyStorageImpl* const owner = trace->slots[heir.slot].owner;
@@ -114,6 +116,7 @@ void Run(Trace* trace, Entry* entry, const Parts& parts, bool once) {
   TORCH_CHECK(trace->failure_before.empty(), trace->failure_before);
   if (entry != nullptr) {
     entry->Run(trace, once);
+    MarkEndOfPart(trace);
   } else {
     RunParts(trace, parts);
   }

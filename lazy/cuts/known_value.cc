@@ -29,13 +29,6 @@ constexpr size_t kMostRead = 128;    // storages of a GPU
 
 bool IsWhole(at::ScalarType dtype) { return c10::isIntegralType(dtype, /*includeBool=*/true); }
 
-at::Tensor HostTensor(const c10::Storage& content, const Geometry& geometry) {
-  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
-      c10::Storage(content), c10::DispatchKeySet(c10::DispatchKey::CPU), c10::scalarTypeToTypeMeta(geometry.dtype));
-  tensor.unsafeGetTensorImpl()->set_sizes_and_strides(geometry.sizes, geometry.strides, geometry.offset);
-  return tensor;
-}
-
 struct Content {
   uint64_t stamp;
   c10::Storage storage;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/metrics.h"
 #include "lazy/cuts/cut.h"
+#include "lazy/cuts/early_reads.h"
 #include "lazy/cuts/known_value.h"
 #include "lazy/cuts/run_ahead.h"
 #include "lazy/eager/current_device.h"
@@ -83,6 +84,7 @@ at::Tensor SyncToRead(const at::Tensor& tensor, const char* reason) {
   if (at::Tensor known = KnownValue(tensor); known.defined()) return known;
   CountSync(reason);
   CutThreadTraceForHost(reason);
+  if (at::Tensor early = ReadEarly(tensor); early.defined()) return early;
   LazyStorageImpl* const storage = LazyStorageImpl::Of(tensor);
   if (storage != nullptr && IsOnHost() && CurrentReplayRecorder() == nullptr) {
     WaitForMoves();

@@ -11,6 +11,24 @@
 #include "lazy/eager/on_host.h"
 
 namespace torch_lazy::lazy {
+namespace {
+
+at::Tensor On(c10::DispatchKey device, const c10::Storage& content, at::ScalarType dtype, at::IntArrayRef sizes,
+              at::IntArrayRef strides, int64_t offset) {
+  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(content), c10::DispatchKeySet(device),
+                                                               c10::scalarTypeToTypeMeta(dtype));
+  tensor.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides, offset);
+  return tensor;
+}
+
+at::Tensor WithBits(at::Tensor tensor, const Geometry& geometry) {
+  c10::TensorImpl* const impl = tensor.unsafeGetTensorImpl();
+  if (geometry.conj) impl->_set_conj(true);
+  if (geometry.neg) impl->_set_neg(true);
+  return tensor;
+}
+
+}  // namespace
 
 Geometry GeometryOf(const at::TensorBase& tensor) { return GeometryOf(*tensor.unsafeGetTensorImpl()); }
 
@@ -34,19 +52,16 @@ std::string TextOfGeometry(const Geometry& geometry, bool with_strides) {
 
 at::Tensor Alias(const c10::Storage& content, at::ScalarType dtype, at::IntArrayRef sizes, at::IntArrayRef strides,
                  int64_t offset) {
-  at::Tensor alias = at::detail::make_tensor<c10::TensorImpl>(
-      c10::Storage(content), c10::DispatchKeySet(IsOnHost() ? c10::DispatchKey::CPU : c10::DispatchKey::CUDA),
-      c10::scalarTypeToTypeMeta(dtype));
-  alias.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides, offset);
-  return alias;
+  return On(IsOnHost() ? c10::DispatchKey::CPU : c10::DispatchKey::CUDA, content, dtype, sizes, strides, offset);
 }
 
 at::Tensor Alias(const c10::Storage& content, const Geometry& geometry) {
-  at::Tensor alias = Alias(content, geometry.dtype, geometry.sizes, geometry.strides, geometry.offset);
-  c10::TensorImpl* impl = alias.unsafeGetTensorImpl();
-  if (geometry.conj) impl->_set_conj(true);
-  if (geometry.neg) impl->_set_neg(true);
-  return alias;
+  return WithBits(Alias(content, geometry.dtype, geometry.sizes, geometry.strides, geometry.offset), geometry);
+}
+
+at::Tensor HostTensor(const c10::Storage& content, const Geometry& geometry) {
+  return WithBits(On(c10::DispatchKey::CPU, content, geometry.dtype, geometry.sizes, geometry.strides, geometry.offset),
+                  geometry);
 }
 
 at::Tensor MetaTensor(const Geometry& geometry) {

@@ -35,6 +35,9 @@ at::Tensor Alias(const c10::Storage& content, const Geometry& geometry);
 at::Tensor Alias(const c10::Storage& content, at::ScalarType dtype, at::IntArrayRef sizes, at::IntArrayRef strides,
                  int64_t offset);
 
+// A tensor of the host, of this geometry on `content`, which is the host's memory whatever the eager device.
+at::Tensor HostTensor(const c10::Storage& content, const Geometry& geometry);
+
 // A tensor of this geometry without memory.
 at::Tensor MetaTensor(const Geometry& geometry);
 

@@ -25,6 +25,7 @@
 namespace torch_lazy::lazy {
 
 struct CutSite;
+class QueueMark;
 struct ReplayRecorder;
 
 // The first call of a trace that was new to the trie at its place.
@@ -49,11 +50,12 @@ class Trace {
   std::shared_ptr<Trie> trie;  // of its path
   std::string failure;         // what the call said that failed; see Note [Failing calls]
   // Note [Runs ahead]
-  bool is_ahead = false;         // its run was given away
-  std::vector<Heir> heirs;       // take over contents at its end
-  std::shared_ptr<Trace> after;  // one that has to be done before this one runs
-  std::string failure_before;    // of one that this inherits from
-  Expected* at = nullptr;        // the newest call; the root before the first
+  bool is_ahead = false;                 // its run was given away
+  std::vector<Heir> heirs;               // take over contents at its end
+  std::shared_ptr<Trace> after;          // one that has to be done before this one runs
+  std::string failure_before;            // of one that this inherits from
+  std::shared_ptr<const QueueMark> end;  // in the GPU's queue: Note [Early reads]
+  Expected* at = nullptr;                // the newest call; the root before the first
   std::vector<Slot> slots;
   std::vector<c10::IValue> numbers;  // run-time numbers of all calls in order
   std::vector<TrieNode*> path;       // per call

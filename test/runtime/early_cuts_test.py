@@ -66,6 +66,37 @@ def test_others_stay_whole(reads, layers):
     assert sum(traces for _, _, traces in counts[4:]) <= 8 + 1
 
 
+def counts_early_reads(steps, reads):
+    """(losses that were read; values that were read early, in all, after each step)"""
+    torch.manual_seed(0)
+    net, counts = nn.Sequential(*[part for _ in range(LAYERS) for part in (nn.Linear(WIDTH, WIDTH), nn.Tanh())]).to("lazy"), []
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-2)
+    x, one, losses = torch.ones(ROWS, WIDTH, device="lazy"), torch.ones(1, device="lazy"), []
+    for _ in range(steps):
+        one.expand(LARGE).neg()
+        optimizer.zero_grad()
+        loss = net(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        if reads == "loss":
+            losses.append(loss.item())
+        elif reads == "what follows from it":
+            losses.append((loss * 2).tolist())
+        else:
+            losses.append(next(iter(net.parameters())).sum().item())
+        counts.append(torch_lazy.metrics()["early_reads"])
+    return losses, counts
+
+
+@pytest.mark.parametrize("reads, early", [("loss", 1), ("what follows from it", 1), ("a parameter", 1)])
+def test_a_value_of_an_early_part_is_read_early(reads, early):
+    losses, counts = in_child(counts_early_reads, 12, reads, compile="sync")
+    assert [after - before for before, after in zip(counts[7:], counts[8:], strict=False)] == [early] * 4
+    late, none = in_child(counts_early_reads, 12, reads, compile="sync", disable="early")
+    assert none == [0] * 12
+    assert losses == pytest.approx(late, rel=1e-5)
+
+
 def _net(layers):
     """Layers alike, with products, so that a part has launches enough for a CUDA graph."""
     layers = [part for _ in range(layers) for part in (nn.Linear(32, 32, bias=False), nn.LayerNorm(32), nn.Tanh())]

@@ -100,9 +100,11 @@ def test_values(dtype, batch, memory_format):
     packed, last = in_child(_evaluates, dtype, batch, memory_format, compile="sync")
     bias = dtype == torch.float32  # of the product, a launch of its own
     assert packed == PACKED
-    assert last == {"kernel_launches": LAUNCHES[memory_format] + bias, "library_calls": CALLS, "graph_replays": 1}
+    row = batch == 1 and dtype != torch.float32  # by the last layer's weight: a kernel of ours
+    launches, calls = LAUNCHES[memory_format] + bias + row, CALLS - row
+    assert last == {"kernel_launches": launches, "library_calls": calls, "graph_replays": 1}
     _, apart = in_child(_evaluates, dtype, batch, memory_format, compile="sync", disable="freeze")
-    assert apart == {"kernel_launches": LAUNCHES_APART + bias, "library_calls": CALLS, "graph_replays": 1}
+    assert apart == {"kernel_launches": LAUNCHES_APART + bias + row, "library_calls": calls, "graph_replays": 1}
 
 
 def test_autocast_weights_are_constants():
