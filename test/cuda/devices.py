@@ -30,6 +30,12 @@ def results_copied():
     return torch_lazy.metrics()["results_copied"]
 
 
+def early_reads():
+    import torch_lazy
+
+    return torch_lazy.metrics()["early_reads"]
+
+
 def _call(function, arguments, pipe, options):
     try:
         import torch

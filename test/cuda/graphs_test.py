@@ -54,6 +54,16 @@ def test_a_capture_that_fails_leaves_later_ones():
     assert numbers(results) == numbers(alone)
 
 
+def test_a_loss_is_read_while_the_gpu_goes_on():
+    early, counts = Child(loops.reads_the_loss_of_large_steps, "lazy", compile="sync").result()
+    late, none = Child(loops.reads_the_loss_of_large_steps, "lazy", compile="sync", disable="early").result()
+    eager, _ = Child(loops.reads_the_loss_of_large_steps, EAGER).result()
+    assert not any(none) and [after - before for before, after in zip(counts[11:], counts[12:], strict=False)] == [1] * 12
+    tolerance = {"rtol": 1e-3, "atol": 1e-6}  # 24 updates of f32 products, rounded in other orders
+    torch.testing.assert_close(torch.tensor(early), torch.tensor(late), **tolerance)
+    torch.testing.assert_close(torch.tensor(early), torch.tensor(eager), **tolerance)
+
+
 def test_steps_leave_narrow_weights_to_the_next():
     """While nobody else writes them; and nothing else is computed."""
     children = [Child(loops.under_autocast, "lazy", compile="sync"), Child(loops.under_autocast, "lazy", compile="sync", disable="carry")]

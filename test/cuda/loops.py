@@ -4,7 +4,7 @@
 import torch
 from torch import nn
 
-from devices import replays, results_copied, wait_for
+from devices import early_reads, replays, results_copied, wait_for
 
 
 def _net(device, seed=0):
@@ -139,6 +139,23 @@ def after_a_call_that_waits(device):
     before = replays()
     results, counts = adam(device)
     return results, [count - before for count in counts]
+
+
+def reads_the_loss_of_large_steps(device):
+    """Steps that are cut early, and whose loss is read after the update. Beside the losses: how many were read early."""
+    torch.manual_seed(0)
+    net = nn.Sequential(*[part for _ in range(24) for part in (nn.Linear(512, 512), nn.GELU(), nn.LayerNorm(512))]).to(device)
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-2, momentum=0.9)
+    losses, counts = [], []
+    for step in range(24):
+        x = torch.sin(torch.arange(4096 * 512.0).view(4096, 512) * 0.01 * (step + 1)).to(device)
+        optimizer.zero_grad()
+        loss = (net(x) - x).square().mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        counts.append(early_reads())
+    return losses, counts
 
 
 def parameters_that_move(device):
