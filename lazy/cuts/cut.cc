@@ -111,12 +111,13 @@ bool IsOnce(const Trace& trace, const char* reason) {
   return trace.fragment && trace.age < kFirstSteps && CompilationFor(deterministic) != base::CompileMode::kSync;
 }
 
-void Run(Trace* trace, Entry* entry, const Parts& parts, bool once) {
+// `goes_on`: nobody waits for the trace.
+void Run(Trace* trace, Entry* entry, const Parts& parts, bool once, bool goes_on) {
   if (std::exchange(trace->after, nullptr) != nullptr) RunThread::Get().Wait();
   TORCH_CHECK(trace->failure_before.empty(), trace->failure_before);
   if (entry != nullptr) {
     entry->Run(trace, once);
-    MarkEndOfPart(trace);
+    if (goes_on) MarkEndOfPart(trace);
   } else {
     RunParts(trace, parts);
   }
@@ -126,7 +127,7 @@ void Run(Trace* trace, Entry* entry, const Parts& parts, bool once) {
 void RunAndFinish(const std::shared_ptr<Trace>& trace, Entry* entry, const Stream& stream) {
   try {
     const OnThreadAhead on(*trace, stream);
-    Run(trace.get(), entry, {}, /*once=*/false);
+    Run(trace.get(), entry, {}, /*once=*/false, /*goes_on=*/true);
   } catch (...) {
     Finish(trace, TextOfError());
     throw;
@@ -192,7 +193,7 @@ void Cut(const std::shared_ptr<Trace>& trace, const char* reason, Then then) {
       WaitForMoves();
       const UseSettings settings(trace->num_calls() != 0 ? trace->settings() : CurrentSettings());
       const OnEagerDevice on;
-      Run(trace.get(), entry, parts, once);
+      Run(trace.get(), entry, parts, once, then == Then::kGoOn);
     }
   } catch (...) {
     Finish(trace, TextOfError());

@@ -71,6 +71,18 @@ void NoteEarlyReads(const Trace& trace) {
   NewestParts().push_front(std::move(part));
 }
 
+c10::Storage ReadEarly(uint64_t stamp, const c10::Storage& content) {
+  if (stamp == 0 || content.nbytes() > kMostEarlyBytes) return {};
+  std::shared_ptr<const QueueMark> mark;
+  {
+    const Locked lock(DeviceLock());
+    mark = MarkBehind(stamp, content.data());
+  }
+  if (mark == nullptr) return {};
+  base::Count(base::Counter::kEarlyReads);
+  return mark->Read(content);
+}
+
 at::Tensor ReadEarly(const at::Tensor& tensor) {
   LazyStorageImpl* const storage = LazyStorageImpl::Of(tensor);
   if (storage == nullptr || storage->nbytes() > kMostEarlyBytes || !HasDeviceQueue() ||
@@ -79,16 +91,15 @@ at::Tensor ReadEarly(const at::Tensor& tensor) {
   const OnDevice on(storage->device().index());
   WaitForMoves();
   c10::Storage content;
-  std::shared_ptr<const QueueMark> mark;
+  uint64_t stamp = 0;
   {
     const Locked lock(DeviceLock());
-    if (storage->writer != nullptr || storage->IsSwapped() || !storage->content || storage->stamp() == 0) return {};
-    mark = MarkBehind(storage->stamp(), storage->content.data());
-    if (mark == nullptr) return {};
+    if (storage->writer != nullptr || storage->IsSwapped() || !storage->content) return {};
     content = storage->content;
+    stamp = storage->stamp();
   }
-  base::Count(base::Counter::kEarlyReads);
-  return HostTensor(mark->Read(content), GeometryOf(tensor));
+  const c10::Storage read = ReadEarly(stamp, content);
+  return read ? HostTensor(read, GeometryOf(tensor)) : at::Tensor();
 }
 
 }  // namespace torch_lazy::lazy

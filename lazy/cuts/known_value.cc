@@ -10,7 +10,11 @@
 #include <ATen/Functions.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include "absl/strings/string_view.h"
+#include "lazy/cuts/early_cuts.h"
+#include "lazy/cuts/early_reads.h"
 #include "lazy/cuts/run_ahead.h"
+#include "lazy/eager/current_device.h"
 #include "lazy/eager/geometry.h"
 #include "lazy/eager/on_host.h"
 #include "lazy/run/run_on_aliases.h"
@@ -62,8 +66,9 @@ c10::Storage Unchanged(const Content& content) { return IsOnHost() ? content.sto
 // Computes slots of a pending trace on the host. The device lock is held.
 class Computation {
  public:
-  explicit Computation(const Trace& trace)
-      : trace_(trace), oldest_(trace.path.size() - std::min(trace.path.size(), kNewest)) {}
+  // `compares`: also comparisons of floating numbers.
+  explicit Computation(const Trace& trace, bool compares = false)
+      : trace_(trace), oldest_(trace.path.size() - std::min(trace.path.size(), kNewest)), compares_(compares) {}
 
   // Null if it cannot.
   c10::Storage Slot(int32_t slot) {
@@ -82,7 +87,7 @@ class Computation {
 
  private:
   c10::Storage Read(const TraceSlot& slot) {
-    const c10::Storage known = Unchanged({slot.stamp, slot.content});
+    const c10::Storage known = compares_ ? AllRead().Find(slot.stamp) : Unchanged({slot.stamp, slot.content});
     if (!known && slot.content && slot.stamp != 0) unread_.push_back({slot.stamp, slot.content});
     return known;
   }
@@ -96,14 +101,24 @@ class Computation {
     return false;
   }
 
+  // Of floating numbers, with every bit as on the host.
+  static bool Compares(absl::string_view name) {
+    static constexpr absl::string_view kNames[] = {"aten::abs",   "aten::eq",       "aten::ge",    "aten::gt",
+                                                   "aten::isinf", "aten::isfinite", "aten::isnan", "aten::le",
+                                                   "aten::lt",    "aten::ne"};
+    return std::ranges::find(kNames, name.substr(0, name.find('.'))) != std::end(kNames);
+  }
+
   // A new whole number or truth value of such operands, exact on each device.
-  static bool IsExact(const TrieNode& call) {
+  bool IsExact(const TrieNode& call) const {
     const Op& op = *call.op;
     if (op.random || op.writes || op.may_fail || op.runner != nullptr || call.shape->results.size() != 1) return false;
     const ResultShape& result = call.shape->results[0];
-    return result.defined && result.item < 0 && result.arg < 0 && IsWhole(result.geometry.dtype) &&
-           std::ranges::all_of(call.operands,
-                               [](const NodeOperand& operand) { return IsWhole(operand.geometry.dtype); });
+    if (!result.defined || result.item >= 0 || result.arg >= 0) return false;
+    if (compares_ && Compares(op.name)) return true;
+    return IsWhole(result.geometry.dtype) && std::ranges::all_of(call.operands, [](const NodeOperand& operand) {
+             return IsWhole(operand.geometry.dtype);
+           });
   }
 
   // Numbers that PyTorch has wrapped are the host's tensors.
@@ -135,6 +150,7 @@ class Computation {
 
   const Trace& trace_;
   const size_t oldest_;
+  const bool compares_;
   int num_calls_ = 0;
   std::vector<std::pair<int32_t, c10::Storage>> made_;
   std::vector<Content> unread_;
@@ -172,6 +188,19 @@ c10::Storage KnownContent(const Trace& trace, LazyStorageImpl* storage, std::vec
   return known;
 }
 
+// What the trace's pending calls make of what the host has read; null if it cannot be said, or not yet.
+c10::Storage ComputedEarly(const Trace& trace, const LazyStorageImpl* storage, std::vector<Content>* unread) {
+  const Locked lock(DeviceLock());
+  if (trace.state != Trace::State::kPending || storage->writer != &trace || storage->IsSwapped()) return {};
+  const auto touch =
+      std::ranges::find(storage->touches, &trace, [](const LazyStorageImpl::Touch& each) { return each.trace.get(); });
+  const c10::impl::ForceDispatchKeyGuard no_modes{c10::impl::LocalDispatchKeySet(c10::impl::PODLocalDispatchKeySet{})};
+  Computation computation(trace, /*compares=*/true);
+  c10::Storage value = computation.Slot(touch->slot);
+  *unread = computation.unread();
+  return value;
+}
+
 }  // namespace
 
 at::Tensor KnownValue(const at::Tensor& tensor) {
@@ -192,6 +221,28 @@ at::Tensor KnownValue(const at::Tensor& tensor) {
   }
   if (!known) known = KnownContent(*trace, storage, &unread);
   return known ? HostTensor(known, GeometryOf(tensor)) : at::Tensor();
+}
+
+at::Tensor EarlyValue(const at::Tensor& tensor) {
+  LazyStorageImpl* const storage = LazyStorageImpl::Of(tensor);
+  if (storage == nullptr || storage->nbytes() > kMostBytes || tensor.scalar_type() != at::kBool || !HasDeviceQueue() ||
+      CurrentReplayRecorder() != nullptr)
+    return {};
+  const std::shared_ptr<Trace> trace = NewestTrace();
+  if (trace == nullptr) return {};
+  const OnDevice on(storage->device().index());
+  WaitForMoves();
+  std::vector<Content> unread;
+  c10::Storage value = ComputedEarly(*trace, storage, &unread);
+  if (value || unread.empty()) return value ? HostTensor(value, GeometryOf(tensor)) : at::Tensor();
+  for (const Content& content : unread) {
+    const c10::Storage read = ReadEarly(content.stamp, content.storage);
+    if (!read) return {};
+    const Locked lock(DeviceLock());
+    AllRead().Add({content.stamp, read});
+  }
+  value = ComputedEarly(*trace, storage, &unread);
+  return value ? HostTensor(value, GeometryOf(tensor)) : at::Tensor();
 }
 
 }  // namespace torch_lazy::lazy

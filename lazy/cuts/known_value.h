@@ -9,7 +9,8 @@
 // as `expert == 8`, is computed on the host; their calls stay recorded, and are dropped if nobody else wants them.
 //
 // Floating numbers are waited for as ever: a loop that reads its loss is cut at the same place of every step, whether
-// the loss is pending or not.
+// the loss is pending or not. So are truth values that follow from such numbers, but a wait need not be for all that is
+// cut: Note [Early reads].
 #pragma once
 
 #include "lazy/trace/storage.h"
@@ -18,5 +19,8 @@ namespace torch_lazy::lazy {
 
 // An eager tensor of the host with these values; undefined if they are to be waited for.
 at::Tensor KnownValue(const at::Tensor& tensor);
+
+// The same, of what follows from values that can be read early; waits for these. To be asked before the cut.
+at::Tensor EarlyValue(const at::Tensor& tensor);
 
 }  // namespace torch_lazy::lazy

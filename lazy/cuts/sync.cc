@@ -83,8 +83,10 @@ at::Tensor SyncForHost(const at::Tensor& tensor, const char* reason) {
 at::Tensor SyncToRead(const at::Tensor& tensor, const char* reason) {
   if (at::Tensor known = KnownValue(tensor); known.defined()) return known;
   CountSync(reason);
+  const at::Tensor early = EarlyValue(tensor);
   CutThreadTraceForHost(reason);
-  if (at::Tensor early = ReadEarly(tensor); early.defined()) return early;
+  if (early.defined()) return early;
+  if (at::Tensor read = ReadEarly(tensor); read.defined()) return read;
   LazyStorageImpl* const storage = LazyStorageImpl::Of(tensor);
   if (storage != nullptr && IsOnHost() && CurrentReplayRecorder() == nullptr) {
     WaitForMoves();

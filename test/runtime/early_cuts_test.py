@@ -80,21 +80,47 @@ def counts_early_reads(steps, reads):
         optimizer.step()
         if reads == "loss":
             losses.append(loss.item())
-        elif reads == "what follows from it":
+        elif reads == "a number that follows":
             losses.append((loss * 2).tolist())
+        elif reads == "a truth value that follows":
+            losses.append(1.0 if torch.isnan(loss.detach()) or torch.isinf(loss.detach()) or loss > 1e6 else loss.detach())
         else:
             losses.append(next(iter(net.parameters())).sum().item())
         counts.append(torch_lazy.metrics()["early_reads"])
-    return losses, counts
+    return [float(loss) for loss in losses], counts
 
 
-@pytest.mark.parametrize("reads, early", [("loss", 1), ("what follows from it", 1), ("a parameter", 1)])
+@pytest.mark.parametrize("reads, early", [("loss", 1), ("a truth value that follows", 1), ("a number that follows", 0), ("a parameter", 0)])
 def test_a_value_of_an_early_part_is_read_early(reads, early):
     losses, counts = in_child(counts_early_reads, 12, reads, compile="sync")
     assert [after - before for before, after in zip(counts[7:], counts[8:], strict=False)] == [early] * 4
     late, none = in_child(counts_early_reads, 12, reads, compile="sync", disable="early")
     assert none == [0] * 12
     assert losses == pytest.approx(late, rel=1e-5)
+
+
+def refuses(steps, bad):
+    """(of each step, whether its loss is NaN or infinite; values that were read early): one step's input is `bad` at one place."""
+    torch.manual_seed(0)
+    net = nn.Sequential(*[part for _ in range(LAYERS) for part in (nn.Linear(WIDTH, WIDTH), nn.Tanh())]).to("lazy")
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-2)
+    one, found = torch.ones(1, device="lazy"), []
+    inputs = [torch.ones(ROWS, WIDTH) for _ in range(steps)]
+    inputs[steps - 2][0, 0] = bad
+    for x in inputs:
+        one.expand(LARGE).neg()
+        optimizer.zero_grad()
+        loss = (net(x.to("lazy")) + x.to("lazy")).square().mean()
+        loss.backward()
+        optimizer.step()
+        found.append(not torch.isfinite(loss))
+    return found, torch_lazy.metrics()["early_reads"]
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_a_bad_loss_is_found_early(bad):
+    found, early = in_child(refuses, 12, bad, compile="sync")
+    assert found == [False] * 10 + [True, True] and early >= 6  # its gradients leave bad weights
 
 
 def _net(layers):
