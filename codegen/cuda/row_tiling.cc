@@ -20,9 +20,9 @@ constexpr int kNumbersOfThread = 16;       // before a row gets more threads
 constexpr int kMostNumbers = 32;           // of a thread, for each array
 constexpr double kMostFetched = 46 << 10;  // of a block's shared memory, beside folds
 constexpr double kArrivedBytes = 16;       // beside what is fetched by bulk copies
-constexpr double kFewRows = 128;           // the machine waits for each of them
+// The machine waits for each of so few rows; how many threads one has, and what a thread reads first, in registers.
+constexpr double kFewRows = 128, kMostReadFirst = 64;
 constexpr int kThreadsOfFew = 512;
-constexpr double kMostEarly = 64;                                              // registers of a thread
 constexpr int kRegisters = 72, kRegistersOf1024 = 40, kRegistersOfWarp = 128;  // for all arrays
 
 double SeenProduct(const std::vector<Loop>& loops, const CompileOptions& options) {
@@ -243,8 +243,8 @@ RowTiling RowTilingOf(const ir::Graph& graph, const Body& body, const Loops& loo
   while (size.threads > 32 && fold_bytes_of(size.threads, 1) > kSharedBytes) size.threads /= 2;
   const double items = ItemsOf(length, width * size.threads, has_shares);
   if (items * width <= most(size.threads)) size.items = static_cast<int>(items);
-  size.keeps_columns =
-      is_few && !has_shares && size.items > 0 && (arrays + each.column_registers) * size.items * width <= kMostEarly;
+  size.keeps_columns = is_few && !has_shares && size.items > 0 &&
+                       (arrays + each.column_registers) * size.items * width <= kMostReadFirst;
   if (has_shares && size.items > 0) ChooseRowsAtOnce(each, width, fold_bytes_of, &size);
   // What waits for other threads, or for memory, leaves the multiprocessor to other rows.
   if (size.threads == 512 && size.items > 0 && arrays == 1) size.blocks_at_once = 3;

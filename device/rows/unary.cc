@@ -67,7 +67,7 @@ constexpr lazy::Row kUnaryRows[] = {
     {"aten::neg", Primitive1<kNumbers, Op::kNeg>},
     // `abs` and the logical functions are whole: in parts they write into an empty tensor and resize it, which is never
     // recorded.
-    {"aten::abs", Primitive1<kNumbers, Op::kAbs>, kWhole},
+    {"aten::abs", Primitive1<kNumbers, Op::kAbs>, kWhole | kExact},
     {"aten::sqrt", Primitive1<kFloats, Op::kSqrt>},
     {"aten::rsqrt", Primitive1<kFloats, Op::kRsqrt>},
     {"aten::reciprocal", Primitive1<kFloats, Op::kRecip>},

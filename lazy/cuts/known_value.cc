@@ -10,7 +10,6 @@
 #include <ATen/Functions.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
-#include "absl/strings/string_view.h"
 #include "lazy/cuts/early_cuts.h"
 #include "lazy/cuts/early_reads.h"
 #include "lazy/cuts/run_ahead.h"
@@ -101,21 +100,14 @@ class Computation {
     return false;
   }
 
-  // Of floating numbers, with every bit as on the host.
-  static bool Compares(absl::string_view name) {
-    static constexpr absl::string_view kNames[] = {"aten::abs",   "aten::eq",       "aten::ge",    "aten::gt",
-                                                   "aten::isinf", "aten::isfinite", "aten::isnan", "aten::le",
-                                                   "aten::lt",    "aten::ne"};
-    return std::ranges::find(kNames, name.substr(0, name.find('.'))) != std::end(kNames);
-  }
-
   // A new whole number or truth value of such operands, exact on each device.
   bool IsExact(const TrieNode& call) const {
     const Op& op = *call.op;
     if (op.random || op.writes || op.may_fail || op.runner != nullptr || call.shape->results.size() != 1) return false;
     const ResultShape& result = call.shape->results[0];
     if (!result.defined || result.item >= 0 || result.arg >= 0) return false;
-    if (compares_ && Compares(op.name)) return true;
+    const auto is_complex = [](const NodeOperand& operand) { return c10::isComplexType(operand.geometry.dtype); };
+    if (compares_ && (op.Has(kBoolean) || op.Has(kExact))) return std::ranges::none_of(call.operands, is_complex);
     return IsWhole(result.geometry.dtype) && std::ranges::all_of(call.operands, [](const NodeOperand& operand) {
              return IsWhole(operand.geometry.dtype);
            });

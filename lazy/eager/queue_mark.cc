@@ -35,12 +35,12 @@ QueueMark::QueueMark() {
 }
 
 c10::Storage QueueMark::Read(const c10::Storage& content) const {
-  if (!event_) return content;
+  const at::Tensor bytes = Alias(content, at::kByte, {static_cast<int64_t>(content.nbytes())}, {1}, 0);
+  if (!event_) return bytes.clone().storage();
   const c10::Stream stream = ReadingStream();
   event_->block(stream);
   const OnStream on(stream);
-  const auto size_bytes = static_cast<int64_t>(content.nbytes());
-  return Alias(content, at::kByte, {size_bytes}, {1}, 0).cpu().storage();
+  return bytes.cpu().storage();
 }
 
 }  // namespace torch_lazy::lazy

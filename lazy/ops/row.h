@@ -81,6 +81,8 @@ enum RowFlags : uint32_t {
   kCopies = 1 << 25,
   // Of images; the other tensors hold a number for each channel.
   kScalesChannels = 1 << 26,
+  // Each device gives the same bits of real numbers. True of all that is kBoolean.
+  kExact = 1 << 28,
 
   // --- How it is compiled ---
   // A product of matrices, done by a library: operands and result lie in memory.
