@@ -50,12 +50,11 @@ class Trace {
   std::shared_ptr<Trie> trie;  // of its path
   std::string failure;         // what the call said that failed; see Note [Failing calls]
   // Note [Runs ahead]
-  bool is_ahead = false;                 // its run was given away
-  std::vector<Heir> heirs;               // take over contents at its end
-  std::shared_ptr<Trace> after;          // one that has to be done before this one runs
-  std::string failure_before;            // of one that this inherits from
-  std::shared_ptr<const QueueMark> end;  // in the GPU's queue: Note [Early reads]
-  Expected* at = nullptr;                // the newest call; the root before the first
+  bool is_ahead = false;         // its run was given away
+  std::vector<Heir> heirs;       // take over contents at its end
+  std::shared_ptr<Trace> after;  // one that has to be done before this one runs
+  std::string failure_before;    // of one that this inherits from
+  Expected* at = nullptr;        // the newest call; the root before the first
   std::vector<Slot> slots;
   std::vector<c10::IValue> numbers;  // run-time numbers of all calls in order
   std::vector<TrieNode*> path;       // per call
@@ -79,8 +78,9 @@ class Trace {
   Chunks chunks;
   AtOnce at_once;  // where it is on, the trace has no calls
   Divergence divergence;
-  const CutSite* cut = nullptr;        // set when it is cut, for explain()
-  ReplayRecorder* recorder = nullptr;  // of what it touches, for replay
+  const CutSite* cut = nullptr;          // set when it is cut, for explain()
+  ReplayRecorder* recorder = nullptr;    // of what it touches, for replay
+  std::shared_ptr<const QueueMark> end;  // in the GPU's queue: Note [Early reads]
 
   size_t num_calls() const { return path.size(); }
   // Why it is cut, where `ends_step`.
