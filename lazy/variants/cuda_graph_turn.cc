@@ -141,10 +141,11 @@ bool CudaGraphTurn::TryReplay(Trace* trace, int64_t now, bool is_new) {
   return true;
 }
 
-// Of a run that is an exception, after an evaluation say. What reads its results has a CUDA graph that finds them where
-// they always are.
+// Of a run that is an exception, after an evaluation say, or of a thread that has not launched the plan. What reads its
+// results has a CUDA graph that finds them where they always are.
 bool CudaGraphTurn::TryLaunch(Trace* trace) {
   memory_.VacateResults();
+  launcher_ = std::this_thread::get_id();
   if (!plan_.Run(trace, [&](PlanMemory* memory) { memory_.FixResults(memory); })) return false;
   memory_.LendResults(trace);
   return true;
