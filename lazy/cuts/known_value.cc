@@ -66,7 +66,7 @@ c10::Storage Unchanged(const Content& content) { return IsOnHost() ? content.sto
 class Computation {
  public:
   // `compares`: also comparisons of floating numbers.
-  explicit Computation(const Trace& trace, bool compares = false)
+  Computation(const Trace& trace, bool compares)
       : trace_(trace), oldest_(trace.path.size() - std::min(trace.path.size(), kNewest)), compares_(compares) {}
 
   // Null if it cannot.
@@ -158,6 +158,17 @@ c10::Storage ReadFromGpu(const Content& content) {
   return read;
 }
 
+// What the trace's pending calls make of the storage, from what the host has read. The device lock is held.
+c10::Storage Computed(const Trace& trace, const LazyStorageImpl& storage, bool compares, std::vector<Content>* unread) {
+  const auto touch =
+      std::ranges::find(storage.touches, &trace, [](const LazyStorageImpl::Touch& each) { return each.trace.get(); });
+  const c10::impl::ForceDispatchKeyGuard no_modes{c10::impl::LocalDispatchKeySet(c10::impl::PODLocalDispatchKeySet{})};
+  Computation computation(trace, compares);
+  c10::Storage known = computation.Slot(touch->slot);
+  if (!known) *unread = computation.unread();
+  return known;
+}
+
 // What the tensor's storage holds, as far as the host knows. Else `*unread` is what it would have to read for that;
 // empty: it must wait.
 c10::Storage KnownContent(const Trace& trace, LazyStorageImpl* storage, std::vector<Content>* unread) {
@@ -171,26 +182,14 @@ c10::Storage KnownContent(const Trace& trace, LazyStorageImpl* storage, std::vec
     return known;
   }
   if (storage->writer != &trace || (IsOnHost() && trace.num_calls() < kWorthIt)) return {};
-  const auto touch =
-      std::ranges::find(storage->touches, &trace, [](const LazyStorageImpl::Touch& each) { return each.trace.get(); });
-  const c10::impl::ForceDispatchKeyGuard no_modes{c10::impl::LocalDispatchKeySet(c10::impl::PODLocalDispatchKeySet{})};
-  Computation computation(trace);
-  c10::Storage known = computation.Slot(touch->slot);
-  if (!known) *unread = computation.unread();
-  return known;
+  return Computed(trace, *storage, /*compares=*/false, unread);
 }
 
-// What the trace's pending calls make of what the host has read; null if it cannot be said, or not yet.
-c10::Storage ComputedEarly(const Trace& trace, const LazyStorageImpl* storage, std::vector<Content>* unread) {
+// The same of what follows from values that can be read early, once they are.
+c10::Storage EarlyContent(const Trace& trace, LazyStorageImpl* storage, std::vector<Content>* unread) {
   const Locked lock(DeviceLock());
   if (trace.state != Trace::State::kPending || storage->writer != &trace || storage->IsSwapped()) return {};
-  const auto touch =
-      std::ranges::find(storage->touches, &trace, [](const LazyStorageImpl::Touch& each) { return each.trace.get(); });
-  const c10::impl::ForceDispatchKeyGuard no_modes{c10::impl::LocalDispatchKeySet(c10::impl::PODLocalDispatchKeySet{})};
-  Computation computation(trace, /*compares=*/true);
-  c10::Storage value = computation.Slot(touch->slot);
-  *unread = computation.unread();
-  return value;
+  return Computed(trace, *storage, /*compares=*/true, unread);
 }
 
 }  // namespace
@@ -225,7 +224,7 @@ at::Tensor EarlyValue(const at::Tensor& tensor) {
   const OnDevice on(storage->device().index());
   WaitForMoves();
   std::vector<Content> unread;
-  c10::Storage value = ComputedEarly(*trace, storage, &unread);
+  c10::Storage value = EarlyContent(*trace, storage, &unread);
   if (value || unread.empty()) return value ? HostTensor(value, GeometryOf(tensor)) : at::Tensor();
   for (const Content& content : unread) {
     const c10::Storage read = ReadEarly(content.stamp, content.storage);
@@ -233,7 +232,7 @@ at::Tensor EarlyValue(const at::Tensor& tensor) {
     const Locked lock(DeviceLock());
     AllRead().Add({content.stamp, read});
   }
-  value = ComputedEarly(*trace, storage, &unread);
+  value = EarlyContent(*trace, storage, &unread);
   return value ? HostTensor(value, GeometryOf(tensor)) : at::Tensor();
 }
 

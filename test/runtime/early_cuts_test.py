@@ -120,7 +120,8 @@ def refuses(steps, bad):
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_a_bad_loss_is_found_early(bad):
     found, early = in_child(refuses, 12, bad, compile="sync")
-    assert found == [False] * 10 + [True, True] and early >= 6  # its gradients leave bad weights
+    assert found == [False] * 10 + [True, True]  # its gradients leave bad weights
+    assert early == 10  # the first two steps are not cut
 
 
 def _net(layers):
