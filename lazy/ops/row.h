@@ -59,6 +59,8 @@ enum RowFlags : uint32_t {
   // --- Its results ---
   // Bool whatever the operands are.
   kBoolean = 1 << 16,
+  // Of real operands, the same bits on each device. True of all that is kBoolean.
+  kExact = 1 << 28,
   // Dense, whatever the strides of the operands are.
   kDenseResult = 1 << 17,
   // Neither pointwise nor a reduction, but its Meta kernel is the code that gives eager's shapes.
@@ -81,8 +83,6 @@ enum RowFlags : uint32_t {
   kCopies = 1 << 25,
   // Of images; the other tensors hold a number for each channel.
   kScalesChannels = 1 << 26,
-  // Each device gives the same bits of real numbers. True of all that is kBoolean.
-  kExact = 1 << 28,
 
   // --- How it is compiled ---
   // A product of matrices, done by a library: operands and result lie in memory.
