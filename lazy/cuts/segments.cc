@@ -2,6 +2,7 @@
 #include "lazy/cuts/segments.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "base/log.h"
 #include "lazy/calls/append_call.h"
@@ -86,13 +87,20 @@ class Segment {
   std::vector<int32_t> renumbered_;  // slot of the whole -> slot of the part
 };
 
+std::atomic<size_t>& FewestCallsOfPart() {
+  static std::atomic<size_t> fewest{kFewestCallsOfPart};
+  return fewest;
+}
+
 // A program that waits inside its step is cut there, so that its traces begin in one step and end in the next. Where it
 // waits now and then at the step's end as well, the same calls would be cut at two places. So a trace is run in two
 // parts where its last write to a storage older than itself leaves only such storages to what follows: parameters,
-// after the optimizer. The number of calls up to there; 0 or all of them if there is no such place.
+// after the optimizer. The number of calls up to there; 0 or all of them if there is no such place. A short part, as
+// three writes to what a program collects, would take longer to launch than a new trace costs that comes once.
 size_t EndOfUpdates(const Trace& trace) {
   size_t end = trace.path.size();
   while (end > 0 && !trace.Updates(*trace.path[end - 1])) --end;
+  if (std::min(end, trace.path.size() - end) < FewestCallsOfPart()) return 0;
   for (size_t k = end; k < trace.path.size(); ++k) {
     for (const NodeOperand& operand : trace.path[k]->operands) {
       const Trace::Slot& slot = trace.slots[operand.slot];
@@ -103,6 +111,8 @@ size_t EndOfUpdates(const Trace& trace) {
 }
 
 }  // namespace
+
+void SetFewestCallsOfPart(size_t fewest) { FewestCallsOfPart() = fewest; }
 
 std::vector<size_t> PartsOf(const Trace& trace) {
   const size_t n = trace.path.size();

@@ -8,8 +8,13 @@
 
 namespace torch_lazy::lazy {
 
+// Of an update and of what follows it, where they are run apart; the latter for tests.
+inline constexpr size_t kFewestCallsOfPart = 32;
+void SetFewestCallsOfPart(size_t fewest);
+
 // Where to cut the calls of a trace, from 0 to their number n: at n - 2P and n - P if it ends with two steps of P
-// calls; else after its last update, if it ends with the next step's beginning. The device lock is held.
+// calls; else after its last update, if it ends with the next step's beginning, and neither part is short. The device
+// lock is held.
 std::vector<size_t> PartsOf(const Trace& trace);
 
 struct Parts {

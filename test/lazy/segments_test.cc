@@ -37,6 +37,13 @@ const TrieNode* FirstCall(const char* op, const std::vector<int32_t>& slots) {
 
 class Segments : public RecordingTest {
  protected:
+  Segments() { SetFewestCallsOfPart(1); }
+  ~Segments() override { SetFewestCallsOfPart(kFewestCallsOfPart); }
+  // So many calls that update nothing, and whose results nobody keeps.
+  void Compute(size_t calls) {
+    for (size_t k = 0; k < calls; ++k) const at::Tensor y = Mul(gradient_, gradient_);
+  }
+
   const at::Tensor weight_ = Holding(Values{1, 2}), gradient_ = Holding(Values{10, 20});
 };
 
@@ -58,6 +65,22 @@ TEST_F(Segments, AnUpdateMayBeLast) {
   const at::Tensor y = Mul(weight_, weight_);
   AddInPlace(weight_, y);
   EXPECT_EQ(PartsOfPending(), (Cuts{0, 2}));
+}
+
+TEST_F(Segments, AShortPartIsNotRunApart) {
+  SetFewestCallsOfPart(kFewestCallsOfPart);
+  constexpr size_t kFew = kFewestCallsOfPart - 1;
+  Compute(kFew);
+  AddInPlace(weight_, gradient_);
+  Compute(kFew);
+  EXPECT_EQ(PartsOfPending(), (Cuts{0, 2 * kFew + 1}));  // what follows is short
+  Compute(1);
+  EXPECT_EQ(PartsOfPending(), (Cuts{0, kFew + 1, 2 * kFew + 2}));
+  CutThreadTrace("test");
+  Compute(kFew - 1);
+  AddInPlace(weight_, gradient_);
+  Compute(kFew + 1);
+  EXPECT_EQ(PartsOfPending(), (Cuts{0, 2 * kFew + 1}));  // the update is
 }
 
 // What the step has made itself is no parameter: its reader belongs to the step.
