@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/record/record.h"
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "base/metrics.h"
 #include "lazy/calls/append_call.h"
@@ -8,11 +10,16 @@
 #include "lazy/calls/describe.h"
 #include "lazy/calls/device_of_call.h"
 #include "lazy/cuts/cut.h"
+#include "lazy/eager/composite_tensors.h"
+#include "lazy/eager/current_device.h"
 #include "lazy/eager/eager_device.h"
+#include "lazy/eager/on_host.h"
 #include "lazy/ops/call_settings.h"
 #include "lazy/ops/op.h"
 #include "lazy/record/run_now.h"
 #include "lazy/shapes/shapes.h"
+#include "lazy/trace/replay_recorder.h"
+#include "lazy/trace/storage.h"
 #include "lazy/trace/thread_trace.h"
 #include "lazy/trace/trace.h"
 
@@ -152,7 +159,7 @@ enum class Next { kRunsAtOnce, kIsUnknown, kMayBeKnown };
 Next NextOfTrace(const Op& op) {
   Locked lock(DeviceLock());
   Trace* const trace = ThreadTrace().get();
-  if (RunsAtOnce(trace)) {
+  if (RunsAtOnce(op, trace)) {
     TellAtOnce(op, trace);
     return Next::kRunsAtOnce;
   }
@@ -186,6 +193,51 @@ bool Record(const Op& op, CallDescription& call, bool asked, torch::jit::Stack* 
   }
 }
 
+// A copy of a host's tensor, on the current device.
+at::Tensor MoveFromHost(const at::Tensor& tensor) {
+  if (!IsOnHost()) return tensor.to(at::Device(at::kPrivateUse1, static_cast<c10::DeviceIndex>(CurrentDevice())));
+  const at::Tensor copy = tensor.clone(at::MemoryFormat::Contiguous);
+  return MakeTensor(MakeStorage(copy.storage(), /*exposed=*/false), copy.scalar_type(), copy.sizes(), copy.strides());
+}
+
+// True if the call would have to wait for what is recorded, or runs, if it ran at once.
+bool NeedsPendingWork(const Op& op, const c10::IValue* args) {
+  const Locked lock(DeviceLock());
+  for (size_t i = 0; i < op.args.size(); ++i) {
+    const bool written = op.args[i].written;
+    const auto is_pending = [written](const c10::IValue& value) {
+      const LazyStorageImpl* storage = value.isTensor() ? LazyStorageImpl::Of(value.toTensor()) : nullptr;
+      return storage != nullptr && (storage->writer != nullptr || (written && !storage->touches.empty()));
+    };
+    if (args[i].isList() ? std::ranges::any_of(args[i].toListRef(), is_pending) : is_pending(args[i])) return true;
+  }
+  return false;
+}
+
+// Integer indices on the host become the device's, as eager devices move them: a call of tensors of two devices could
+// not be recorded. Not in a function for replay, which would keep the first call's indices; nor on the host where the
+// call runs at once without a wait, which takes less.
+void MoveIndicesFromHost(const Op& op, torch::jit::Stack* stack) {
+  if (!op.Has(kTakesHostTensors) || CurrentReplayRecorder() != nullptr) return;
+  const auto is_moved = [](const c10::IValue& item) {
+    if (!item.isTensor() || !item.toTensor().defined()) return false;
+    const at::Tensor& index = item.toTensor();
+    return index.is_cpu() && index.dim() != 0 && IsDense(index) &&
+           (index.scalar_type() == at::kLong || index.scalar_type() == at::kInt);
+  };
+  c10::IValue* const args = stack->data() + stack->size() - op.args.size();
+  for (size_t i = 0; i < op.args.size(); ++i) {
+    if (op.args[i].kind != ArgKind::kOptionalTensorList || std::ranges::none_of(args[i].toListRef(), is_moved))
+      continue;
+    if (IsOnHost() && !NeedsPendingWork(op, args)) return;
+    c10::List<c10::IValue> moved(args[i].toList().elementType());
+    for (const c10::IValue& item : args[i].toListRef()) {
+      moved.push_back(is_moved(item) ? MoveFromHost(item.toTensor()) : item);
+    }
+    args[i] = std::move(moved);
+  }
+}
+
 void RecordOrRun(const Op& op, torch::jit::Stack* stack) {
   base::Count(base::Counter::kCallsTotal);
   CallDescription call;
@@ -216,6 +268,7 @@ void Call(const Op& op, torch::jit::Stack* stack) {
   const OnDevice on(DeviceOfCall(c10::ArrayRef<c10::IValue>(*stack).slice(stack->size() - op.args.size())));
   std::vector<at::Tensor> updated;
   if (op.updates_list) updated = (*stack)[stack->size() - op.args.size()].toTensorVector();
+  MoveIndicesFromHost(op, stack);
   RecordOrRun(op, stack);
   CountWrites(updated);
 }
