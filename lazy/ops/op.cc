@@ -70,6 +70,7 @@ Op::Op(c10::OperatorHandle h)
   pointwise = handle.hasTag(at::Tag::pointwise);
   updates_list = Has(kUpdatesEach) && writes && return_alias.empty() && args[0].written;
   random = handle.hasTag(at::Tag::nondeterministic_seeded) && !Has(kDrawsNothing);
+  writes_exactly = writes && Has(kExact);
   // A call without tensors to read has no other word that tells the size of its result: its numbers do.
   structural_numbers = !takes_tensors || (facts.flags & (kStructuralScalars | kRefusesNumbers)) != 0;
   dynamic_by_mask = Has(kShapedByMask) && facts.form == RowForm::kNamed;

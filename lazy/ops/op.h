@@ -63,6 +63,7 @@ struct Op {
   int seed_arg = -1;                // of those that take one: which number is the seed; the next is the offset
   bool tensor_results = true;       // all returns are tensors or lists of tensors
   bool writes = false;              // some argument is written
+  bool writes_exactly = false;      // and what it writes are the same bits on each device
   bool takes_tensors = false;       // some argument, `out=` aside, is a tensor or a list of tensors
   bool updates_list = false;        // writes each tensor of its first argument, as separate calls would
   bool may_fail = true;             // may refuse values when it runs: an index out of range, a singular matrix

@@ -24,6 +24,7 @@
 
 #include "base/log.h"
 #include "base/metrics.h"
+#include "lazy/eager/on_host.h"
 #include "lazy/ops/op.h"
 #include "lazy/trace/storage.h"
 
@@ -34,7 +35,7 @@ class CallAtOnce {
   explicit CallAtOnce(const Op& op) : op_(op) {}
 
   // To be asked first: whether any call of the operator may go this way.
-  static bool IsFor(const Op& op) { return op.runner == nullptr && !op.immediate; }
+  static bool IsFor(const Op& op) { return op.runner == nullptr && !op.immediate && IsOnHost(); }
 
   // True if all arguments so far are such that the call may go this way, and one is the device's.
   bool is_short() const { return is_short_ && !memory_.empty(); }

@@ -77,7 +77,7 @@ class Prediction {
   bool Unrecordable() { return false; }
 
   // Whether the call, for which the prediction did not hold, is to run at once: Note [Calls at once].
-  bool RunsAtOnce() { return lazy::RunsAtOnce(trace_.get()); }
+  bool RunsAtOnce() { return lazy::RunsAtOnce(op_, trace_.get()); }
   // It does, the short way.
   void EndAtOnce() {
     TellAtOnce(op_, trace_.get());

@@ -9,6 +9,13 @@
 // on without a wait for long, what it does is worth recording after all: from the next wait on it records, so that
 // traces begin where they always do, and it needs more such traces in a row from then on. All of it follows from
 // counts. What the interpreter and a call at once give is the same: eager's bits.
+//
+// Note [Handed over]
+// A pool's thread writes one row of a tensor, and the next thread another row. Each would find the row of the one
+// before pending, and run a trace of one call. So a thread whose last traces were short, and run by other threads that
+// use what it wrote, lets calls run at once that only write, and exactly (row.h), while it has nothing pending. All
+// other calls are recorded. What such calls leave are the same bits however they run, so they may run at once on every
+// device, and for deterministic programs.
 #pragma once
 
 #include <algorithm>
@@ -26,6 +33,7 @@ class AtOnce {
   static constexpr int kTraces = 32;           // so many in a row before calls run at once ...
   static constexpr int kTracesToSee = 8;       // ... and so many between two times
   static constexpr size_t kShort = 64;         // calls of a trace, or from one wait to the next
+  static constexpr size_t kShortest = 8;       // calls of a trace that is handed over
   static constexpr int64_t kFirstCalls = 512;  // that run at once the first time
   static constexpr int64_t kMostCalls = 1 << 14;
 
@@ -68,6 +76,15 @@ class AtOnce {
     since_wait_ = 0;
   }
 
+  // A trace of so many calls was run; by another thread, if it was handed over.
+  void WasCut(size_t num_calls, bool handed_over) {
+    if (num_calls == 0) return;
+    handed_over_ = handed_over && num_calls <= kShortest ? std::min(handed_over_ + 1, kTraces) : 0;
+  }
+
+  // True if exact writes shall run at once while nothing is pending.
+  bool hands_over() const { return handed_over_ == kTraces; }
+
   // Calls are to be recorded.
   void Stop() {
     if (!is_on_) return;
@@ -90,6 +107,7 @@ class AtOnce {
   int64_t next_calls_ = kFirstCalls;
   int64_t calls_left_ = 0;
   size_t since_wait_ = 0;  // calls
+  int handed_over_ = 0;    // short traces in a row
 };
 
 }  // namespace torch_lazy::lazy

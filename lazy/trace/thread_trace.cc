@@ -65,7 +65,7 @@ std::shared_ptr<Trace> NewTrace(const Trace* last) {
     trace->follows_wait = last->follows_wait;
     trace->at_once = last->at_once;
     trace->chunks = last->chunks;
-    if (trace->at_once.is_on()) trace->at = trace->trie->nowhere()->expected;
+    if (trace->at_once.is_on() || trace->at_once.hands_over()) trace->at = trace->trie->nowhere()->expected;
     trace->pure_steps_wanted = last->pure_steps_next;
     trace->slots.reserve(last->final_slots);
     trace->path.reserve(last->path.size());
@@ -84,6 +84,12 @@ void Tell(Trace* trace, void (AtOnce::*what)()) {
   if (!trace->at_once.is_on()) trace->at = trace->trie->root()->expected;
 }
 
+// Whether nobody asks for the record of each call.
+bool MayGoUnrecorded() {
+  return CurrentReplayRecorder() == nullptr && base::Number(base::Option::kCompare) == 0 &&
+         (base::Number(base::Option::kDisable) == 0 || !base::IsDisabled("at_once"));
+}
+
 }  // namespace
 
 std::shared_ptr<Trace>& ThreadTrace() {
@@ -95,17 +101,19 @@ std::shared_ptr<Trace>& ThreadTrace() {
 const std::shared_ptr<Trace>& RecordingTrace() {
   const std::shared_ptr<Trace>& trace = ThreadTrace();
   Tell(trace.get(), &AtOnce::Stop);
+  if (trace->at->node == trace->trie->nowhere()) trace->at = trace->trie->root()->expected;
   return trace;
 }
 
 bool MayRunAtOnce() {
-  return IsOnHost() && CurrentReplayRecorder() == nullptr && !at::globalContext().deterministicAlgorithms() &&
-         base::Compilation() != base::CompileMode::kSync && base::Number(base::Option::kCompare) == 0 &&
-         (base::Number(base::Option::kDisable) == 0 || !base::IsDisabled("at_once"));
+  return IsOnHost() && MayGoUnrecorded() && !at::globalContext().deterministicAlgorithms() &&
+         base::Compilation() != base::CompileMode::kSync;
 }
 
-bool RunsAtOnce(Trace* trace) {
-  if (!trace->at_once.is_on()) return false;
+bool RunsAtOnce(const Op& op, Trace* trace) {
+  if (!trace->at_once.is_on()) {
+    return op.writes_exactly && trace->at_once.hands_over() && trace->num_calls() == 0 && MayGoUnrecorded();
+  }
   if (!MayRunAtOnce()) Tell(trace, &AtOnce::Stop);
   return trace->at_once.is_on();
 }

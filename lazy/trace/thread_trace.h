@@ -18,8 +18,9 @@ const std::shared_ptr<Trace>& RecordingTrace();
 // Whether calls of the thread may run at once now: what they give must be what a trace would have given.
 bool MayRunAtOnce();
 
-// Whether the next call of the trace's thread runs at once: Note [Calls at once]. The device lock is held.
-bool RunsAtOnce(Trace* trace);
+// Whether a call of the operator runs at once, if it is the trace's next: Note [Calls at once], Note [Handed over]. The
+// device lock is held.
+bool RunsAtOnce(const Op& op, Trace* trace);
 
 // A call of this operator does.
 void TellAtOnce(const Op& op, Trace* trace);

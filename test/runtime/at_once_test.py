@@ -200,3 +200,57 @@ def _replay_at_once():
 
 def test_replays_are_recorded():
     assert in_child(_replay_at_once, compile="off") == (True, 4)
+
+
+def _by_a_pool(device, turns):
+    """Each turn two threads write a row each of a tensor, and this one reads it. Sums, and counts of the last turns."""
+    counts = []
+    sums = []
+    with concurrent.futures.ThreadPoolExecutor(1) as one, concurrent.futures.ThreadPoolExecutor(1) as other:
+        for turn in range(turns):
+            before = _counts()
+            table = torch.zeros(2, 3, device=device)
+            for row, thread in enumerate((one, other)):
+                thread.submit(lambda row=row: table[row].fill_(turn + row)).result()
+                thread.submit(lambda row=row: table[row, 1:].copy_(torch.ones(2))).result()
+            sums.append((table * 2).sum().item())
+            counts.append(tuple(after - first for after, first in zip(_counts(), before)))
+    return sums, counts
+
+
+def _compare_pools(turns):
+    torch.use_deterministic_algorithms(True)
+    sums, counts = _by_a_pool("lazy", turns)
+    assert sums == _by_a_pool("cpu", turns)[0]
+    return counts
+
+
+@pytest.mark.parametrize("backend", ["cpu", "stand_in"])
+def test_a_thread_that_hands_its_writes_on_runs_them_at_once(backend):
+    counts = in_child(_compare_pools, 3 * TRACES, backend=backend)
+    assert counts[1] == (4, 0)  # traces: the zeros and each row, which the next one's owner ran, and what was read
+    assert counts[-1] == (2, 2)  # the zeros, and what was read; the fills, since copies from the host are no calls then
+
+
+def _pools_that_compute(device, turns):
+    """A thread that writes exactly and then computes goes on recording: its next writes join what is pending."""
+    sums = []
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        for turn in range(turns):
+            table = torch.zeros(2, 3, device=device)
+            pool.submit(lambda: table[0].fill_(turn)).result()
+            if turn >= turns // 2:
+                pool.submit(lambda: table.add_(1).mul_(0.5)).result()
+                pool.submit(lambda: table[1].fill_(3)).result()
+            sums.append(table.sum().item())
+    return sums
+
+
+def _compare_pools_that_compute():
+    assert _pools_that_compute("lazy", 4 * TRACES) == _pools_that_compute("cpu", 4 * TRACES)
+    return torch_lazy.metrics()["calls_immediate_by_op"]["aten::fill_.Scalar"]
+
+
+def test_other_calls_of_such_a_thread_are_recorded():
+    # At once: the first fill of each turn after the first so many, and no other call.
+    assert in_child(_compare_pools_that_compute, compile="sync") == 3 * TRACES
