@@ -25,11 +25,13 @@ namespace torch_lazy::lazy {
 namespace {
 
 constexpr double kFewestCudaOperations = 1e9;  // 2 us of an H200
-constexpr int64_t kFewestOfEach = 8;           // rows, columns and terms
-constexpr double kCudaWorthIt = 0.97;          // of ATen's time
-constexpr double kContends = 1.1;              // times the fastest: who is slower is not tried again
-constexpr size_t kMostKnownToCuda = 1 << 12;   // sizes; those that come later are ATen's
-constexpr int kCudaParts = 4;                  // of an octave: sizes that far from each other are not similar
+constexpr double kVeryManyOperations = 2e10;   // 40 us
+constexpr size_t kTried = 3, kTriedOfVeryMany = 8;
+constexpr int64_t kFewestOfEach = 8;          // rows, columns and terms
+constexpr double kCudaWorthIt = 0.97;         // of ATen's time
+constexpr double kContends = 1.1;             // times the fastest: who is slower is not tried again
+constexpr size_t kMostKnownToCuda = 1 << 12;  // sizes; those that come later are ATen's
+constexpr int kCudaParts = 4;                 // of an octave: sizes that far from each other are not similar
 constexpr const char* kAtensWord = "aten";
 
 const CudaProducts* OpenCudaProducts() {
@@ -55,11 +57,13 @@ bool AreSettingsUsual(const at::Context& context) {
          context.allowBF16ReductionCuBLAS() == kUsual && !context.allowFP16AccumulationCuBLAS();
 }
 
+double OperationsOf(const Geometry& x, const Geometry& y) {
+  return 2.0 * static_cast<double>(c10::multiply_integers(x.sizes)) * static_cast<double>(y.sizes.back());
+}
+
 bool IsLarge(const Geometry& x, const Geometry& y) {
-  const double operations =
-      2.0 * static_cast<double>(c10::multiply_integers(x.sizes)) * static_cast<double>(y.sizes.back());
   const size_t rank = x.sizes.size();
-  return operations >= kFewestCudaOperations &&
+  return OperationsOf(x, y) >= kFewestCudaOperations &&
          std::min({x.sizes[rank - 2], x.sizes[rank - 1], y.sizes[rank - 1]}) >= kFewestOfEach;
 }
 
@@ -95,7 +99,8 @@ TunedCudaProduct* TunedCudaProduct::For(const Geometry& x, const Geometry& y, co
   }
   std::unique_ptr<CudaProductChoice>& choice = (*choices)[key];
   if (choice == nullptr) choice = std::make_unique<CudaProductChoice>(std::move(key));
-  place->second = std::make_unique<TunedCudaProduct>(*products, choice.get());
+  const size_t most_tried = OperationsOf(x, y) < kVeryManyOperations ? kTried : kTriedOfVeryMany;
+  place->second = std::make_unique<TunedCudaProduct>(*products, choice.get(), most_tried);
   return place->second.get();
 }
 
@@ -123,6 +128,7 @@ void TunedCudaProduct::Prepare(const ProductTensors& tensors, const std::functio
 void TunedCudaProduct::Tune(const ProductTensors& tensors, const std::function<void()>& atens) {
   const double start = SecondsNow();
   std::vector<std::string> words = products_.candidates(product_);
+  words.resize(std::min(words.size(), most_tried_));
   std::vector<double> fastest(words.size(), 0);
   double by_aten = 0;
   const auto may_win = [&] {

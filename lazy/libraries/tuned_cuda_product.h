@@ -2,8 +2,9 @@
 // Products of matrices by the algorithm of cuBLASLt that is fastest here.
 //
 // ATen takes the one that the library's heuristics name first, which for some sizes is 10 % slower than another. So a
-// later run of large products of similar sizes (similar_sizes.h) tries the first eight, and ATen's own way, on the
-// program's own data. Where one is faster, those that are nearly the fastest and ATen's way are tried again as a CUDA
+// later run of large products of similar sizes (similar_sizes.h) tries the first three, and ATen's own way, on the
+// program's own data; the first eight if the product is so large that the kernels which have to be loaded are soon paid
+// for. Where one is faster, those that are nearly the fastest and ATen's way are tried again as a CUDA
 // graph replays them, since some begin with another node. The fastest is taken if it needs less than 97 % of ATen's
 // time, by all of these sizes that it can do, and is kept on disk for other processes. All are right, but may round
 // differently: where deterministic algorithms are asked for nothing is tried, as with LAZY_DISABLE=autotune. What is
@@ -40,7 +41,9 @@ class TunedCudaProduct {
                                bool is_relu);
 
   // By this library; the choice may be other products', too.
-  TunedCudaProduct(const CudaProducts& products, CudaProductChoice* choice) : products_(products), choice_(*choice) {}
+  // `most_tried`: how many of the library's algorithms.
+  TunedCudaProduct(const CudaProducts& products, CudaProductChoice* choice, size_t most_tried)
+      : products_(products), choice_(*choice), most_tried_(most_tried) {}
 
   // Multiplies, by `atens` where that is faster. While a CUDA graph is captured, nothing is tried.
   void Run(const ProductTensors& tensors, const std::function<void()>& atens);
@@ -56,6 +59,7 @@ class TunedCudaProduct {
 
   const CudaProducts& products_;
   CudaProductChoice& choice_;
+  const size_t most_tried_;
   State state_ = State::kNew;  // guarded by the choice's lock, as is what follows
   void* product_ = nullptr;
 };

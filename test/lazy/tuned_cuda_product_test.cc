@@ -60,10 +60,12 @@ class Tuned : public testing::Test {
  protected:
   Tuned()
       : choice_(std::to_string(getpid()) + testing::UnitTest::GetInstance()->current_test_info()->name()),
-        product_(kFake, &choice_),
-        alike_(kFake, &choice_) {
+        product_(kFake, &choice_, kMost),
+        alike_(kFake, &choice_, kMost) {
     fake = Fake();
   }
+
+  static constexpr size_t kMost = 4;  // that are tried
 
   // What it ran by at last; "": ATen's way.
   std::string Run(TunedCudaProduct* product) {
@@ -80,6 +82,13 @@ class Tuned : public testing::Test {
   CudaProductChoice choice_;
   TunedCudaProduct product_, alike_;
 };
+
+TEST_F(Tuned, TriesTheFirstSoManyAlone) {
+  fake.seconds = {{"", 1.0}, {"a", 0.99}, {"b", 0.98}, {"c", 0.99}, {"d", 0.9}, {"e", 0.1}};
+  Run();
+  EXPECT_EQ(Run(), "d");
+  EXPECT_FALSE(fake.runs.contains("e"));
+}
 
 TEST_F(Tuned, TakesTheFastestFromTheSecondRunOn) {
   fake.seconds = {{"", 1.0}, {"a", 0.99}, {"b", 0.8}, {"c", 0.9}};
@@ -212,7 +221,7 @@ TEST(TunedCudaProduct, NothingIsTriedWithoutCredit) {
   fake = Fake();
   fake.seconds = {{"", 1.0}, {"a", 0.5}};
   CudaProductChoice choice(std::to_string(getpid()) + "without credit");
-  TunedCudaProduct product(kFake, &choice);
+  TunedCudaProduct product(kFake, &choice, 8);
   const ProductTensors tensors{at::zeros({2, 2}), at::zeros({2, 2}), {}, at::zeros({2, 2})};
   Account& account = AccountOf(Venture::kCudaProducts);
   account.Spend(1e6);
