@@ -88,7 +88,7 @@ std::shared_ptr<Module> CubinTable::Compile(absl::Span<const codegen::Kernel> ke
     LoadFromDisk(kernels);
     const Programs programs = NewPrograms(kernels);
     for (const codegen::Kernel& kernel : kernels) wanted.push_back(entries_[kernel.name].get());
-    queue_.insert(queue_.end(), programs.begin(), programs.end());
+    Add(programs);
     StartThreads();
     has_threads = num_threads_ > 0;
   }
@@ -177,7 +177,7 @@ CubinTable::Programs CubinTable::NewPrograms(absl::Span<const codegen::Kernel> k
   return InPrograms(std::move(missing), NumPrograms(missing.size()));
 }
 
-// The dearest first, each into the program that has the least to do yet: a compiler takes about as long as a text is.
+// The dearest first, each into the program that has the least to do yet.
 CubinTable::Programs CubinTable::InPrograms(std::vector<NewKernel> kernels, size_t number) {
   const auto cost = [](const NewKernel& kernel) { return kernel.kernel.source.size(); };
   std::ranges::stable_sort(kernels, std::greater<>(), cost);
@@ -195,6 +195,7 @@ CubinTable::Programs CubinTable::InPrograms(std::vector<NewKernel> kernels, size
     texts[least].push_back(std::move(kernel.kernel));
   }
   for (size_t k = 0; k < number; ++k) {
+    programs[k].cost = costs[k];
     programs[k].job = std::make_shared<CompileJob>(std::move(texts[k]));
     for (Entry* const entry : programs[k].entries) {
       entry->job = programs[k].job;
@@ -202,6 +203,16 @@ CubinTable::Programs CubinTable::InPrograms(std::vector<NewKernel> kernels, size
     }
   }
   return programs;
+}
+
+// What takes long begins before the rest, which else would be done while one process goes on.
+void CubinTable::Add(const Programs& programs) {
+  constexpr size_t kLong = 2;  // times the mean
+  queue_.insert(queue_.end(), programs.begin(), programs.end());
+  size_t cost = 0;
+  for (const Program& program : queue_) cost += program.cost;
+  const auto is_long = [&](const Program& program) { return program.cost * queue_.size() > kLong * cost; };
+  std::ranges::stable_partition(queue_, is_long);
 }
 
 void CubinTable::StartThreads() {

@@ -56,6 +56,7 @@ class CubinTable {
   struct Program {
     std::shared_ptr<CompileJob> job;
     std::vector<Entry*> entries;  // its kernels'
+    size_t cost = 0;              // letters of its texts: a compiler takes about as long
   };
   using Programs = std::deque<Program>;
 
@@ -64,6 +65,8 @@ class CubinTable {
   Programs NewPrograms(absl::Span<const codegen::Kernel> kernels) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // So many programs for these kernels, whose entries wait for them; no program gets more kernels than it must.
   static Programs InPrograms(std::vector<NewKernel> kernels, size_t number);
+  // Queues them.
+  void Add(const Programs& programs) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartThreads() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Its kernels are entered at its end, whatever happens, or become those of two others.
   void Run(const Program& program) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -130,6 +130,26 @@ TEST_F(CubinTableTest, DearKernelsAreSpreadOverPrograms) {
   EXPECT_EQ(programs.size(), std::min(4u, std::max(std::thread::hardware_concurrency(), 1u)));
 }
 
+TEST_F(CubinTableTest, ALongTextDoesNotWaitForItsTurn) {
+  std::mutex mutex;
+  std::vector<std::string> order;
+  const CubinTable::Load load = [&](const std::string& cubin, absl::Span<BlockKernel* const> loaded) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    for (const BlockKernel* const kernel : loaded) order.push_back(kernel->name);
+    return FakeLoad(cubin, loaded);
+  };
+  CubinTable* const table = NewTable("sm_90", load);
+  std::vector<codegen::Kernel> kernels = Kernels(400);
+  codegen::Kernel text = kernels.back();
+  kernels.pop_back();
+  text.source += "\n//" + std::string(100'000, 'x');
+  const auto others = table->Compile(kernels, /*wait=*/false);
+  const auto module = table->Compile({text}, /*wait=*/false);
+  while (!others->ready() || !module->ready()) std::this_thread::yield();  // nobody hurries any
+  const auto place = std::ranges::find(order, text.name) - order.begin();
+  EXPECT_LT(place, 200);  // the last but for this rule
+}
+
 TEST_F(CubinTableTest, ANewProcessFindsKernelsOnDisk) {
   CheckLoads(NewTable(), Kernels(3));
   const int64_t nanoseconds = base::Get(base::Counter::kCompileSeconds);
