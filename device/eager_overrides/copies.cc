@@ -9,6 +9,7 @@
 #include <ATen/ops/_local_scalar_dense_native.h>
 #include <ATen/ops/clone.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_strided.h>
 
 #include "device/eager_overrides/kernels.h"
 #include "device/fork.h"
@@ -16,6 +17,7 @@
 #include "lazy/cuts/sync.h"
 #include "lazy/eager/current_device.h"
 #include "lazy/eager/eager_device.h"
+#include "lazy/eager/queue_mark.h"
 #include "lazy/host/lock.h"
 #include "lazy/trace/storage.h"
 #include "lazy/trace/trace.h"
@@ -48,6 +50,23 @@ void FillFromHost(const at::Tensor& from, const at::Tensor& to, bool non_blockin
   }
 }
 
+// From a GPU, by way of page-locked memory, likewise: meanwhile CUDA would keep other threads from what they have for
+// the GPU, and would wait for what these have sent. Many bytes take longer than that.
+void FillHost(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
+  constexpr int64_t kMostStagedBytes = 1 << 20;
+  const bool stages = from.is_cuda() && to.is_cpu() && to.layout() == at::kStrided &&
+                      to.is_non_overlapping_and_dense() && !non_blocking &&
+                      static_cast<int64_t>(to.nbytes()) <= kMostStagedBytes && to.numel() > 0;
+  if (!stages) {
+    at::Tensor(to).copy_(from, non_blocking);
+    return;
+  }
+  const at::Tensor staged = at::empty_strided(to.sizes(), to.strides(), to.options().pinned_memory(true));
+  staged.copy_(from, /*non_blocking=*/true);
+  lazy::QueueMark().Wait();
+  at::Tensor(to).copy_(staged);
+}
+
 // Host data goes straight into its final place, unless pending work still needs what is there: then it waits in a
 // storage of its own for its turn.
 void CopyFromHost(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
@@ -75,7 +94,9 @@ void CopyAcross(const at::Tensor& from, const at::Tensor& to, bool non_blocking)
 at::Tensor CopyFrom(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
   CheckFork();
   if (!to.is_privateuseone()) {
-    at::Tensor(to).copy_(lazy::SyncToRead(from, "copy to host"), non_blocking);
+    const at::Tensor eager = lazy::SyncToRead(from, "copy to host");
+    const lazy::OnDevice on(from.device().index());
+    FillHost(eager, to, non_blocking);
   } else if (from.device() == to.device()) {
     RecordCopy(to, from, non_blocking);
   } else if (from.is_privateuseone()) {

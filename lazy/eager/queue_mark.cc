@@ -34,6 +34,10 @@ QueueMark::QueueMark() {
   event_->record(*stream);
 }
 
+void QueueMark::Wait() const {
+  if (event_) event_->synchronize();
+}
+
 c10::Storage QueueMark::Read(const c10::Storage& content) const {
   const at::Tensor bytes = Alias(content, at::kByte, {static_cast<int64_t>(content.nbytes())}, {1}, 0);
   if (!event_) return bytes.clone().storage();

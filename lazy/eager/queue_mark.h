@@ -15,6 +15,9 @@ class QueueMark {
   // Behind what the calling thread's stream was asked to do.
   QueueMark();
 
+  // Until the GPU has come to it. The host's other threads go on.
+  void Wait() const;
+
   // The host's copy of a content that was there at the mark, and is not written since. Waits for the mark alone.
   c10::Storage Read(const c10::Storage& content) const;
 
