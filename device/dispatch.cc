@@ -20,6 +20,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, aten) {
   RegisterAttention(aten);
   RegisterFusedAttention(aten);
   RegisterComposites(aten);
+  RegisterMultinomial(aten);
   RegisterNativeDropout(aten);
   RegisterCudnnRnn(aten);
   RegisterOneDnnRnn(aten);

@@ -17,6 +17,7 @@ void RegisterCopies(torch::Library& aten);
 void RegisterAttention(torch::Library& aten);
 void RegisterFusedAttention(torch::Library& aten);
 void RegisterComposites(torch::Library& aten);
+void RegisterMultinomial(torch::Library& aten);
 void RegisterNativeDropout(torch::Library& aten);
 void RegisterCudnnRnn(torch::Library& aten);
 void RegisterOneDnnRnn(torch::Library& aten);

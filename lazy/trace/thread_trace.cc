@@ -118,6 +118,11 @@ bool RunsAtOnce(const Op& op, Trace* trace) {
   return trace->at_once.is_on();
 }
 
+bool CallsRunAtOnce() {
+  Locked lock(DeviceLock());
+  return RunsAtOnce(ThreadTrace().get());
+}
+
 void TellAtOnce(const Op& op, Trace* trace) {
   Tell(trace, &AtOnce::Call);
   if (op.immediate || op.dynamic_by_mask) Tell(trace, &AtOnce::Wait);

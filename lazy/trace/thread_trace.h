@@ -22,6 +22,9 @@ bool MayRunAtOnce();
 // device lock is held.
 bool RunsAtOnce(const Op& op, Trace* trace);
 
+// The same of the calling thread. Takes the lock.
+bool CallsRunAtOnce();
+
 // A call of this operator does.
 void TellAtOnce(const Op& op, Trace* trace);
 

@@ -3,11 +3,13 @@
 #include <functional>
 #include <optional>
 
+#include <ATen/ops/_assert_async.h>
 #include <ATen/ops/div.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/gather.h>
 #include <ATen/ops/index_select.h>
+#include <ATen/ops/multinomial.h>
 #include <ATen/ops/nll_loss.h>
 
 #include "test/device/tensors.h"
@@ -40,6 +42,9 @@ const FailingCall kCalls[] = {
     {"index_add_ in place", [](at::Tensor& x, const at::Tensor& n) { x.index_add_(0, n, x.clone()); }},
     {"scatter_add_ in place", [](at::Tensor& x, const at::Tensor& n) { x.scatter_add_(0, n, x.clone()); }},
     {"division by zero", [](at::Tensor&, const at::Tensor& n) { at::div(n.add(1), n, "floor"); }, 1, 0},
+    {"an assertion", [](at::Tensor&, const at::Tensor& n) { at::_assert_async(n.sum() > 0, "none"); }, 1, 0},
+    {"samples of nothing", [](at::Tensor& x, const at::Tensor& n) { at::multinomial(x.mul(n), 1); }, 1, 0},
+    {"samples of less than nothing", [](at::Tensor& x, const at::Tensor& n) { at::multinomial(x.mul(n), 2); }, 1, -1},
     {"remainder by zero", [](at::Tensor&, const at::Tensor& n) { n.add(1).remainder(n); }, 1, 0},
 };
 

@@ -14,6 +14,7 @@ from torch.utils.checkpoint import checkpoint
 # Operators by what they need besides a generator. Each is a function of (device, keywords), where the keywords may hold
 # a generator of the device.
 PROBABILITIES = torch.tensor([[0.1, 0.6, 0.3], [0.5, 0.25, 0.25]])
+WEIGHTS = torch.linspace(0.01, 1, 480).view(8, 60)
 MEANS = torch.linspace(-2, 2, 40)
 RATES = torch.linspace(0.1, 30, 40)
 
@@ -35,7 +36,25 @@ WITH_GENERATOR = {
     "geometric_": lambda d, **g: fresh(d).geometric_(0.3, **g),
     "log_normal_": lambda d, **g: fresh(d).log_normal_(0.5, 2, **g),
     "multinomial": lambda d, **g: torch.multinomial(PROBABILITIES.to(d), 8, replacement=True, **g),
-    "multinomial without replacement": lambda d, **g: torch.multinomial(PROBABILITIES.to(d), 2, **g),
+    "multinomial of one": lambda d, **g: torch.multinomial(WEIGHTS.to(d) * 2, 1, True, **g),
+    "multinomial of a row": lambda d, **g: torch.multinomial(WEIGHTS[0].to(d) * 2, 1, **g),
+    "multinomial of float64": lambda d, **g: torch.multinomial(WEIGHTS.double().to(d) * 2, 1, **g),
+    "multinomial of bfloat16": lambda d, **g: torch.multinomial(WEIGHTS.bfloat16().to(d) * 2, 1, **g),
+    "multinomial of float16": lambda d, **g: torch.multinomial(WEIGHTS.half().to(d) * 2, 7, **g),
+    "multinomial of a transposed tensor": lambda d, **g: torch.multinomial(WEIGHTS.to(d).t() * 2, 1, **g),
+    "multinomial of an expanded tensor": lambda d, **g: torch.multinomial(
+        (WEIGHTS[0].to(d) * 2).expand(9, 60), 3, **g),
+    "multinomial of every second": lambda d, **g: torch.multinomial((WEIGHTS.to(d) * 2)[:, ::2], 1, **g),
+    "multinomial of many": lambda d, **g: torch.multinomial(torch.linspace(0, 1, 40000).view(4, -1).to(d) * 2, 1, **g),
+    "multinomial without replacement": lambda d, **g: torch.multinomial(WEIGHTS.to(d) * 2, 5, **g),
+    "multinomial of all": lambda d, **g: torch.multinomial(PROBABILITIES.to(d) * 2, 3, **g),
+    "multinomial of none": lambda d, **g: torch.multinomial(torch.ones(0, 3, device=d), 2, **g),
+    "multinomial.out of one": lambda d, **g: torch.multinomial(
+        WEIGHTS.to(d) * 2, 1, out=torch.empty(0, dtype=torch.int64, device=d), **g),
+    "multinomial.out of a row": lambda d, **g: torch.multinomial(
+        WEIGHTS[3].to(d) * 2, 1, out=torch.full((1,), 7, device=d), **g),
+    "multinomial.out without replacement": lambda d, **g: torch.multinomial(
+        WEIGHTS.to(d) * 2, 4, out=torch.full((8, 9), 7, device=d)[:, ::2], **g),
     "multinomial.out": lambda d, **g: torch.multinomial(
         PROBABILITIES.to(d), 4, replacement=True, out=torch.empty(2, 4, dtype=torch.int64, device=d), **g),
     "normal.Tensor_float": lambda d, **g: torch.normal(MEANS.to(d), 2.0, **g),
@@ -204,7 +223,8 @@ def test_no_operator_that_draws_is_forgotten():
 
 
 # Their results may be the same twice.
-FEW_OUTCOMES = {"dropout of all", "dropout of none", "dropout in evaluation", "multinomial without replacement",
+FEW_OUTCOMES = {"dropout of all", "dropout of none", "dropout in evaluation", "multinomial of all",
+                "multinomial of none", "multinomial of a row", "multinomial.out of a row",
                 "fractional_max_pool2d"}
 
 
