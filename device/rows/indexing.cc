@@ -10,13 +10,14 @@ namespace {
 
 constexpr lazy::Row kIndexingRows[] = {
     {.name = "aten::bucketize.Tensor", .shape = shapes::Bucketize},
-    {.name = "aten::embedding", .flags = kWhole, .shape = shapes::Embedding},
+    {.name = "aten::_assert_async*", .flags = kTrapsOnGpu},
+    {.name = "aten::embedding", .flags = kWhole | kTrapsOnGpu, .shape = shapes::Embedding},
     {.name = "aten::embedding_dense_backward", .flags = kTakesAllValues, .shape = shapes::EmbeddingBackward},
     {.name = "aten::flip", .flags = kTakesAllValues, .shape = shapes::Flip},
-    {.name = "aten::gather", .shape = shapes::Gather},
-    {.name = "aten::index*", .flags = kTakesHostTensors},
-    {.name = "aten::_index_put*", .flags = kTakesHostTensors},
-    {.name = "aten::_unsafe_index*", .flags = kTakesHostTensors},
+    {.name = "aten::gather", .flags = kTrapsOnGpu, .shape = shapes::Gather},
+    {.name = "aten::index*", .flags = kTakesHostTensors | kTrapsOnGpu},
+    {.name = "aten::_index_put*", .flags = kTakesHostTensors | kTrapsOnGpu},
+    {.name = "aten::_unsafe_index*", .flags = kTakesHostTensors | kTrapsOnGpu},
     {.name = "aten::index.Tensor", .flags = kShapedByMask, .shape = shapes::Index},
     {.name = "aten::_index_put_impl_", .shape = shapes::IndexPutInPlace},
     {.name = "aten::index_add", .shape_in_place = shapes::IndexedInPlace},
@@ -25,6 +26,7 @@ constexpr lazy::Row kIndexingRows[] = {
     {.name = "aten::index_select", .shape = shapes::IndexSelect},
     {.name = "aten::put_", .flags = kImmediate},  // where only deterministic algorithms are wanted
     {.name = "aten::roll", .flags = kTakesAllValues, .shape = shapes::Roll},
+    {.name = "aten::scatter*", .flags = kTrapsOnGpu},
     {.name = "aten::scatter.src", .shape = shapes::ScatterAnew, .shape_in_place = shapes::ScatterInPlace},
     {.name = "aten::scatter.value", .shape = shapes::ScatterAnew, .shape_in_place = shapes::ScatterInPlace},
     {.name = "aten::scatter_add", .shape = shapes::ScatterAnew, .shape_in_place = shapes::ScatterInPlace},

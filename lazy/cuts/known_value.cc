@@ -103,7 +103,8 @@ class Computation {
   // A new whole number or truth value of such operands, exact on each device.
   bool IsExact(const TrieNode& call) const {
     const Op& op = *call.op;
-    if (op.random || op.writes || op.may_fail || op.runner != nullptr || call.shape->results.size() != 1) return false;
+    if (op.random || op.writes || op.may_fail() || op.runner != nullptr || call.shape->results.size() != 1)
+      return false;
     const ResultShape& result = call.shape->results[0];
     if (!result.defined || result.item >= 0 || result.arg >= 0) return false;
     const auto is_complex = [](const NodeOperand& operand) { return c10::isComplexType(operand.geometry.dtype); };

@@ -108,7 +108,7 @@ bool GraphWriter::AppendCall(const TrieNode& call, size_t k) {
     inout.push_back(-1);
   }
   const std::vector<ir::Value> values =
-      builder_.Call(call.op->name, static_cast<int64_t>(k), operands, types, inout, call.op->may_fail);
+      builder_.Call(call.op->name, static_cast<int64_t>(k), operands, types, inout, call.op->may_fail());
   for (size_t r = 0; r < result_slots.size(); ++r) {
     results[r].value = values[r];
     values_[result_slots[r]] = results[r];

@@ -76,7 +76,7 @@ Op::Op(c10::OperatorHandle h)
   dynamic_by_mask = Has(kShapedByMask) && facts.form == RowForm::kNamed;
   immediate = IsImmediate();
   has_meta = HasMeta();
-  may_fail = MayFail();
+  may_fail_ = MayFail();
 }
 
 void Op::ReadArguments() {

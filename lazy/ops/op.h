@@ -7,7 +7,7 @@
 // it leaves. A plan runs them in another: it first copies each storage that it overwrites before a call that may fail,
 // and puts the copies back when one does; the interpreter then finds the first call of the program that fails. What the
 // program made after it never gets a value: its storages stay with the failed trace, which says so to whoever reads
-// them.
+// them. On a GPU an index out of range is no such error: the kernel traps, and no call comes back from that.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,7 @@
 #include <ATen/core/stack.h>
 
 #include "base/metrics.h"
+#include "lazy/eager/eager_device.h"
 #include "lazy/ops/rows.h"
 
 namespace torch_lazy::lazy {
@@ -43,6 +44,8 @@ struct Op {
   explicit Op(c10::OperatorHandle handle);
 
   bool Has(RowFlags flag) const { return facts.Has(flag); }
+  // May refuse values when it runs on the current device: an index out of range, a singular matrix.
+  bool may_fail() const { return may_fail_ && !(Has(kTrapsOnGpu) && EagerDevice().is_cuda()); }
   bool is_lowered() const { return facts.row != nullptr && facts.row->lower != nullptr; }
 
   c10::OperatorHandle handle;
@@ -66,7 +69,6 @@ struct Op {
   bool writes_exactly = false;      // and what it writes are the same bits on each device
   bool takes_tensors = false;       // some argument, `out=` aside, is a tensor or a list of tensors
   bool updates_list = false;        // writes each tensor of its first argument, as separate calls would
-  bool may_fail = true;             // may refuse values when it runs: an index out of range, a singular matrix
   bool structural_numbers = false;  // the values of its numbers are part of the path
 
  private:
@@ -75,6 +77,8 @@ struct Op {
   bool IsImmediate() const;
   bool HasMeta() const;
   bool MayFail() const;
+
+  bool may_fail_ = true;  // on some device
 };
 
 // The op of a handle; made on first use, never freed.

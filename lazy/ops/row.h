@@ -55,6 +55,9 @@ enum RowFlags : uint32_t {
   kTakesAllValues = 1 << 14,
   // (all) It may refuse integers for their value, although its tags or another row say that it takes all.
   kMayFail = 1 << 15,
+  // (all) On a GPU its kernel traps where the CPU's raises, and nothing in the process uses that GPU after that: there
+  // it refuses no value as far as the host can tell.
+  kTrapsOnGpu = 1 << 29,
 
   // --- Its results ---
   // Bool whatever the operands are.

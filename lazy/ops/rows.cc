@@ -13,7 +13,7 @@ namespace torch_lazy::lazy {
 namespace {
 
 constexpr uint32_t kOfAllOverloads =
-    kRefusesZero | kRefusesNegative | kRefusesTruth | kTakesAllNumbers | kTakesAllValues | kMayFail;
+    kRefusesZero | kRefusesNegative | kRefusesTruth | kTakesAllNumbers | kTakesAllValues | kMayFail | kTrapsOnGpu;
 
 struct Tables {
   std::mutex lock;

@@ -177,7 +177,7 @@ bool Record(const Op& op, CallDescription& call, bool asked, torch::jit::Stack* 
         ReturnResults(op, *results.shape, std::move(results.made), stack);
         if (results.diverged) NoteDivergence();
         if (results.asked != nullptr) NoteLine(results.asked.get());
-        if (results.grown != nullptr && op.may_fail) NoteLineOf(results.grown);
+        if (results.grown != nullptr && op.may_fail()) NoteLineOf(results.grown);
         if (reason != nullptr) CutThreadTraceAndGoOn(reason);
         return true;
       case Recorded::kConflict:
