@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/cuts/sync.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +15,7 @@
 #include "lazy/eager/geometry.h"
 #include "lazy/eager/on_host.h"
 #include "lazy/host/run_thread.h"
+#include "lazy/run/run_on_aliases.h"
 #include "lazy/trace/replay_recorder.h"
 #include "lazy/trace/thread_trace.h"
 #include "lazy/trace/trace.h"
@@ -28,6 +30,60 @@ void CountSync(const char* reason) {
   thread_local std::atomic<int64_t>* cell = nullptr;
   if (std::exchange(last, reason) != reason) cell = &base::Cell(base::Tally::kSyncs, reason);
   cell->fetch_add(1, std::memory_order_relaxed);
+}
+
+// A fill of a storage that nobody had filled, which is all that its trace does with it.
+struct Fill {
+  const TrieNode* call = nullptr;
+  torch::jit::Stack arguments;
+  int32_t slot = -1;
+};
+
+// The one of another thread's pending trace; nothing if it does more. The device lock is held.
+std::optional<Fill> FillOf(const LazyStorageImpl& storage, const Trace& trace) {
+  constexpr size_t kNewest = 64;  // calls among which it is looked for
+  if (trace.state != Trace::State::kPending || trace.replays || storage.touches.size() != 1 || storage.content ||
+      storage.IsSwapped())
+    return std::nullopt;
+  Fill fill;
+  fill.slot = storage.touches[0].slot;
+  const TraceSlot& slot = trace.slots[static_cast<size_t>(fill.slot)];
+  if (slot.content || slot.inherits || slot.first_call + kNewest < trace.num_calls()) return std::nullopt;
+  for (size_t k = slot.first_call; k < trace.num_calls(); ++k) {
+    for (const NodeOperand& operand : trace.path[k]->operands) {
+      if (operand.slot != fill.slot) continue;
+      if (fill.call != nullptr) return std::nullopt;
+      fill.call = trace.path[k];
+    }
+  }
+  if (fill.call == nullptr || !fill.call->op->writes_exactly || fill.call->operands.size() != 1) return std::nullopt;
+  for (size_t arg = 0; arg < fill.call->op->args.size(); ++arg)
+    fill.arguments.push_back(trace.Argument(*fill.call, arg));
+  return fill;
+}
+
+// Takes a storage that has only been filled out of another thread's trace, which goes on as if the storage had died:
+// what else is pending there need not run. True if it did.
+bool TakeFilled(LazyStorageImpl* storage, const std::shared_ptr<Trace>& trace) {
+  std::optional<Fill> fill;
+  {
+    const Locked lock(DeviceLock());
+    fill = FillOf(*storage, *trace);
+  }
+  if (!fill) return false;
+  c10::Storage content = UnwrittenContent(storage->nbytes(), storage->unwritten);
+  const NodeOperand& filled = fill->call->operands[0];
+  fill->arguments[static_cast<size_t>(filled.arg)] = Alias(content, filled.geometry);
+  RunOnAliases(*fill->call->op, &fill->arguments);
+  const Locked lock(DeviceLock());
+  const std::optional<Fill> now = FillOf(*storage, *trace);
+  if (!now || now->call != fill->call) return false;  // another thread has come between
+  trace->ForgetOwner(now->slot);
+  storage->touches.clear();
+  storage->writer = nullptr;
+  storage->content = std::move(content);
+  storage->WasWritten();
+  return true;
 }
 
 }  // namespace
@@ -55,7 +111,7 @@ c10::Storage Sync(LazyStorageImpl* storage, const char* reason, bool writes) {
       }
     }
     if (trace != nullptr) {
-      CutAndRun(trace, reason);
+      if (trace == NewestTrace() || !TakeFilled(storage, trace)) CutAndRun(trace, reason);
     } else {
       made = UnwrittenContent(storage->nbytes(), storage->unwritten);
     }

@@ -90,6 +90,12 @@ bool MayGoUnrecorded() {
          (base::Number(base::Option::kDisable) == 0 || !base::IsDisabled("at_once"));
 }
 
+// Whether calls of the trace's thread do: Note [Calls at once].
+bool AllRunAtOnce(Trace* trace) {
+  if (trace->at_once.is_on() && !MayRunAtOnce()) Tell(trace, &AtOnce::Stop);
+  return trace->at_once.is_on();
+}
+
 }  // namespace
 
 std::shared_ptr<Trace>& ThreadTrace() {
@@ -111,16 +117,13 @@ bool MayRunAtOnce() {
 }
 
 bool RunsAtOnce(const Op& op, Trace* trace) {
-  if (!trace->at_once.is_on()) {
-    return op.writes_exactly && trace->at_once.hands_over() && trace->num_calls() == 0 && MayGoUnrecorded();
-  }
-  if (!MayRunAtOnce()) Tell(trace, &AtOnce::Stop);
-  return trace->at_once.is_on();
+  if (trace->at_once.is_on()) return AllRunAtOnce(trace);
+  return op.writes_exactly && trace->at_once.hands_over() && trace->num_calls() == 0 && MayGoUnrecorded();
 }
 
 bool CallsRunAtOnce() {
   Locked lock(DeviceLock());
-  return RunsAtOnce(ThreadTrace().get());
+  return AllRunAtOnce(ThreadTrace().get());
 }
 
 void TellAtOnce(const Op& op, Trace* trace) {

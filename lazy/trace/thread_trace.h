@@ -22,7 +22,7 @@ bool MayRunAtOnce();
 // device lock is held.
 bool RunsAtOnce(const Op& op, Trace* trace);
 
-// The same of the calling thread. Takes the lock.
+// Whether all calls of the calling thread do. Takes the lock.
 bool CallsRunAtOnce();
 
 // A call of this operator does.
