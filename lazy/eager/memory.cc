@@ -14,6 +14,7 @@
 #include "lazy/eager/current_device.h"
 #include "lazy/eager/eager_device.h"
 #include "lazy/eager/on_host.h"
+#include "lazy/eager/small_blocks.h"
 #include "lazy/host/fork.h"
 
 namespace torch_lazy::lazy {
@@ -46,7 +47,7 @@ class PoolAllocator final : public c10::Allocator {
 };
 
 thread_local int num_scopes = 0;
-constexpr size_t kWorthPooling = 4096;  // smaller blocks stay on malloc's own warm lists
+constexpr size_t kWorthPooling = kMostSmallBytes;
 
 // Its pointers are their own context, as raw_allocate() wants them, so sizes are kept beside.
 class ResultAllocator final : public c10::Allocator {
@@ -54,7 +55,8 @@ class ResultAllocator final : public c10::Allocator {
   explicit ResultAllocator(c10::Allocator* former) : former_(former) {}
 
   c10::DataPtr allocate(size_t size_bytes) override {
-    if (num_scopes == 0 || size_bytes < kWorthPooling) return former_->allocate(size_bytes);
+    if (num_scopes == 0 || size_bytes == 0) return former_->allocate(size_bytes);
+    if (size_bytes < kWorthPooling) return former_is_malloc_ ? SmallBlock(size_bytes) : former_->allocate(size_bytes);
     void* memory = backends::Get().Allocate(size_bytes);
     if (memory == nullptr) return former_->allocate(size_bytes);  // raises the error that PyTorch's users know
     std::lock_guard<std::mutex> lock(lock_);
@@ -92,6 +94,7 @@ class ResultAllocator final : public c10::Allocator {
   }
 
   c10::Allocator* const former_;
+  const bool former_is_malloc_ = former_ == c10::GetDefaultCPUAllocator();  // so it can free small blocks
   std::mutex lock_;
   absl::flat_hash_map<void*, size_t> sizes_;  // of the blocks in use
 };
@@ -110,8 +113,8 @@ PooledResults::~PooledResults() { --num_scopes; }
 
 bool IsPooled(const c10::Storage& content) {
   const c10::DeleterFnPtr deleter = content.data_ptr().get_deleter();
-  return deleter == &FreeBlock || deleter == c10::GetCPUAllocator()->raw_deleter() ||
-         deleter == c10::GetDefaultCPUAllocator()->raw_deleter();
+  return deleter == &FreeBlock || IsSmallBlock(content.data_ptr()) ||
+         deleter == c10::GetCPUAllocator()->raw_deleter() || deleter == c10::GetDefaultCPUAllocator()->raw_deleter();
 }
 
 bool IsAllocated(const c10::Storage& content) {

@@ -2,6 +2,9 @@
 // CPU tensors made inside and outside of a PooledResults scope.
 #include "lazy/eager/memory.h"
 
+#include <thread>
+#include <vector>
+
 #include <ATen/ops/empty.h>
 #include <c10/core/CPUAllocator.h>
 #include <gtest/gtest.h>
@@ -46,6 +49,45 @@ TEST_F(PooledResultsTest, SmallTensorsAreNot) {
   PooledResults pooled;
   const at::Tensor tensor = NewTensor(64);
   EXPECT_EQ(LiveBytes(), before_);
+}
+
+TEST_F(PooledResultsTest, SmallMemoryComesBackToTheThreadThatFreesIt) {
+  void* memory = nullptr;
+  {
+    PooledResults pooled;
+    memory = NewTensor(65).mutable_data_ptr();
+    EXPECT_EQ(NewTensor(128).mutable_data_ptr(), memory);
+    EXPECT_NE(NewTensor(64).mutable_data_ptr(), memory);
+    std::thread([memory] {
+      PooledResults of_another;
+      EXPECT_NE(NewTensor(128).mutable_data_ptr(), memory);
+    }).join();
+  }
+  EXPECT_NE(NewTensor(128).mutable_data_ptr(), memory);
+  PooledResults pooled;
+  at::Tensor tensor = NewTensor(100);
+  EXPECT_EQ(tensor.mutable_data_ptr(), memory);
+  EXPECT_TRUE(IsPooled(tensor.storage()));
+  std::thread([&tensor] { tensor = at::Tensor(); }).join();
+  EXPECT_EQ(NewTensor(0).mutable_data_ptr(), nullptr);
+}
+
+// More are freed than a thread keeps.
+TEST_F(PooledResultsTest, ManySmallTensors) {
+  PooledResults pooled;
+  std::vector<at::Tensor> tensors;
+  for (int64_t bytes = 1; bytes < 4096; bytes += 50) tensors.push_back(NewTensor(bytes).fill_(7));
+  for (const at::Tensor& tensor : tensors) EXPECT_TRUE(tensor.eq(7).all().item<bool>());
+}
+
+TEST_F(PooledResultsTest, SmallRawMemoryIsMallocs) {
+  c10::Allocator& allocator = *c10::GetCPUAllocator();
+  void* inside = nullptr;
+  {
+    PooledResults pooled;
+    inside = allocator.raw_allocate(64);
+  }
+  allocator.raw_deallocate(inside);
 }
 
 // raw_deallocate sees only an address, whichever side of the scope it came from.
