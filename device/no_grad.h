@@ -25,41 +25,20 @@ inline bool MayPassAutograd(c10::DispatchKeySet keys) {
          below.highestPriorityTypeId() == c10::DispatchKey::PrivateUse1;
 }
 
-// True if the argument would make the call's results require a gradient, where gradients are recorded.
-inline bool RequiresGrad(const at::Tensor& tensor) { return tensor.defined() && tensor.requires_grad(); }
-inline bool RequiresGrad(const std::optional<at::Tensor>& tensor) { return tensor && RequiresGrad(*tensor); }
-template <typename Tensors>
-bool AnyRequiresGrad(const Tensors& list) {
-  for (const at::Tensor& tensor : list) {
-    if (RequiresGrad(tensor)) return true;
-  }
-  return false;
-}
-inline bool RequiresGrad(at::TensorList list) { return AnyRequiresGrad(list); }
-inline bool RequiresGrad(const at::ITensorListRef& list) { return AnyRequiresGrad(list); }
-inline bool RequiresGrad(const c10::List<std::optional<at::Tensor>>& list) {
-  for (const std::optional<at::Tensor>& tensor : list) {
-    if (RequiresGrad(tensor)) return true;
-  }
-  return false;
-}
-template <typename T>
-bool RequiresGrad(const T&) {
-  return false;
-}
-
 // The keys with which a call goes on to autograd's kernel: none of those above, such as that of Python's dispatcher,
 // which would come here again.
 inline c10::DispatchKeySet ThroughAutograd(c10::DispatchKeySet keys) {
   return (keys & c10::after_autograd_keyset).add(c10::DispatchKey::AutogradOther);
 }
 
-// True if autograd has to see the argument all the same: a tangent of forward mode, a tensor of inference mode, which
-// may not be written, or an undefined one, which it refuses.
+// True if autograd has to see the argument: one that requires a gradient, where gradients are recorded, or has a
+// tangent of forward mode; a tensor of inference mode, which may not be written, or an undefined one, which it refuses.
 inline bool NeedsAutograd(const at::Tensor& tensor) {
   if (!tensor.defined()) return true;
   c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
-  return impl.is_inference() || (impl.autograd_meta() != nullptr && impl._fw_grad(/*level=*/0, tensor).defined());
+  if (impl.is_inference()) return true;
+  if (impl.autograd_meta() == nullptr) return false;
+  return (c10::GradMode::is_enabled() && impl.requires_grad()) || impl._fw_grad(/*level=*/0, tensor).defined();
 }
 inline bool NeedsAutograd(const std::optional<at::Tensor>& tensor) {
   return tensor && tensor->defined() && NeedsAutograd(*tensor);

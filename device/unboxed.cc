@@ -51,8 +51,7 @@ struct Unboxed<Operator, R(Args...)> {
 
   // In autograd's place: see no_grad.h.
   static R RecordWithoutGrad(c10::DispatchKeySet keys, Args... args) {
-    if (!MayPassAutograd(keys) || (c10::GradMode::is_enabled() && (... || RequiresGrad(args))) ||
-        (... || NeedsAutograd(args))) {
+    if (!MayPassAutograd(keys) || (... || NeedsAutograd(args))) {
       return Operator::redispatch(ThroughAutograd(keys), std::forward<Args>(args)...);
     }
     std::optional<Made> made = Predict(args...);
