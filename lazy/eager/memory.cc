@@ -134,4 +134,11 @@ c10::Storage NewContent(size_t size_bytes) {
                       /*resizable=*/true);
 }
 
+c10::Storage NewResult(size_t size_bytes) {
+  const PooledResults pooled;
+  c10::Allocator* const allocator = c10::GetCPUAllocator();
+  return c10::Storage(c10::Storage::use_byte_size_t(), size_bytes, allocator->allocate(size_bytes), allocator,
+                      /*resizable=*/true);
+}
+
 }  // namespace torch_lazy::lazy

@@ -10,6 +10,9 @@ namespace torch_lazy::lazy {
 // An uninitialised storage of the eager device.
 c10::Storage NewContent(size_t size_bytes);
 
+// The same as ATen would allocate it on the CPU for a result, in a PooledResults scope.
+c10::Storage NewResult(size_t size_bytes);
+
 // True if any thread may drop it: memory from the pool, or from PyTorch's allocator for the CPU.
 bool IsPooled(const c10::Storage& content);
 

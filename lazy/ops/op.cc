@@ -74,7 +74,8 @@ Op::Op(c10::OperatorHandle h)
   // A call without tensors to read has no other word that tells the size of its result: its numbers do.
   structural_numbers = !takes_tensors || (facts.flags & (kStructuralScalars | kRefusesNumbers)) != 0;
   dynamic_by_mask = Has(kShapedByMask) && facts.form == RowForm::kNamed;
-  immediate = IsImmediate();
+  irregular = IsIrregular();
+  immediate = irregular || (handle.hasTag(at::Tag::dynamic_output_shape) && !dynamic_by_mask);
   has_meta = HasMeta();
   may_fail_ = MayFail();
 }
@@ -109,10 +110,9 @@ void Op::ReadResults() {
   }
 }
 
-bool Op::IsImmediate() const {
-  return random || (handle.hasTag(at::Tag::dynamic_output_shape) && !dynamic_by_mask) || Has(kImmediate) ||
-         handle.hasTag(at::Tag::data_dependent_output) || handle.hasTag(at::Tag::inplace_view) || !tensor_results ||
-         !Has(kAsDeclared);
+bool Op::IsIrregular() const {
+  return random || Has(kImmediate) || handle.hasTag(at::Tag::data_dependent_output) ||
+         handle.hasTag(at::Tag::inplace_view) || !tensor_results || !Has(kAsDeclared);
 }
 
 // Structured operators only: their Meta kernel is the code that eager runs. Others have Meta kernels from Python, which

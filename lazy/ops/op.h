@@ -56,7 +56,8 @@ struct Op {
   Facts facts;
   Runner runner = nullptr;
   ShapeRule shape_rule = nullptr;  // see shape_rule.h
-  bool immediate = false;          // never recorded
+  bool irregular = false;          // it draws, changes the geometry of a tensor, or does what its schema does not say
+  bool immediate = false;          // never recorded: irregular, or values tell the shape of its result
   bool dynamic_by_mask = false;    // truth values among its operands tell the shape of its result
   bool random = false;             // draws from a generator
   bool has_meta = false;           // a Meta kernel gives shapes and errors exactly as eager's
@@ -74,7 +75,7 @@ struct Op {
  private:
   void ReadArguments();
   void ReadResults();
-  bool IsImmediate() const;
+  bool IsIrregular() const;
   bool HasMeta() const;
   bool MayFail() const;
 

@@ -8,8 +8,8 @@
 //     result = call.Lazy(at::mul(eager...));
 //   }
 //
-// Nothing is boxed. It serves calls on dense tensors that have contents and nothing pending, and whose results are such
-// tensors. All others take the long way (run_now.h).
+// Nothing is boxed, unless the call came boxed. It serves calls on dense tensors that have contents and nothing
+// pending, and whose results are such tensors. All others take the long way (run_now.h).
 #pragma once
 
 #include <optional>
@@ -20,6 +20,7 @@
 #include <ATen/core/IListRef.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/core/stack.h>
 #include <c10/util/SmallVector.h>
 
 #include "base/log.h"
@@ -35,10 +36,11 @@ class CallAtOnce {
   explicit CallAtOnce(const Op& op) : op_(op) {}
 
   // To be asked first: whether any call of the operator may go this way.
-  static bool IsFor(const Op& op) { return op.runner == nullptr && !op.immediate && IsOnHost(); }
+  static bool IsFor(const Op& op) { return op.runner == nullptr && !op.irregular && IsOnHost(); }
 
   // True if all arguments so far are such that the call may go this way, and one is the device's.
   bool is_short() const { return is_short_ && !memory_.empty(); }
+  bool may_be_short() const { return is_short_; }
 
   // The next argument: of the device's tensors, eager ones on the same memory. The device lock is held.
   at::Tensor Eager(const at::Tensor& tensor) { return EagerOf(tensor, op_.args[arg_++].written); }
@@ -57,6 +59,7 @@ class CallAtOnce {
   }
   std::vector<at::Tensor> Eager(at::TensorList list) { return EagerOfAll(list); }
   std::vector<at::Tensor> Eager(const at::ITensorListRef& list) { return EagerOfAll(list); }
+  c10::IValue Eager(const c10::IValue& boxed);
   template <typename T>
   const T& Eager(const T& other) {
     ++arg_;
@@ -80,6 +83,7 @@ class CallAtOnce {
 
   // What the call has returned, on the device.
   at::Tensor Lazy(at::Tensor result);
+  c10::IValue Lazy(const c10::IValue& boxed);
   std::vector<at::Tensor> Lazy(std::vector<at::Tensor> results) {
     for (at::Tensor& result : results) result = Lazy(std::move(result));
     return results;
@@ -111,5 +115,8 @@ class CallAtOnce {
   c10::DispatchKeySet keys_;
   c10::SmallVector<Memory, 4> memory_;  // of arguments and results
 };
+
+// Runs a boxed call at once. False if it has to go the long way: then the stack is as it was.
+bool RunShort(const Op& op, torch::jit::Stack* stack);
 
 }  // namespace torch_lazy::lazy

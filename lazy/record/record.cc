@@ -16,6 +16,7 @@
 #include "lazy/eager/on_host.h"
 #include "lazy/ops/call_settings.h"
 #include "lazy/ops/op.h"
+#include "lazy/record/call_at_once.h"
 #include "lazy/record/run_now.h"
 #include "lazy/shapes/shapes.h"
 #include "lazy/trace/replay_recorder.h"
@@ -253,6 +254,7 @@ void RecordOrRun(const Op& op, torch::jit::Stack* stack) {
   LAZY_LOG(1, "at once: ", op.name);
   base::Count(base::Counter::kCallsImmediate);
   op.num_at_once.fetch_add(1, std::memory_order_relaxed);
+  if (next == Next::kRunsAtOnce && RunShort(op, stack)) return;
   std::optional<Lesson> lesson;
   if (is_recorded && call.recordable && !HasNoShape(call)) lesson.emplace(op, call, *stack);
   std::shared_ptr<const CallShape> shape = RunNow(op, stack, lesson ? kUnknownShape : "immediate", lesson.has_value());

@@ -12,7 +12,7 @@ RunsEager::RunsEager(const Op& op)
   TORCH_CHECK(!base::MustFail(), op.name, ": a fault that was asked for");
 }
 
-void RunOnAliases(const Op& op, torch::jit::Stack* stack) {
+void RunOnAliases(const Op& op, torch::jit::Stack* stack, bool plain) {
   const RunsEager scope(op);
   // A boxed kernel drops its arguments before it boxes its results: where these are a tuple of references to arguments,
   // somebody else has to own the arguments.
@@ -20,6 +20,8 @@ void RunOnAliases(const Op& op, torch::jit::Stack* stack) {
   if (op.writes && op.return_alias.size() > 1) owned = *stack;
   if (op.runner != nullptr) {
     op.runner(stack);
+  } else if (plain) {
+    op.handle.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack);
   } else {
     op.handle.callBoxed(stack);
   }

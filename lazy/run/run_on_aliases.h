@@ -22,7 +22,7 @@ class RunsEager {
 };
 
 // Calls the operator on a stack of tensors of the eager device, below autograd and autocast; leaves its results on the
-// stack.
-void RunOnAliases(const Op& op, torch::jit::Stack* stack);
+// stack. `plain`: the CPU's own kernel is known to come next.
+void RunOnAliases(const Op& op, torch::jit::Stack* stack, bool plain = false);
 
 }  // namespace torch_lazy::lazy

@@ -119,6 +119,49 @@ def test_values_are_eagers():
     assert in_child(_compare_views_and_writes, compile="off") > 1000
 
 
+def _boxed(device, turns):
+    """Calls that come boxed: new results, several of them, lists, views, writes, and results that are not dense."""
+    generator = torch.Generator().manual_seed(0)
+    table, other, weight = (torch.randn(4, 6, generator=generator).to(device) for _ in range(3))
+    weight.requires_grad_()
+    values = []
+    for turn in range(turns):
+        turned = table.roll(turn, 1)
+        least, where = turned.cummin(1)
+        values.append((least + where).sum().item())
+        version = table._version
+        same = table.hypot_(other)
+        assert same is table and table._version == version + 1
+        table.lerp_(other, 0.5)
+        parts = torch.split_with_sizes_copy(table, [2, 1, 3], dim=1)
+        values += [part.sum().item() for part in parts]
+        parts[0].zero_()
+        values.append(table.sum().item())
+        values.append(torch.empty(6, 6, device=device).copysign_(table[:1]).isfinite().numel())
+        values.append(table.relu().to_sparse().values().sum().item())
+        loss = (weight.logit(0.1) * table.remainder(2)).square().mean()
+        loss.backward()
+        values += [loss.item(), weight.grad.sum().item()]
+        weight.grad = None
+        with pytest.raises(IndexError):
+            table.cummin(2)
+    return values, table.cpu()
+
+
+def _compare_boxed():
+    before = _counts()[1]
+    ours = _boxed("lazy", 80)
+    at_once = _counts()[1] - before
+    theirs = _boxed("cpu", 80)
+    assert ours[0] == theirs[0]
+    assert torch.equal(ours[1], theirs[1])
+    return at_once
+
+
+def test_boxed_calls_give_eagers_values():
+    assert in_child(_compare_boxed, compile="off") > 500
+
+
 def _fail_at_once():
     _run([(_short, TRACES + 2)])
     with pytest.raises((IndexError, RuntimeError), match="out of range"):
