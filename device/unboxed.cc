@@ -151,17 +151,18 @@ struct Unboxed<Operator, R(Args...)> {
   X(_foreach_norm_Scalar) X(_foreach_sqrt) X(_log_softmax) X(_log_softmax_backward_data) X(_native_batch_norm_legit) \
   X(_scaled_dot_product_flash_attention_for_cpu) X(_scaled_dot_product_flash_attention_for_cpu_backward) X(_softmax) \
   X(_softmax_backward_data) X(abs) X(add_Scalar) X(add_Tensor) X(add__Scalar) X(add__Tensor) X(addcdiv) X(addcdiv_)  \
-  X(addcmul) X(addcmul_) X(addmm) X(any) X(argmax) X(baddbmm) X(bitwise_and_Tensor) X(bitwise_not) X(bmm) X(cat)     \
-  X(clamp) X(clamp_min) X(convolution) X(convolution_backward) X(cos) X(div_Scalar) X(div_Tensor) X(div__Scalar)     \
-  X(div__Tensor) X(embedding) X(embedding_dense_backward) X(eq_Scalar) X(eq_Tensor) X(exp) X(fill__Scalar) X(gather) \
-  X(ge_Scalar) X(gelu) X(gelu_backward) X(gt_Scalar) X(index_Tensor) X(index_select) X(le_Scalar) X(leaky_relu)      \
-  X(leaky_relu_backward) X(lerp__Scalar) X(linalg_vector_norm) X(linear) X(linear_backward) X(log) X(lt_Scalar)      \
-  X(masked_fill__Scalar) X(max) X(maximum) X(mean_dim) X(min) X(minimum) X(mm) X(mul_Scalar) X(mul_Tensor)           \
-  X(mul__Scalar) X(mul__Tensor) X(native_batch_norm_backward) X(native_group_norm) X(native_group_norm_backward)     \
-  X(native_layer_norm) X(native_layer_norm_backward) X(ne_Scalar) X(neg) X(nll_loss_backward) X(nll_loss_forward)    \
-  X(pow_Tensor_Scalar) X(reciprocal) X(relu) X(relu_) X(rsqrt) X(sigmoid) X(sigmoid_backward) X(silu) X(sin) X(sqrt) \
-  X(sub_Scalar) X(sub_Tensor) X(sub__Scalar) X(sub__Tensor) X(sum_dim_IntList) X(tanh) X(tanh_backward)              \
-  X(threshold_backward) X(where_self) X(zero_)
+  X(addcmul) X(addcmul_) X(addmm) X(addmv_) X(amax) X(amin) X(any) X(argmax) X(baddbmm) X(bitwise_and_Tensor)        \
+  X(bitwise_not) X(bmm) X(cat) X(clamp) X(clamp_min) X(convolution) X(convolution_backward) X(cos) X(cumsum)         \
+  X(div_Scalar) X(div_Tensor) X(div__Scalar) X(div__Tensor) X(embedding) X(embedding_dense_backward) X(eq_Scalar)    \
+  X(eq_Tensor) X(exp) X(fill__Scalar) X(gather) X(ge_Scalar) X(ge_Tensor) X(gelu) X(gelu_backward) X(gt_Scalar)      \
+  X(gt_Tensor) X(index_Tensor) X(index_add_) X(index_select) X(le_Scalar) X(le_Tensor) X(leaky_relu)                 \
+  X(leaky_relu_backward) X(lerp__Scalar) X(linalg_vector_norm) X(linear) X(linear_backward) X(log) X(logical_and)    \
+  X(logical_not) X(lt_Scalar) X(lt_Tensor) X(masked_fill__Scalar) X(max) X(maximum) X(mean_dim) X(min) X(minimum)    \
+  X(mm) X(mul_Scalar) X(mul_Tensor) X(mul__Scalar) X(mul__Tensor) X(native_batch_norm_backward) X(native_group_norm) \
+  X(native_group_norm_backward) X(native_layer_norm) X(native_layer_norm_backward) X(ne_Scalar) X(ne_Tensor) X(neg)  \
+  X(nll_loss_backward) X(nll_loss_forward) X(nonzero) X(pow_Tensor_Scalar) X(reciprocal) X(relu) X(relu_) X(rsqrt)   \
+  X(sigmoid) X(sigmoid_backward) X(silu) X(sin) X(sort_stable) X(sqrt) X(sub_Scalar) X(sub_Tensor) X(sub__Scalar)    \
+  X(sub__Tensor) X(sum_dim_IntList) X(tanh) X(tanh_backward) X(threshold_backward) X(topk) X(where_self) X(zero_)
 // clang-format on
 
 struct Recorders {
