@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/metrics.h"
+#include "lazy/calls/append_call.h"
 #include "lazy/cuts/cut.h"
 #include "lazy/cuts/early_reads.h"
 #include "lazy/cuts/known_value.h"
@@ -42,11 +43,11 @@ struct Fill {
 // The one of another thread's pending trace; nothing if it does more. The device lock is held.
 std::optional<Fill> FillOf(const LazyStorageImpl& storage, const Trace& trace) {
   constexpr size_t kNewest = 64;  // calls among which it is looked for
-  if (trace.state != Trace::State::kPending || trace.replays || storage.touches.size() != 1 || storage.content ||
-      storage.IsSwapped())
-    return std::nullopt;
   Fill fill;
-  fill.slot = storage.touches[0].slot;
+  fill.slot = SlotOf(storage, &trace);
+  if (trace.state != Trace::State::kPending || trace.replays || storage.touches.size() != 1 || fill.slot < 0 ||
+      storage.content || storage.IsSwapped())
+    return std::nullopt;
   const TraceSlot& slot = trace.slots[static_cast<size_t>(fill.slot)];
   if (slot.content || slot.inherits || slot.first_call + kNewest < trace.num_calls()) return std::nullopt;
   for (size_t k = slot.first_call; k < trace.num_calls(); ++k) {
@@ -63,11 +64,12 @@ std::optional<Fill> FillOf(const LazyStorageImpl& storage, const Trace& trace) {
 }
 
 // Takes a storage that has only been filled out of another thread's trace, which goes on as if the storage had died:
-// what else is pending there need not run. True if it did.
+// what else is pending there need not run. False if it cannot; true if it did, or another thread has come between.
 bool TakeFilled(LazyStorageImpl* storage, const std::shared_ptr<Trace>& trace) {
   std::optional<Fill> fill;
   {
     const Locked lock(DeviceLock());
+    if (SlotOf(*storage, trace.get()) < 0) return true;
     fill = FillOf(*storage, *trace);
   }
   if (!fill) return false;
@@ -77,7 +79,7 @@ bool TakeFilled(LazyStorageImpl* storage, const std::shared_ptr<Trace>& trace) {
   RunOnAliases(*fill->call->op, &fill->arguments);
   const Locked lock(DeviceLock());
   const std::optional<Fill> now = FillOf(*storage, *trace);
-  if (!now || now->call != fill->call) return false;  // another thread has come between
+  if (!now || now->call != fill->call) return true;
   trace->ForgetOwner(now->slot);
   storage->touches.clear();
   storage->writer = nullptr;

@@ -89,6 +89,34 @@ TEST(Threads, HandTensorsOn) {
   for (const at::Tensor& tensor : tensors) ExpectSame(tensor, at::zeros({5}).add(kSteps / kThreads * 36));
 }
 
+int64_t ImmediateCuts() {
+  const std::string metrics = CallOp<std::string>("metrics");
+  const std::string name = "\"immediate\": ";
+  const size_t found = metrics.find(name, metrics.find("\"cuts\": "));
+  return found == std::string::npos ? 0 : std::stoll(metrics.substr(found + name.size()));
+}
+
+// Seven threads write a row each into zeros of the eighth, at the same time: its trace does not run for that.
+TEST(Threads, WriteIntoWhatAnotherHasOnlyFilled) {
+  constexpr int kFirst = 40;  // rounds until each thread is known to hand its writes on
+  at::Tensor table;
+  int64_t cuts = 0;
+  std::barrier step(kThreads);
+  InThreads([&](int t) {
+    for (int k = 0; k < 4 * kFirst; ++k) {
+      if (t == 0) {
+        if (k == kFirst) cuts = ImmediateCuts();
+        table = at::zeros({kThreads, 3}, at::Device("lazy"));
+      }
+      step.arrive_and_wait();
+      if (t != 0) table[t].fill_(t + k);
+      step.arrive_and_wait();
+      EXPECT_TRUE(t != 0 || table.sum().item<float>() == 3 * (28 + 7 * k));
+    }
+  });
+  EXPECT_EQ(ImmediateCuts(), cuts);
+}
+
 TEST(Threads, ObserveAndSyncWhileOthersRecord) {
   InThreads([&](int t) {
     for (int k = 0; k < kSteps; ++k) {
