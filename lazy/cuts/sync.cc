@@ -49,7 +49,8 @@ std::optional<Fill> FillOf(const LazyStorageImpl& storage, const Trace& trace) {
       storage.content || storage.IsSwapped())
     return std::nullopt;
   const TraceSlot& slot = trace.slots[static_cast<size_t>(fill.slot)];
-  if (slot.content || slot.inherits || slot.first_call + kNewest < trace.num_calls()) return std::nullopt;
+  const bool had_nothing = slot.external && !slot.content && !slot.inherits;  // and no call of the trace has made it
+  if (!had_nothing || slot.first_call + kNewest < trace.num_calls()) return std::nullopt;
   for (size_t k = slot.first_call; k < trace.num_calls(); ++k) {
     for (const NodeOperand& operand : trace.path[k]->operands) {
       if (operand.slot != fill.slot) continue;

@@ -2,6 +2,7 @@
 // Eight threads that record at once. They share the known traces, learned shapes, plans, kernels, the pool, and the
 // tables that metrics and explain read. `make tsan` runs this under ThreadSanitizer.
 #include <ATen/Parallel.h>
+#include <ATen/ops/eye.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
@@ -115,6 +116,20 @@ TEST(Threads, WriteIntoWhatAnotherHasOnlyFilled) {
     }
   });
   EXPECT_EQ(ImmediateCuts(), cuts);
+}
+
+// What another thread has made, and then filled in part, is not only filled.
+TEST(Threads, ReadWhatAnotherHasMadeAndFilledInPart) {
+  for (int round = 0; round < 3; ++round) {  // the first learns shapes
+    at::Tensor table;
+    std::thread([&] {
+      table = at::eye(4, at::Device("lazy"));
+      table[0].fill_(2);
+    }).join();
+    at::Tensor expected = at::eye(4);
+    expected[0].fill_(2);
+    ExpectSame(table, expected);
+  }
 }
 
 TEST(Threads, ObserveAndSyncWhileOthersRecord) {
