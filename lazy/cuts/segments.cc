@@ -2,7 +2,6 @@
 #include "lazy/cuts/segments.h"
 
 #include <algorithm>
-#include <atomic>
 
 #include "base/log.h"
 #include "lazy/calls/append_call.h"
@@ -87,20 +86,21 @@ class Segment {
   std::vector<int32_t> renumbered_;  // slot of the whole -> slot of the part
 };
 
-std::atomic<size_t>& FewestCallsOfPart() {
-  static std::atomic<size_t> fewest{kFewestCallsOfPart};
-  return fewest;
+// A trace of its own takes such a part longer to launch than it saves where a wait comes at the step's end.
+bool HasShortPart(const Trace& trace, size_t end) {
+  constexpr size_t kFewestCalls = 32;
+  return std::min(end, trace.path.size() - end) < kFewestCalls;
 }
 
 // A program that waits inside its step is cut there, so that its traces begin in one step and end in the next. Where it
 // waits now and then at the step's end as well, the same calls would be cut at two places. So a trace is run in two
 // parts where its last write to a storage older than itself leaves only such storages to what follows: parameters,
-// after the optimizer. The number of calls up to there; 0 or all of them if there is no such place. A short part, as
-// three writes to what a program collects, would take longer to launch than a new trace costs that comes once.
+// after the optimizer. The number of calls up to there; 0 or all of them if there is no such place. A short part after
+// or before a plain copy is none: a program that collects rows writes them at each wait.
 size_t EndOfUpdates(const Trace& trace) {
   size_t end = trace.path.size();
   while (end > 0 && !trace.Updates(*trace.path[end - 1])) --end;
-  if (std::min(end, trace.path.size() - end) < FewestCallsOfPart()) return 0;
+  if (end > 0 && trace.path[end - 1]->op->writes_exactly && HasShortPart(trace, end)) return 0;
   for (size_t k = end; k < trace.path.size(); ++k) {
     for (const NodeOperand& operand : trace.path[k]->operands) {
       const Trace::Slot& slot = trace.slots[operand.slot];
@@ -112,8 +112,6 @@ size_t EndOfUpdates(const Trace& trace) {
 
 }  // namespace
 
-void SetFewestCallsOfPart(size_t fewest) { FewestCallsOfPart() = fewest; }
-
 std::vector<size_t> PartsOf(const Trace& trace) {
   const size_t n = trace.path.size();
   if (n == 0) return {0, 0};
@@ -123,7 +121,9 @@ std::vector<size_t> PartsOf(const Trace& trace) {
   } else {
     TrieNode* end = trace.path.back();
     if (end->update_end < 0) end->update_end = static_cast<int32_t>(EndOfUpdates(trace));
-    cuts = {0, static_cast<size_t>(end->update_end), n};
+    const auto place = static_cast<size_t>(end->update_end);
+    const bool often = place % n != 0 && HasShortPart(trace, place) && ++end->short_parts > kMostShortParts;
+    cuts = {0, often ? n : place, n};
   }
   cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
   return cuts;

@@ -8,12 +8,12 @@
 
 namespace torch_lazy::lazy {
 
-// Of an update and of what follows it, where they are run apart; the latter for tests.
-inline constexpr size_t kFewestCallsOfPart = 32;
-void SetFewestCallsOfPart(size_t fewest);
+// How often a trace with a short part is run in two: a program that has not waited between them by then may never do
+// so, and if it does, both are known.
+inline constexpr int kMostShortParts = 256;
 
 // Where to cut the calls of a trace, from 0 to their number n: at n - 2P and n - P if it ends with two steps of P
-// calls; else after its last update, if it ends with the next step's beginning, and neither part is short. The device
+// calls; else after its last update, if it ends with the next step's beginning. Counts how often it asks so. The device
 // lock is held.
 std::vector<size_t> PartsOf(const Trace& trace);
 

@@ -42,6 +42,7 @@ bool LowerMul(Lowering& call) {
 constexpr Row kRows[] = {
     {.name = "aten::*", .flags = kAsDeclared},
     {.name = "aten::add.Tensor", .lower = LowerAdd, .flags = kTakesAllNumbers},
+    {.name = "aten::copy_", .flags = kExact},
     {.name = "aten::mul.Tensor", .lower = LowerMul},
 };
 

@@ -37,8 +37,6 @@ const TrieNode* FirstCall(const char* op, const std::vector<int32_t>& slots) {
 
 class Segments : public RecordingTest {
  protected:
-  Segments() { SetFewestCallsOfPart(1); }
-  ~Segments() override { SetFewestCallsOfPart(kFewestCallsOfPart); }
   // So many calls that update nothing, and whose results nobody keeps.
   void Compute(size_t calls) {
     for (size_t k = 0; k < calls; ++k) const at::Tensor y = Mul(gradient_, gradient_);
@@ -67,20 +65,29 @@ TEST_F(Segments, AnUpdateMayBeLast) {
   EXPECT_EQ(PartsOfPending(), (Cuts{0, 2}));
 }
 
-TEST_F(Segments, AShortPartIsNotRunApart) {
-  SetFewestCallsOfPart(kFewestCallsOfPart);
-  constexpr size_t kFew = kFewestCallsOfPart - 1;
-  Compute(kFew);
-  AddInPlace(weight_, gradient_);
-  Compute(kFew);
-  EXPECT_EQ(PartsOfPending(), (Cuts{0, 2 * kFew + 1}));  // what follows is short
-  Compute(1);
-  EXPECT_EQ(PartsOfPending(), (Cuts{0, kFew + 1, 2 * kFew + 2}));
+// It was, so often that a wait between the parts is known.
+TEST_F(Segments, AShortPartIsNotRunApartForEver) {
+  constexpr size_t kMany = 32;
+  for (const bool is_short : {true, false}) {
+    AddInPlace(weight_, gradient_);
+    Compute(kMany - 1);
+    AddInPlace(weight_, gradient_);
+    Compute(is_short ? 1 : kMany);
+    const size_t n = kMany + 1 + (is_short ? 1 : kMany);
+    for (int k = 0; k < kMostShortParts; ++k) EXPECT_EQ(PartsOfPending(), (Cuts{0, kMany + 1, n}));
+    EXPECT_EQ(PartsOfPending(), is_short ? (Cuts{0, n}) : (Cuts{0, kMany + 1, n}));
+    CutThreadTrace("test");
+  }
+}
+
+TEST_F(Segments, AShortPartBehindACopyIsNotRunApart) {
+  const Op& copy = OpNamed("aten::copy_");
+  Record(copy, {weight_, gradient_, false});  // learns its shape
   CutThreadTrace("test");
-  Compute(kFew - 1);
-  AddInPlace(weight_, gradient_);
-  Compute(kFew + 1);
-  EXPECT_EQ(PartsOfPending(), (Cuts{0, 2 * kFew + 1}));  // the update is
+  const at::Tensor y = Mul(weight_, weight_);
+  Record(copy, {weight_, gradient_, false});
+  Compute(1);
+  EXPECT_EQ(PartsOfPending(), (Cuts{0, 3}));
 }
 
 // What the step has made itself is no parameter: its reader belongs to the step.
