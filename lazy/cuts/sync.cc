@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
 #include "absl/strings/str_cat.h"
 #include "base/metrics.h"
 #include "lazy/calls/append_call.h"
@@ -74,6 +76,8 @@ bool TakeFilled(LazyStorageImpl* storage, const std::shared_ptr<Trace>& trace) {
     fill = FillOf(*storage, *trace);
   }
   if (!fill) return false;
+  // Modes of the program saw the fill when it was recorded.
+  const c10::impl::ForceDispatchKeyGuard no_modes{c10::impl::LocalDispatchKeySet(c10::impl::PODLocalDispatchKeySet{})};
   c10::Storage content = UnwrittenContent(storage->nbytes(), storage->unwritten);
   const NodeOperand& filled = fill->call->operands[0];
   fill->arguments[static_cast<size_t>(filled.arg)] = Alias(content, filled.geometry);
