@@ -33,7 +33,6 @@ class AtOnce {
   static constexpr int kTraces = 32;           // so many in a row before calls run at once ...
   static constexpr int kTracesToSee = 8;       // ... and so many between two times
   static constexpr size_t kShort = 64;         // calls of a trace, or from one wait to the next
-  static constexpr size_t kShortest = 8;       // calls of a trace that is handed over
   static constexpr int64_t kFirstCalls = 512;  // that run at once the first time
   static constexpr int64_t kMostCalls = 1 << 14;
 
@@ -79,7 +78,7 @@ class AtOnce {
   // A trace of so many calls was run; by another thread, if it was handed over.
   void WasCut(size_t num_calls, bool handed_over) {
     if (num_calls == 0) return;
-    handed_over_ = handed_over && num_calls <= kShortest ? std::min(handed_over_ + 1, kTraces) : 0;
+    handed_over_ = handed_over && num_calls <= kShort ? std::min(handed_over_ + 1, kTraces) : 0;
   }
 
   // True if exact writes shall run at once while nothing is pending.
@@ -102,12 +101,12 @@ class AtOnce {
   }
 
   bool is_on_ = false;
-  Patience patience_;  // in short traces that ran op by op
-  int to_see_ = 0;     // of these, so many before calls run at once again
+  Patience patience_;    // in short traces that ran op by op
+  int to_see_ = 0;       // of these, so many before calls run at once again
+  int handed_over_ = 0;  // short traces in a row
   int64_t next_calls_ = kFirstCalls;
   int64_t calls_left_ = 0;
   size_t since_wait_ = 0;  // calls
-  int handed_over_ = 0;    // short traces in a row
 };
 
 }  // namespace torch_lazy::lazy

@@ -87,10 +87,10 @@ struct TrieNode {
   std::shared_ptr<const CallShape> shape;
   int32_t first_result_slot = 0;  // new results take consecutive slots from here
   int32_t update_end = -1;        // where a trace cut here is run in two parts (segments.h); -1: not asked yet
-  int32_t short_parts = 0;        // how often one of the two was short
   int32_t depth = 0;              // calls from the root
   static constexpr int8_t kIsPart = -1;
   int8_t waits = 0;  // of the host for traces cut here, in a row; kIsPart: of one that was cut early (early_cuts.h)
+  uint16_t short_parts = 0;  // how often the trace was to run in two parts of which one is short
   TrieNode* parent = nullptr;
   TrieNode* sequel = nullptr;  // a root of its own, for the trace after one that is cut here: Note [Early cuts]
   uint64_t words_hash = 0;
