@@ -122,7 +122,7 @@ std::vector<size_t> PartsOf(const Trace& trace) {
     TrieNode* end = trace.path.back();
     if (end->update_end < 0) end->update_end = static_cast<int32_t>(EndOfUpdates(trace));
     const auto place = static_cast<size_t>(end->update_end);
-    const bool is_short = place % n != 0 && HasShortPart(trace, place);
+    const bool is_short = place != 0 && place != n && HasShortPart(trace, place);
     const bool often = is_short && end->short_parts == kMostShortParts;
     end->short_parts += is_short && !often;
     cuts = {0, often ? n : place, n};

@@ -47,7 +47,8 @@ std::optional<Fill> FillOf(const LazyStorageImpl& storage, const Trace& trace) {
   constexpr size_t kNewest = 64;  // calls among which it is looked for
   Fill fill;
   fill.slot = SlotOf(storage, &trace);
-  if (trace.state != Trace::State::kPending || trace.replays || storage.touches.size() != 1 || fill.slot < 0 ||
+  const bool is_for_replay = trace.replays || trace.recorder != nullptr;
+  if (trace.state != Trace::State::kPending || is_for_replay || storage.touches.size() != 1 || fill.slot < 0 ||
       storage.content || storage.IsSwapped())
     return std::nullopt;
   const TraceSlot& slot = trace.slots[static_cast<size_t>(fill.slot)];
