@@ -3,11 +3,11 @@
 
     repeats.py [PROGRAM ...] [--runs 20] [--steps 60] [--eager cpu|cuda] [--modes MODE ...] [--jobs 1] [--load 4] [--out FILE]
 
-Each run is a process of its own. Prints a table: for each program and mode, how many results differ. Modes: `eager`; `cold` and `warm`:
-deterministic algorithms, without and with kernels on disk; `default`: usual settings, after as many runs as leave everything on disk, which
-is printed. Beside the runs there are by turns none to four processes (`--load`), each of which takes a processor by fits and starts. Ends
-with 1 if the deterministic modes have more than one result between them in a program of which all of eager's runs agree. `--out`: what each
-run gave, as JSON.
+Each run is a process of its own. Prints a table: for each program and mode, how many results differ. Modes: `eager`, `cold` and `warm`:
+deterministic algorithms, without and with kernels on disk; `usual`: eager with usual settings; `default`: the same on the device, after as
+many runs as leave everything on disk, which is printed. Beside the runs there are by turns none to four processes (`--load`), each of which
+takes a processor by fits and starts. Ends with 1 if the deterministic modes have more than one result between them in a program of which all
+of eager's runs agree. `--out`: what each run gave, as JSON.
 
 With --eager cuda, eager runs on a GPU. LAZY_BACKEND=stand_in tries CUDA's kernels without one.
 """
@@ -26,7 +26,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 PROGRAMS = ["norms", "lengths", "evaluating", "autocast", "mlp", "resnet", "gpt", "gru", "lstm", "dropout", "branch"]
 DETERMINISTIC = ("cold", "warm")
-MODES = ("eager", *DETERMINISTIC, "default")
+MODES = ("eager", *DETERMINISTIC, "usual", "default")
 MOST_WARMING_RUNS = 12  # of the default mode
 BURN = """
 import random, time
@@ -67,7 +67,7 @@ def warm_up(program, device, cache, *options):
     """Runs it until it has found all on disk, and not the kernels alone: products are tried as far as that may cost time."""
     for run in range(MOST_WARMING_RUNS):
         counts = one_run(program, device, cache, "--await-kernels", *options)["counts"]
-        if counts["kernels_compiled"] == counts["undecided"] == 0:
+        if counts["kernels_compiled"] == counts["compiles_pending"] == counts["undecided"] == 0:
             print(f" after {run}:", end="", flush=True)
             return
     print(f" {counts['undecided']} undecided:", end="", flush=True)
@@ -75,8 +75,8 @@ def warm_up(program, device, cache, *options):
 
 def run_all(program, mode, arguments):
     """What each run gave."""
-    device = arguments.eager if mode == "eager" else "lazy"
-    options = [f"--steps={arguments.steps}", *(["--deterministic"] if mode != "default" else [])]
+    device = arguments.eager if mode in ("eager", "usual") else "lazy"
+    options = [f"--steps={arguments.steps}", *(["--deterministic"] if mode not in ("usual", "default") else [])]
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         if mode == "warm":
             one_run(program, device, folder, *options)
