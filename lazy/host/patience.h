@@ -25,6 +25,8 @@ class Patience {
   // How many times as long as at first it takes.
   int64_t times() const { return times_; }
 
+  // So many of the last runs, or as many times more, do not count.
+  void SetBack(int64_t runs) { runs_ = std::max<int64_t>(runs_ - std::min(runs * times_, kMost), 0); }
   // The row has ended, before anything was done for it.
   void StartOver() { runs_ = 0; }
   // What was done was of no use.

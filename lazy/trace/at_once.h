@@ -5,10 +5,11 @@
 // To record a call and to interpret it costs the host more than to run it. Compiled kernels pay for that. A short trace
 // that somebody waits for is not paid for until its kernels are there, if it ever gets any. So a thread whose last
 // traces were short, waited for, and run op by op, lets its next calls run at once. Now and then it records a few
-// traces again, to see whether they are compiled by now: after a number of calls that doubles each time. Where it goes
-// on without a wait for long, what it does is worth recording after all: from the next wait on it records, so that
-// traces begin where they always do, and it needs more such traces in a row from then on. All of it follows from
-// counts. What the interpreter and a call at once give is the same: eager's bits.
+// traces again, to see whether they are compiled by now: after a number of calls that doubles each time. A long trace
+// among many short ones, such as the update at the end of a game, runs at once with them, and is among what is recorded
+// again. Each counts against a quarter of the short ones that were wanted. So where long ones come alone, the thread
+// records from the next wait on, and needs twice as many short ones the next time. All of it follows from counts. What
+// the interpreter and a call at once give is the same: eager's bits.
 //
 // Note [Handed over]
 // A pool's thread writes one row of a tensor, and the next thread another row. Each would find the row of the one
@@ -31,7 +32,8 @@ namespace torch_lazy::lazy {
 class AtOnce {
  public:
   static constexpr int kTraces = 32;           // so many in a row before calls run at once ...
-  static constexpr int kTracesToSee = 8;       // ... and so many between two times
+  static constexpr int kTracesToSee = 8;       // ... and so many between two times ...
+  static constexpr int kMostToSee = 64;        // ... or up to so many, until a long one has come
   static constexpr size_t kShort = 64;         // calls of a trace, or from one wait to the next
   static constexpr int64_t kFirstCalls = 512;  // that run at once the first time
   static constexpr int64_t kMostCalls = 1 << 14;
@@ -41,8 +43,13 @@ class AtOnce {
 
   // A trace of so many calls was run. True if calls should run at once from now on.
   bool Ran(size_t num_calls, bool op_by_op, bool waited) {
-    if (num_calls > kShort || !op_by_op) {
+    if (!op_by_op) {
       ItPays();
+      return false;
+    }
+    if (num_calls > kShort) {
+      patience_.SetBack(kTraces / 4);
+      to_see_ = std::min(to_see_, 1);
       return false;
     }
     if (!waited) return false;
@@ -66,13 +73,16 @@ class AtOnce {
 
   // The host waits for a value.
   void Wait() {
-    if (since_wait_ > kShort) {
-      Stop();
-    } else if (calls_left_ <= 0) {
-      is_on_ = false;
-      to_see_ = kTracesToSee;
+    if (std::exchange(since_wait_, 0) > kShort) {
+      had_long_ = true;
+      patience_.SetBack(kTraces / 4);
+      if (patience_.runs() == 0) Stop();
+    } else if (!patience_.IsWorth(kTraces)) {
+      patience_.Run();
     }
-    since_wait_ = 0;
+    if (!is_on_ || calls_left_ > 0) return;
+    is_on_ = false;
+    to_see_ = std::exchange(had_long_, false) ? kMostToSee : kTracesToSee;
   }
 
   // A trace of so many calls was run; by another thread, if it was handed over.
@@ -101,9 +111,10 @@ class AtOnce {
   }
 
   bool is_on_ = false;
-  Patience patience_;    // in short traces that ran op by op
-  int to_see_ = 0;       // of these, so many before calls run at once again
-  int handed_over_ = 0;  // short traces in a row
+  bool had_long_ = false;  // since it is
+  Patience patience_;      // in short traces that ran op by op
+  int to_see_ = 0;         // of these, so many before calls run at once again
+  int handed_over_ = 0;    // short traces in a row
   int64_t next_calls_ = kFirstCalls;
   int64_t calls_left_ = 0;
   size_t since_wait_ = 0;  // calls

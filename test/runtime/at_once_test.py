@@ -66,10 +66,18 @@ def test_long_traces_are_recorded():
     assert in_child(_run, [(_long, 2 * TRACES)], compile="off") == [(2 * TRACES, 0)]
 
 
-def test_a_long_way_to_the_next_wait_is_recorded_the_next_time():
-    turns = [(_short, TRACES), (_short, 2), (_long, 1), (_long, 4), (_short, 2 * TRACES), (_short, 1)]
-    expected = [(TRACES, 0), (0, 6), (0, LONG), (4, 0), (2 * TRACES, 0), (0, 3)]
+def test_long_ways_to_the_next_wait_are_recorded_soon():
+    turns = [(_short, TRACES), (_short, 2), (_long, 1), (_long, 5), (_short, 2 * TRACES), (_short, 1)]
+    expected = [(TRACES, 0), (0, 6), (0, LONG), (2, 3 * LONG), (2 * TRACES, 0), (0, 3)]
     assert in_child(_run, turns, compile="off") == expected
+
+
+def test_a_long_way_after_many_short_ones_runs_at_once():
+    """Games of 40 moves, an update after each. Recorded are the first 32 moves, then moves up to an update, less and less often."""
+    games = [turn for _ in range(40) for turn in ((_short, 40), (_long, 1))]
+    counts = in_child(_run, games, compile="off")
+    assert sum(at_once for _, at_once in counts) == 7887  # of 8800
+    assert sum(updates for updates, _ in counts[1::2]) == 4
 
 
 def _views_and_writes(device, turns):
