@@ -34,6 +34,17 @@ bool EndsChunk(const Trace& trace, bool grown) {
          Chunks::EndHere(trace.path) && (base::Number(base::Option::kDisable) == 0 || !base::IsDisabled("chunks"));
 }
 
+// Note [Unlike steps], after a call that was new to the trie.
+void FindUnlikeSteps(Trace* trace) {
+  const auto tail_of = [&](size_t end) { return UnlikeSteps::Tail(trace->path, trace->slots, end); };
+  const size_t n = trace->path.size();
+  if (n >= UnlikeSteps::kFewestCalls && trace->trie->HasTails() && trace->trie->IsTail(tail_of(n))) {
+    trace->trie->MarkStep(trace->at);
+  } else if (const size_t end = trace->unlike_steps.Advance(trace->path, trace->slots); end != 0) {
+    trace->trie->NoteTail(tail_of(end), trace->path[end - 1]->expected);
+  }
+}
+
 }  // namespace
 
 const char* MustCut(Trace* trace, bool grown) {
@@ -44,6 +55,7 @@ const char* MustCut(Trace* trace, bool grown) {
     at.is_pure = step.is_pure;
     at.node->trie.MarkStep(&at, step.is_pure && trace->pure_steps_wanted > 1 ? 0 : static_cast<uint32_t>(step.period));
   }
+  if (grown && step.period == 0 && !at.ends_trace()) FindUnlikeSteps(trace);
   const bool holds_several = at.is_pure && trace->pure_steps_wanted > 1;
   if (at.ends_trace() && !(at.is_pure && WantsMorePureSteps(trace))) {
     trace->period = at.closes_step || holds_several ? 0 : at.period;
@@ -57,6 +69,17 @@ const char* MustCut(Trace* trace, bool grown) {
   if (trace->path.size() >= static_cast<size_t>(base::Number(base::Option::kMaxTraceOps))) return "length";
   if (trace->new_bytes >= MaxTraceBytes()) return "bytes";
   return nullptr;
+}
+
+void NoteStepsOf(const Trace& trace) {
+  if (trace.path.empty()) return;
+  int32_t& end = trace.path.back()->step_end;
+  if (end < 0) {
+    end = static_cast<int32_t>(trace.unlike_steps.newest_found());
+  } else if (end > 0) {
+    const auto calls = static_cast<size_t>(end);
+    trace.trie->NoteTail(UnlikeSteps::Tail(trace.path, trace.slots, calls), trace.path[calls - 1]->expected);
+  }
 }
 
 int PureStepsAfter(const Trace& trace, bool shares_launches) {

@@ -2,11 +2,11 @@
 #include "lazy/trace/step_detector.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "absl/hash/hash.h"
 #include "backends/registry.h"
+#include "lazy/trace/handed_over.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -14,7 +14,6 @@ namespace {
 constexpr size_t kLargePureStep =
     256 << 20;  // bytes of results: 0.1 ms of a large GPU's memory, twice what a dozen calls take to record
 constexpr size_t kLongPureStep = 128;  // calls take longer to record than a cut does
-constexpr int64_t kNearlyLeast = 8;    // bytes that exceed the least by such a part are as few
 constexpr size_t kFewestBetween = 16;  // calls from an update to the next step's: of a forward and a backward pass
 constexpr uint64_t kBase = 0x9e3779b97f4a7c15u;  // odd: a polynomial hash modulo 2^64
 
@@ -141,30 +140,20 @@ size_t StepDetector::PeriodOfUpdates(const Calls& calls, const Slots& slots, Lik
 
 size_t StepDetector::CallsToBestEnd(const Calls& calls, const Slots& slots, size_t period) {
   const size_t begin = calls.size() - 2 * period;
-  absl::flat_hash_map<int32_t, size_t> last_use;
   std::vector<bool> updates(2 * period, false);  // per call: whether it writes what is older
   for (size_t k = begin; k < calls.size(); ++k) {
     for (const NodeOperand& operand : calls[k]->operands) {
       const TraceSlot& used = slots[static_cast<size_t>(operand.slot)];
-      last_use[operand.slot] = k;
       if (operand.written && (used.older || used.first_call < begin)) updates[k - begin] = true;
     }
   }
-  std::vector<int64_t> bytes(2 * period + 1, 0);  // that begin to be handed over at each place, less those that end
-  for (const auto& [slot, last] : last_use) {
-    const TraceSlot& used = slots[static_cast<size_t>(slot)];
-    const size_t made = std::max<size_t>(used.first_call + 1, begin);
-    if (used.older || made > last) continue;
-    bytes[made - begin] += static_cast<int64_t>(used.size_bytes);
-    bytes[last + 1 - begin] -= static_cast<int64_t>(used.size_bytes);
-  }
-  std::partial_sum(bytes.begin(), bytes.end(), bytes.begin());
+  const std::vector<int64_t> bytes = BytesHandedOver(calls, slots, begin, calls.size());
   const auto end = bytes.begin() + static_cast<ptrdiff_t>(period);
   const auto least = std::min_element(bytes.begin(), end);
   size_t best = 0, longest = kFewestBetween;
   for (size_t k = 0; k < period; ++k) {
     const bool is_behind_update = updates[k == 0 ? period - 1 : k - 1];
-    if (!is_behind_update || bytes[k] > *least + *least / kNearlyLeast) continue;
+    if (!is_behind_update || bytes[k] > NearlyLeast(*least)) continue;
     const auto from = updates.begin() + static_cast<ptrdiff_t>(k);
     const size_t between = static_cast<size_t>(std::find(from, updates.end(), true) - from);
     if (between <= longest) continue;

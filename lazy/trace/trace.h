@@ -21,6 +21,7 @@
 #include "lazy/trace/slot.h"
 #include "lazy/trace/step_detector.h"
 #include "lazy/trace/trie.h"
+#include "lazy/trace/unlike_steps.h"
 
 namespace torch_lazy::lazy {
 
@@ -62,6 +63,7 @@ class Trace {
   size_t final_slots = 0;            // what there was of these when it was done
   size_t final_numbers = 0;
   StepDetector steps;
+  UnlikeSteps unlike_steps;
   size_t period = 0;       // > 0: the trace ends with two steps of so many calls
   bool ends_step = false;  // to be cut before the next call
   // Note [Pure steps]

@@ -18,6 +18,8 @@ bool Matches(const TrieNode& node, c10::ArrayRef<int64_t> words, c10::ArrayRef<i
   return node.words() == words && node.operand_slots() == slots;
 }
 
+constexpr size_t kStepsOfTail = 3;  // that have ended with it before it ends them all
+
 uint64_t hash_bits = ~uint64_t{0};
 
 uint64_t HashOf(c10::ArrayRef<int64_t> words, c10::ArrayRef<int32_t> slots) {
@@ -150,6 +152,20 @@ void Trie::RememberPart(TrieNode* node, bool is_last) {
   const auto [end, is_new] = ends_.try_emplace(node->path_alike);
   if (is_new) end->second = {true, is_last ? nullptr : NewSequel(*node), !is_last};
   MarkLike(end->second, node);
+}
+
+void Trie::NoteTail(uint64_t tail, Expected* end) {
+  std::vector<Expected*>& ends = tails_[tail];
+  ends.push_back(end);
+  if (ends.size() < kStepsOfTail) return;
+  for (Expected* const call : ends) {
+    if (!call->closes_step) MarkStep(call);
+  }
+}
+
+bool Trie::IsTail(uint64_t tail) const {
+  const auto found = tails_.find(tail);
+  return found != tails_.end() && found->second.size() >= kStepsOfTail;
 }
 
 std::shared_ptr<Trie>& CurrentTrie() {

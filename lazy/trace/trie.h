@@ -90,6 +90,7 @@ struct TrieNode {
   int32_t depth = 0;              // calls from the root
   static constexpr int8_t kIsPart = -1;
   int8_t waits = 0;  // of the host for traces cut here, in a row; kIsPart: of one that was cut early (early_cuts.h)
+  int32_t step_end = -1;     // calls after which a step ends in a trace cut here; 0: no such; -1: none was cut here
   uint16_t short_parts = 0;  // how often the trace was to run in two parts of which one is short
   TrieNode* parent = nullptr;
   TrieNode* sequel = nullptr;  // a root of its own, for the trace after one that is cut here: Note [Early cuts]
@@ -156,6 +157,11 @@ class Trie {
   uint64_t num_marks() const { return num_marks_; }  // that were made so far
   // A step ends at this node, and at each that is new from now on and is reached by calls like these.
   void RememberStep(const TrieNode& end) { ends_.try_emplace(end.path_alike); }
+  // Note [Unlike steps]: amid a trace, a step has ended at this call, with such a tail. Once a tail has ended some, it
+  // ends them all, those that are known too.
+  void NoteTail(uint64_t tail, Expected* end);
+  bool HasTails() const { return !tails_.empty(); }
+  bool IsTail(uint64_t tail) const;
   // A part of a step ends at this node, and at such new ones, too; what follows begins at one root, whatever the sizes
   // of the part: Note [Growing sizes]. `is_last`: the program waits there.
   void RememberPart(TrieNode* end, bool is_last);
@@ -194,6 +200,7 @@ class Trie {
   uint64_t num_marks_ = 0;
   absl::flat_hash_map<uint64_t, End> ends_;  // by their path_alike
   absl::flat_hash_map<uint64_t, Waited> waited_;
+  absl::flat_hash_map<uint64_t, std::vector<Expected*>> tails_;  // the ends of steps that had each
 };
 
 // The one that traces begin in: one for all threads, so that a loop known in one is known in every other. Another takes

@@ -9,6 +9,7 @@
 
 #include "lazy/trace/step_detector.h"
 #include "lazy/trace/trie.h"
+#include "lazy/trace/unlike_steps.h"
 
 namespace torch_lazy::lazy {
 
@@ -40,6 +41,8 @@ class StepLoop {
 
   // As after each recorded call.
   ClosedStep Advance() { return detector_.Advance(calls_, slots_); }
+  size_t EndOfUnlikeStep() { return unlike_.Advance(calls_, slots_); }
+  uint64_t Tail() const { return UnlikeSteps::Tail(calls_, slots_, calls_.size()); }
 
  private:
   void Append(int64_t word, std::initializer_list<Operand> operands) {
@@ -58,6 +61,7 @@ class StepLoop {
     slot.external = external;
     slot.older = older;
     slot.first_call = static_cast<uint32_t>(calls_.size());
+    slot.serial = slots_.size();
     return static_cast<int32_t>(slots_.size() - 1);
   }
 
@@ -67,6 +71,7 @@ class StepLoop {
   StepDetector::Calls calls_;
   StepDetector::Slots slots_;
   StepDetector detector_;
+  UnlikeSteps unlike_;
 };
 
 }  // namespace torch_lazy::lazy

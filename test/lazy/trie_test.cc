@@ -205,6 +205,27 @@ TEST(Trie, NewNodesLikeTheEndOfAStepEndTracesToo) {
   EXPECT_EQ(trie.num_marks(), 1);
 }
 
+TEST(Trie, ATailThatHasEndedThreeStepsEndsThemAll) {
+  Trie trie;
+  TrieNode* const one = trie.root()->Grow(AnyOp(), {{1}}, {{0}}, NoResults(), 0);
+  TrieNode* const two = one->Grow(AnyOp(), {{2}}, {{0}}, NoResults(), 0);
+  TrieNode* const other = two->Grow(AnyOp(), {{3}}, {{0}}, NoResults(), 0);
+  constexpr uint64_t kTail = 5, kOther = 6;
+  EXPECT_FALSE(trie.HasTails());
+  trie.NoteTail(kTail, one->expected);
+  trie.NoteTail(kTail, one->expected);
+  trie.NoteTail(kOther, other->expected);
+  EXPECT_TRUE(trie.HasTails());
+  EXPECT_FALSE(trie.IsTail(kTail));
+  EXPECT_FALSE(one->expected->closes_step);
+  trie.NoteTail(kTail, two->expected);
+  EXPECT_TRUE(trie.IsTail(kTail));
+  EXPECT_TRUE(one->expected->closes_step);
+  EXPECT_TRUE(two->expected->closes_step);
+  EXPECT_FALSE(trie.IsTail(kOther));
+  EXPECT_FALSE(other->expected->closes_step);
+}
+
 // Words and slots lie behind one another in chunks; one call may need more than a chunk.
 TEST(Trie, CallsOfAnyLengthAreKeptWhole) {
   Trie trie;

@@ -46,10 +46,11 @@ def test_traces_settle(name):
     assert (seen[-1][0], last_change(seen)) == (misses, settled)
 
 
-# After how many steps nothing is new: each phase has come twice since the shapes of its calls are known.
+# After how many steps nothing is new: each phase has come twice since the shapes of its calls are known. Where steps are not alike,
+# some phases come up to five times before that: a tail must be seen thrice, and what follows it then begins a trace.
 TRAINING = {
-    "critics": 8,
-    "accumulation_that_changes": 9,
+    "critics": 14,
+    "accumulation_that_changes": 13,
     "shuffled_minibatches": 4,
     "evaluation_reads_accuracy": 12,
     "average_out_of_place": 5,
@@ -58,17 +59,17 @@ TRAINING = {
     "skips_by_norm": 8,
     "sizes_in_turn": 6,
     "texts_of_any_length": 17,
-    "epochs": 8,
-    "augmentation": 8,
+    "epochs": 21,
+    "augmentation": 11,
     "mixup": 4,
     "recurrent_chunks": 4,
-    "recurrent_cells": 11,
-    "momentum_contrast": 8,
-    "early_stopping": 12,
-    "logs_each_tenth": 20,
+    "recurrent_cells": 12,
+    "momentum_contrast": 10,
+    "early_stopping": 18,
+    "logs_each_tenth": 22,
     "reads_norm_and_logs": 10,
     "checkpoints": 10,
-    "weight_averaging": 15,
+    "weight_averaging": 22,
     "distillation": 4,
     "quasi_newton": 2,
     "inner_steps": 4,
@@ -83,17 +84,11 @@ OTHERS = {
     "clusters": 10,
     "adversary": 4,
 }
-# Steps that are not alike: some traces of these hold two of them or more, or are new later on.
-UNLIKE = {
-    "critics", "accumulation_that_changes", "epochs", "augmentation", "recurrent_cells", "momentum_contrast", "early_stopping",
-    "logs_each_tenth", "weight_averaging",
-}
 LATER = 20
 
 
 def _parameters(module, forms):
-    fails = pytest.mark.xfail(strict=True, reason="steps that are not alike are not found")
-    return [pytest.param(module, name, settled, marks=[fails] if name in UNLIKE else []) for name, settled in forms.items()]
+    return [pytest.param(module, name, settled) for name, settled in forms.items()]
 
 
 def _watch(form, steps):
