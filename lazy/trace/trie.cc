@@ -156,8 +156,9 @@ void Trie::RememberPart(TrieNode* node, bool is_last) {
 
 void Trie::NoteTail(uint64_t tail, Expected* end) {
   std::vector<Expected*>& ends = tails_[tail];
-  ends.push_back(end);
+  if (ends.size() < kStepsOfTail) ends.push_back(end);
   if (ends.size() < kStepsOfTail) return;
+  ends.back() = end;
   for (Expected* const call : ends) {
     if (!call->closes_step) MarkStep(call);
   }
