@@ -26,7 +26,7 @@ uint16_t UsedAttrs(Op op, DType dtype) {
   if (Info(op).kind == Kind::kPartial) return Set(Attr::kDims);
   if (Info(op).kind == Kind::kReduce) return Set(Attr::kDims, Attr::kKeepdim);
   if (op == Op::kConst) return IsFloat(dtype) ? Set(Attr::kFloat) : Set(Attr::kInteger);
-  if (op == Op::kIota || op == Op::kTake || Info(op).kind == Kind::kConcat) return Set(Attr::kDim);
+  if (op == Op::kIota || op == Op::kTake || op == Op::kPut || Info(op).kind == Kind::kConcat) return Set(Attr::kDim);
   if (op == Op::kExtentOf) return Set(Attr::kExtent);
   if (op == Op::kPermute) return Set(Attr::kDims);
   if (op == Op::kSlice) return Set(Attr::kStarts, Attr::kSteps);

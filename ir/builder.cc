@@ -237,6 +237,12 @@ Value Builder::Take(Value x, Value index, int dim) {
   return AppendOp(Op::kTake, {x, index}, {dtype(x), dims(index)}, std::move(attrs));
 }
 
+Value Builder::Put(Value x, Value rows, Value index, int dim) {
+  Attrs attrs;
+  attrs.dim = dim;
+  return AppendOp(Op::kPut, {x, rows, index}, type(x), std::move(attrs));
+}
+
 std::vector<Value> Builder::Call(absl::string_view callee, int64_t record, absl::Span<const Value> operands,
                                  absl::Span<const Type> results, Ints inout, bool may_fail) {
   LAZY_CHECK(inout.size() == results.size(), "call: ", results.size(), " results, ", inout.size(), " inout");

@@ -70,6 +70,9 @@ class Builder {
   // the index's or 1.
   Value Take(Value x, Value index, int dim);
 
+  // x with rows[.., k, ..] at index[k] along `dim`; rows has x's other extents, and the index one dim.
+  Value Put(Value x, Value rows, Value index, int dim);
+
   // `inputs` side by side along `dim`, where they have `extent` elements together. One alone: itself.
   Value Concat(absl::Span<const Value> inputs, int dim, Extent extent);
 

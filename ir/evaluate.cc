@@ -139,6 +139,23 @@ absl::StatusOr<HostValue> Take(const Node& node, const HostValue& x, const HostV
   return out;
 }
 
+absl::StatusOr<HostValue> Put(const Node& node, const HostValue& x, const HostValue& rows, const HostValue& index) {
+  HostValue out = x;
+  const Sizes strides = RowMajorStrides(x.sizes);
+  const int64_t dim = node.attrs.dim, extent = x.sizes[dim];
+  for (int64_t k = 0; k < rows.sizes[dim]; ++k) {
+    const int64_t at = index.integers[k];
+    if (at < 0 || at >= extent)
+      return absl::OutOfRangeError(absl::StrCat("put: index ", at, " is out of range for ", extent));
+  }
+  const int64_t inner = strides[dim], count = rows.sizes[dim];
+  ForEach(rows.sizes, strides, 0, [&](int64_t i, int64_t to) {
+    const int64_t k = i / inner % count;
+    CopyElement(rows, i, out, to + (index.integers[k] - k) * inner);
+  });
+  return out;
+}
+
 absl::StatusOr<HostValue> Concat(const Node& node, Operands in, Sizes sizes) {
   HostValue out = MakeHostValue(node.type.dtype, std::move(sizes));
   const Sizes strides = RowMajorStrides(out.sizes);
@@ -260,6 +277,8 @@ absl::StatusOr<HostValue> EvaluateNode(const Node& node, Operands operands, absl
       return Share(node, *operands[0], std::move(sizes));
     case Kind::kIndexed:
       return Take(node, *operands[0], *operands[1]);
+    case Kind::kPut:
+      return Put(node, *operands[0], *operands[1], *operands[2]);
     case Kind::kConcat:
       if (node.op == Op::kStack) return Stack(node, operands, std::move(sizes));
       return Concat(node, operands, std::move(sizes));

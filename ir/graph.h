@@ -31,7 +31,7 @@ enum class Op : uint8_t {
 #undef X
 };
 
-enum class Kind : uint8_t { kLeaf, kElementwise, kView, kReduce, kPartial, kIndexed, kConcat, kMatmul, kCall };
+enum class Kind : uint8_t { kLeaf, kElementwise, kView, kReduce, kPartial, kIndexed, kPut, kConcat, kMatmul, kCall };
 
 enum class DTypeRule : uint8_t { kAny, kSame, kCompare, kSelect };
 enum class DTypes : uint8_t { kFloats, kNumbers, kReals, kNotComplex, kEvery, kBits, kBool, kI64 };
@@ -62,7 +62,7 @@ using Ints = absl::InlinedVector<int64_t, 2>;  // few nodes have any
 // equality and fingerprint come from there. Fields an op does not use keep their defaults.
 struct Attrs {
   int64_t index = 0;      // param, scalar, result: which one. call: the record it stands for
-  int64_t dim = 0;        // iota, take, concat, stack
+  int64_t dim = 0;        // iota, take, put, concat, stack
   Ints dims;              // permute, reductions
   bool keepdim = false;   // reductions
   Dims starts;            // slice: one per dim

@@ -10,7 +10,8 @@
 //              kView        an index map of its one input; moves no data by itself
 //              kReduce      folds the dims of attribute `dims` (kept as extent 1 if `keepdim`)
 //              kPartial     folds outermost or innermost dims, a share at a time
-//              kIndexed     reads or writes at places given by data
+//              kIndexed     reads at places given by data
+//              kPut         writes some of its first input anew, in the memory where it lies
 //              kConcat      its inputs side by side
 //              kMatmul      a product of matrices, left to a library
 //              kCall        run by lazy/, opaque here
@@ -118,6 +119,8 @@
   /* indexed */                                                                                                 \
   X(Take, "take", kIndexed, 2, kAny, kEvery, 1, kNone)            /* (x, index i64): along attr dim d of x, index has the result's dims: \
                                                         out[i0..] = x[i0, .., index[i0..], .., ]; other extents equal or 1 in x */ \
+  X(Put, "put", kPut, 3, kAny, kEvery, 1, kNone)                  /* (x, rows, index i64 of one dim): x, with rows[.., k, ..] at index[k] along \
+                                                        attr dim, any of equal ones; the kernel traps out of range */ \
   /* several values in one */                                                                                    \
   X(Concat, "concat", kConcat, -1, kSame, kEvery, 0.02, kNone)    /* along attr dim, in order; at least one */  \
   X(Stack, "stack", kConcat, -1, kSame, kEvery, 0.02, kNone)      /* along a new dim, attr dim, of their number */ \

@@ -175,6 +175,18 @@ absl::Status VerifyTake(const Graph& graph, const Node& node) {
               : Bad(node, x.ToString(), " along dim ", node.attrs.dim, " does not give ", node.type.ToString());
 }
 
+absl::Status VerifyPut(const Graph& graph, const Node& node) {
+  const Type &x = graph.type(node.inputs[0]), &rows = graph.type(node.inputs[1]), &index = graph.type(node.inputs[2]);
+  const int64_t dim = node.attrs.dim;
+  if (x != node.type) return Bad(node, "makes ", node.type.ToString(), " of ", x.ToString());
+  if (dim < 0 || dim >= x.rank()) return Bad(node, "dim ", dim, " is out of range for ", x.ToString());
+  Type expected = x;
+  if (rows.rank() == x.rank()) expected.dims[dim] = rows.dims[dim];
+  if (rows != expected) return Bad(node, rows.ToString(), " along dim ", dim, " do not fit ", x.ToString());
+  if (index == Type{DType::kI64, {rows.dims[dim]}}) return absl::OkStatus();
+  return Bad(node, "the index is ", index.ToString(), ", the rows ", rows.ToString());
+}
+
 absl::Status VerifyConcat(const Graph& graph, const Node& node) {
   const Type& type = node.type;
   const int64_t dim = node.attrs.dim;
@@ -313,6 +325,8 @@ absl::Status VerifyNode(const Graph& graph, Value v) {
       return VerifyShares(graph, node);
     case Kind::kIndexed:
       return VerifyTake(graph, node);
+    case Kind::kPut:
+      return VerifyPut(graph, node);
     case Kind::kConcat:
       return node.op == Op::kStack ? VerifyStack(graph, node) : VerifyConcat(graph, node);
     case Kind::kMatmul:

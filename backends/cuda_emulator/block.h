@@ -9,7 +9,7 @@ namespace torch_lazy::backends::cuda_emulator {
   inline constexpr char text[] = #__VA_ARGS__;
 
 // LazyBlock: the block that runs, and its thread that runs. `barrier` waits for all threads of the
-// block; `exchange` for those of the warp that `mask` names, and returns what `kind` says.
+// block; `exchange` for those of the warp that `mask` names, and returns what `kind` says. `trap` ends the program.
 //
 // LazyKernel: a kernel's entries, each for one thread; where its shared memory lies; whether
 // its text waits anywhere.
@@ -28,6 +28,7 @@ LAZY_CODE_AND_TEXT(
       void (*barrier)(LazyBlock*, int line);
       unsigned long (*exchange)(LazyBlock*, LazyExchange kind, unsigned mask, unsigned long value, int source,
                                 int line);
+      void (*trap)(LazyBlock*, int line);
     };
     struct LazyKernel {
       void (*one)(LazyBlock*, const void* arguments);

@@ -43,6 +43,7 @@ void BlockRunner::Run(const Launch& launch) {
   block_.blocks = {static_cast<unsigned>(launch.blocks), static_cast<unsigned>(grid_y), 1};
   block_.barrier = &BlockRunner::Barrier;
   block_.exchange = &BlockRunner::Exchange;
+  block_.trap = &BlockRunner::Trap;
   if (entries_->waits) GrowTo(num_threads_);
   for (int64_t k = 0; k < launch.blocks * grid_y; ++k) {
     block_.index = {static_cast<unsigned>(k % launch.blocks), static_cast<unsigned>(k / launch.blocks), 0};
@@ -196,6 +197,10 @@ unsigned long BlockRunner::Exchange(cuda_emulator::LazyBlock*, cuda_emulator::La
   // Nobody brings a new value to this exchange's end before all have taken the old ones.
   if ((thread->partners >> source & 1) == 0) return kGarbage;
   return runner->threads_[thread->index / kWarp * kWarp + source].shuffled;
+}
+
+void BlockRunner::Trap(cuda_emulator::LazyBlock* block, int line) {
+  runner_of_process->Fail(absl::StrCat("thread ", block->thread.x, " traps (line ", line, ")"));
 }
 
 std::string BlockRunner::Where(const Thread& thread) const {

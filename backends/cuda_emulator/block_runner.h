@@ -56,6 +56,7 @@ class BlockRunner {
   static void Barrier(cuda_emulator::LazyBlock* block, int line);
   static unsigned long Exchange(cuda_emulator::LazyBlock* block, cuda_emulator::LazyExchange kind, unsigned mask,
                                 unsigned long value, int source, int line);
+  static void Trap(cuda_emulator::LazyBlock* block, int line);
   static void RunThreads(void* thread);  // a fiber's function
 
   void CallThread();

@@ -211,6 +211,8 @@ static inline void __threadfence_block() {}
 LAZY_ATOMIC(float) LAZY_ATOMIC(double)
 LAZY_ATOMIC_INTEGER(int) LAZY_ATOMIC_INTEGER(uint) LAZY_ATOMIC_INTEGER(ulonglong)
 
+#define __trap() lazy_block->trap(lazy_block, __LINE__)
+
 // Waiting. A lane that takes no part has no value to give: the emulator gives garbage.
 #define __syncthreads() lazy_block->barrier(lazy_block, __LINE__)
 #define LAZY_EXCHANGE(kind, mask, value, source, line) \

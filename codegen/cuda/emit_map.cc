@@ -68,7 +68,7 @@ class MapEmitter {
     PlaceAddresses(PlaceLoops(loops_.outer, 'i', "at", &text_), "at", &text_);
     DefineNumbers();
     for (const int address : Reads()) ReadOnce(address);
-    EmitVector();
+    EmitVector("");
     Write("");
     CloseFunction(&text_);
   }
@@ -104,7 +104,7 @@ class MapEmitter {
           ReadOnce(address);
         }
       }
-      EmitVector();
+      EmitVector("if (in) ");
       Write("if (in) ");
     });
     CloseFunction(&text_);
@@ -133,20 +133,34 @@ class MapEmitter {
     }
   }
 
-  // V elements, into registers.
-  void EmitVector() {
+  // Each at a place that data names.
+  bool IsWrittenApart(const Store& store) const {
+    return !access_.IsContiguous(store.address) && DependsOnData(body_, body_.addresses[store.address]);
+  }
+
+  // V elements, into registers; what lies apart from its neighbours, into memory.
+  void EmitVector(const char* condition) {
     for (size_t e = 0; e < body_.expressions.size(); ++e) {
       if (DrawsForNeighbours(text_, static_cast<int>(e), innermost_)) DeclareDraws(static_cast<int>(e), {}, &text_);
       if (IsIotaEquals(text_, static_cast<int>(e), innermost_))
         DeclareIotaEquals(static_cast<int>(e), *innermost_, {}, &text_);
     }
-    for (const Store& store : body_.stores) DeclareStored(store, &text_);
+    for (const Store& store : body_.stores) {
+      if (!IsWrittenApart(store)) DeclareStored(store, &text_);
+    }
     text_.Line("#pragma unroll");
     text_.Open("for (int k = 0; k < V; ++k) {");
     for (size_t e = 0; e < body_.expressions.size(); ++e) {
       if (!text_.defined(static_cast<int>(e))) Define(static_cast<int>(e), Along("k"));
     }
-    for (const Store& store : body_.stores) PutStored(store, &text_);
+    for (const Store& store : body_.stores) {
+      if (IsWrittenApart(store)) {
+        text_.Line(absl::StrCat(condition, PlaceText(store.address, Along("k"), &text_), " = ",
+                                StoreText(text_.TypeAt(store.address), text_.name(store.expression)), ";"));
+      } else {
+        PutStored(store, &text_);
+      }
+    }
     text_.Close("}");
   }
 
@@ -196,6 +210,7 @@ class MapEmitter {
 
   void Write(const char* condition) {
     for (const Store& store : body_.stores) {
+      if (IsWrittenApart(store)) continue;
       if (access_.IsContiguous(store.address)) {
         WriteStored(store, condition, PointerText(store.address, {}, &text_), &text_);
         continue;

@@ -24,8 +24,11 @@ class BodyMaker {
       if (group_.variables[k].kind == Variable::Kind::kInner) body_.inner |= uint64_t{1} << k;
     }
     for (const Group::Root& root : group_.roots) {
-      const int expression = Compute(root.value, root.map);
-      body_.stores.push_back({expression, AddressOf(root.value, root.map, /*written=*/true)});
+      const ir::Node& node = graph_.node(root.value);
+      const bool is_put = node.op == ir::Op::kPut;
+      const int expression = is_put ? Get(node.inputs[1], root.map) : Compute(root.value, root.map);
+      const int place = is_put ? PlaceOfPut(root.value, root.map) : root.map;
+      body_.stores.push_back({expression, AddressOf(root.value, place, /*written=*/true)});
     }
     body_.variables = group_.variables;
     return std::move(body_);
@@ -49,6 +52,7 @@ class BodyMaker {
         return node.op == ir::Op::kParam ? Load(v, map) : Leaf(v, map);
       case ir::Kind::kView:
         return View(v, map);
+      case ir::Kind::kPut:
       case ir::Kind::kConcat:
       case ir::Kind::kMatmul:
       case ir::Kind::kCall:
@@ -70,6 +74,7 @@ class BodyMaker {
     switch (ir::Info(graph_.node(v).op).kind) {
       case ir::Kind::kLeaf:
       case ir::Kind::kView:
+      case ir::Kind::kPut:
       case ir::Kind::kConcat:
       case ir::Kind::kMatmul:
       case ir::Kind::kCall:
@@ -157,6 +162,18 @@ class BodyMaker {
       body_.data[term.variable] = Get(node.inputs[1], map);
     }
     return Get(node.inputs[0], group_.Intern(taken));
+  }
+
+  // The map of the put at which its rows at `map` lie.
+  int PlaceOfPut(ir::Value v, int map) {
+    const ir::Node& node = graph_.node(v);
+    const IndexMap place = PutMap(graph_, factors_, group_, v, map);
+    const int variable = place[node.attrs.dim].terms[0].variable;
+    const int index = Get(node.inputs[2], group_.variables[variable].index_map);
+    body_.data.resize(group_.variables.size(), -1);
+    if (body_.data[variable] < 0) body_.bounds.push_back({index, group_.variables[variable].extent});
+    body_.data[variable] = index;
+    return group_.Intern(place);
   }
 
   int Load(ir::Value v, int map) { return LoadAt(v, AddressOf(v, map, /*written=*/false)); }

@@ -44,6 +44,12 @@ struct Slot {
   Polynomial offset;  // of the pointer from the buffer's start, in elements
 };
 
+// An expression that must be a number from 0 to below an extent; else the kernel traps.
+struct Bound {
+  int expression;
+  Monomial extent;
+};
+
 struct Body {
   std::vector<Variable> variables;
   std::vector<int> data;  // of each data variable, by variable: the expression that is its number
@@ -52,6 +58,7 @@ struct Body {
   std::vector<Expression> expressions;
   std::vector<Store> stores;
   uint64_t inner = 0;  // the inner variables, as bits
+  std::vector<Bound> bounds;
   int64_t shares = 0;  // not 0 if some store adds up: the range is so many shares of the rows
 
   bool has_shares() const { return shares > 0; }

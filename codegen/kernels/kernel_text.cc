@@ -120,8 +120,19 @@ void KernelText::Define(int expression, const std::string& place) {
     case Expression::Kind::kShareSum:
       LAZY_CHECK(false, "a sum is no single expression");
   }
-  if (e.kind == Expression::Kind::kNumber && node.op == ir::Op::kConst) return SetName(expression, text);
-  DefineAs(expression, text);
+  if (e.kind == Expression::Kind::kNumber && node.op == ir::Op::kConst)
+    SetName(expression, text);
+  else
+    DefineAs(expression, text);
+  CheckBounds(expression);
+}
+
+void KernelText::CheckBounds(int expression) {
+  for (const Bound& bound : body_.bounds) {
+    if (bound.expression != expression) continue;
+    Line(absl::StrCat("if ((unsigned long)", name(expression), " >= (unsigned long)", Number(bound.extent), ") ",
+                      target_ == Target::kCuda ? "__trap();" : "__builtin_trap();"));
+  }
 }
 
 void KernelText::FindErfs() {

@@ -85,6 +85,7 @@ class KernelText {
 
  private:
   std::string NumberOf(ir::Extent extent);
+  void CheckBounds(int expression);
   std::string TextOf(int expression) const;  // of an op, applied to its arguments
   void FindErfs();
   std::string HeadText(const Arrays& arrays) const;

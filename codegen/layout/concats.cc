@@ -11,7 +11,8 @@ std::vector<int> CountWholeUses(const ir::Graph& graph) {
   std::vector<int> uses(graph.nodes.size(), 0);
   for (size_t v = 0; v < graph.nodes.size(); ++v) {
     const ir::Node& node = graph.nodes[v];
-    if (node.op == ir::Op::kParam || ir::Info(node.op).kind == ir::Kind::kCall) ++uses[v];
+    if (node.op == ir::Op::kParam || node.op == ir::Op::kPut || ir::Info(node.op).kind == ir::Kind::kCall) ++uses[v];
+    if (node.op == ir::Op::kPut) ++uses[node.inputs[0]];
     if (ir::HasBias(node)) ++uses[v];  // libraries add a bias to rows that follow each other
     if (node.op == ir::Op::kReshape || node.op == ir::Op::kCall) {
       for (const ir::Value input : node.inputs) ++uses[input];

@@ -76,6 +76,33 @@ IndexMap TakenMap(const ir::Graph& graph, const Factors& factors, Group& group, 
 
 }  // namespace
 
+IndexMap PutMap(const ir::Graph& graph, const Factors& factors, Group& group, ir::Value put, int map) {
+  const ir::Node& node = graph.node(put);
+  const int64_t dim = node.attrs.dim;
+  const int index_map = group.Intern(IndexMap{group.maps[map][dim]});
+  const int variable = group.DataVariable(node.inputs[2], index_map, factors.SizeOf(node.type.dims[dim]));
+  IndexMap place = group.maps[map];
+  place[dim] = Affine();
+  place[dim].Add(variable, 1);
+  return place;
+}
+
+bool PutAlike(const ir::Graph& graph, ir::Value put, ir::Value other) {
+  const ir::Node &a = graph.node(put), &b = graph.node(other);
+  return a.op == ir::Op::kPut && b.op == ir::Op::kPut && a.inputs[2] == b.inputs[2] && a.attrs.dim == b.attrs.dim &&
+         graph.type(a.inputs[1]).dims == graph.type(b.inputs[1]).dims;
+}
+
+bool PutsBesideOthers(const ir::Graph& graph, const Group& group) {
+  return std::any_of(group.roots.begin(), group.roots.end(), [&](const Group::Root& root) {
+    if (graph.node(root.value).op != ir::Op::kPut) return false;
+    for (ir::Value v = 0; v < static_cast<ir::Value>(graph.nodes.size()); ++v) {
+      if (v != root.value && PutAlike(graph, root.value, v)) return true;
+    }
+    return false;
+  });
+}
+
 int Group::Intern(const IndexMap& map) {
   const auto [it, is_new] = map_ids_.try_emplace(map, static_cast<int>(maps.size()));
   if (is_new) maps.push_back(map);
@@ -123,6 +150,9 @@ std::optional<IndexMap> InputMap(const ir::Graph& graph, const Factors& factors,
       return ShareSumOperandMap(graph, factors, group, value, group.maps[map]);
     case ir::Kind::kIndexed:
       if (input == 0) return TakenMap(graph, factors, group, value, map);
+      return group.maps[map];
+    case ir::Kind::kPut:
+      if (input == 2) return IndexMap{group.maps[map][node.attrs.dim]};
       return group.maps[map];
     case ir::Kind::kElementwise:
     case ir::Kind::kLeaf:

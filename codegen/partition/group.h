@@ -64,9 +64,18 @@ struct Partition {
   ir::Value StoredAs(const ir::Graph& graph, ir::Value value) const;
 };
 
-// The map at which a group reads an input of one of its nodes, which it needs at `map`. Nothing if
-// a reshape's index cannot be split; then the reshape's result is read from memory. A take may add
-// a variable.
+// Where a group that makes rows of a put at `map` stores them: a map of the put, by a variable that is data.
+IndexMap PutMap(const ir::Graph& graph, const Factors& factors, Group& group, ir::Value put, int map);
+
+// Do two puts store as many rows at the same places?
+bool PutAlike(const ir::Graph& graph, ir::Value put, ir::Value other);
+
+// Does the group put rows that others of the graph are put beside? One kernel is to store them all.
+bool PutsBesideOthers(const ir::Graph& graph, const Group& group);
+
+// The map at which a group reads an input of one of its nodes, which it needs at `map`; of a put, that of its rows.
+// Nothing if a reshape's index cannot be split; then the reshape's result is read from memory. A take may add a
+// variable.
 std::optional<IndexMap> InputMap(const ir::Graph& graph, const Factors& factors, Group& group, ir::Value node,
                                  int input, int map);
 

@@ -114,6 +114,16 @@ bool IsNeededAtManyPlaces(const PartitionState& state, ir::Value v, int group) {
   return maps > (ir::Info(state.graph.node(v).op).kind == ir::Kind::kReduce ? 1 : kMostMaps);
 }
 
+// Of what is put beside other rows, a sum is made before, with others like it, and stored as narrow as it is rounded.
+bool RoundsSumOfPuts(const PartitionState& state, ir::Value v, int group) {
+  const ir::Node& node = state.graph.node(v);
+  if (node.op != ir::Op::kCast || !PutsBesideOthers(state.graph, state.result.groups[group])) return false;
+  ir::Value from = node.inputs[0];
+  while (ir::Info(state.graph.node(from).op).kind == ir::Kind::kView) from = state.graph.node(from).inputs[0];
+  return ir::Info(state.graph.node(from).op).kind == ir::Kind::kReduce &&
+         ir::SizeBytes(node.type.dtype) < ir::SizeBytes(state.graph.type(from).dtype);
+}
+
 // Blocks that make shares of one row would all store it.
 bool IsReadByItsShares(const PartitionState& state, ir::Value v, int group) {
   const Group& of = state.result.groups[group];
@@ -130,6 +140,7 @@ bool IsNeededBefore(const PartitionState& state, ir::Value v, int group) { retur
 
 constexpr JoinRule kComputeRules[] = {
     {"full", HasManyNodes},
+    {"rounds_sum_of_puts", RoundsSumOfPuts},
     {"repeats_vector", RepeatsVector},
     {"repeats_many_ops", RepeatsManyOps},
     {"repeats_costly_op", RepeatsCostlyOp},
@@ -139,6 +150,7 @@ constexpr JoinRule kComputeRules[] = {
 constexpr JoinRule kStoreRules[] = {
     {"single_result", IsSingleResult},
     {"belongs_to_rows", BelongsToRows},
+    {"rounds_sum_of_puts", RoundsSumOfPuts},
     {"stores_much", StoresMuch},
     {"full", HasManyNodes},
     {"repeats_vector", RepeatsVector},

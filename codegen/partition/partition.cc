@@ -51,6 +51,9 @@ class Partitioner {
       case ir::Kind::kPartial:  // when all others that read its operand are known
         if (is_read) state_.share_sums[node.inputs[0]].push_back(v);
         return;
+      case ir::Kind::kPut:
+        if (is_read) StorePut(&state_, v);
+        return;
       case ir::Kind::kConcat:
         if (is_read) VisitConcat(v);
         return;

@@ -41,6 +41,11 @@ bool HasInner(const Group& group) {
                      [](const Variable& v) { return v.kind == Variable::Kind::kInner; });
 }
 
+bool Puts(const ir::Graph& graph, const Group& group) {
+  return std::any_of(group.roots.begin(), group.roots.end(),
+                     [&](const Group::Root& root) { return graph.node(root.value).op == ir::Op::kPut; });
+}
+
 }  // namespace
 
 Group::Shape ReductionShape(const ir::Graph& graph, ir::Value reduction) {
@@ -89,6 +94,7 @@ std::optional<IndexMap> FitShareSum(const ir::Graph& graph, const Factors& facto
   const size_t end = factors.Of(ir::Dims(dims.begin(), dims.begin() + first + count)).size();
   const Group::Shape shape = ShareSumShape(graph, options, sum);
   const bool is_map = group.shape == Group::Shape::kMap;
+  if (Puts(graph, group)) return std::nullopt;
   if ((!is_map && group.shape != shape) || group.variables.size() != all.size()) return std::nullopt;
   if (shape == Group::Shape::kRows && end == all.size()) return std::nullopt;
   int share_sums = 0;
@@ -139,6 +145,11 @@ bool FitReduction(const ir::Graph& graph, const Factors& factors, const CompileO
     lent_extents.push_back(variable.extent);
   }
   const Group::Shape shape = ReductionShape(graph, reduction);
+  // What is summed up for one of several puts is made beside others like it, before them. Where a put stores is known
+  // before its row is walked along.
+  const bool walks_along_put = !has_inner && !lent.empty();
+  if (Puts(graph, group) && (shape != Group::Shape::kRows || walks_along_put || PutsBesideOthers(graph, group)))
+    return false;
   if (!has_inner && lent.empty()) {
     for (const ir::Extent factor : reduced) {
       group.variables.push_back({Variable::Kind::kInner, ProductOf({factor})});

@@ -26,15 +26,32 @@ void ComputeFromWhatIsRead(PartitionState* state, ir::Value v, int home) {
   }
 }
 
+// With a loop for each factor of these dims.
+int AddGroupOver(PartitionState* state, const ir::Dims& dims) {
+  const int index = state->AddGroup();
+  for (const ir::Extent extent : state->factors.Of(dims))
+    state->result.groups[index].variables.push_back({Variable::Kind::kOuter, ProductOf({extent})});
+  return index;
+}
+
+// A group that puts as many rows at the same places and may store those of `put`, too; -1 if there is none.
+int GroupOfOtherPut(const PartitionState& state, ir::Value put) {
+  const auto is_like = [&](const Group::Root& root) { return PutAlike(state.graph, put, root.value); };
+  for (int g = 0; g < static_cast<int>(state.result.groups.size()); ++g) {
+    const Group& group = state.result.groups[g];
+    if (group.shape == Group::Shape::kMap && std::all_of(group.roots.begin(), group.roots.end(), is_like) &&
+        !state.readers[put].Has(g) && state.NothingBetween(put, g))
+      return g;
+  }
+  return -1;
+}
+
 }  // namespace
 
 void StoreInNewGroup(PartitionState* state, ir::Value v) {
   const ir::Node& node = state->graph.node(v);
-  const int index = state->AddGroup();
+  const int index = AddGroupOver(state, node.type.dims);
   Group& group = state->result.groups[index];
-  for (const ir::Extent extent : state->factors.Of(node.type.dims)) {
-    group.variables.push_back({Variable::Kind::kOuter, ProductOf({extent})});
-  }
   const int map = group.Intern(IdentityMap(node.type.dims, state->factors, 0));
   if (ir::Info(node.op).kind == ir::Kind::kReduce) {
     LAZY_CHECK(FitReduction(state->graph, state->factors, state->options, v, map, group),
@@ -42,6 +59,20 @@ void StoreInNewGroup(PartitionState* state, ir::Value v) {
   }
   state->readers[v].groups.push_back({index, map, 0});
   StoreIn(state, v, index, map);
+}
+
+void StorePut(PartitionState* state, ir::Value put) {
+  const ir::Node& node = state->graph.node(put);
+  const ir::Dims& dims = state->graph.type(node.inputs[1]).dims;
+  int index = GroupOfOtherPut(*state, put);
+  if (index < 0) index = AddGroupOver(state, dims);
+  Group& group = state->result.groups[index];
+  const int map = group.Intern(IdentityMap(dims, state->factors, 0));
+  state->NoteReaders(put, state->GroupTask(index));
+  group.roots.push_back({put, map});
+  state->result.home[put] = index;
+  state->RequireStored(node.inputs[0], state->GroupTask(index));
+  for (const int input : {1, 2}) state->ReadInput({index, map, 0}, put, input);
 }
 
 void StoreIn(PartitionState* state, ir::Value v, int group, int map) {

@@ -11,4 +11,8 @@ void StoreIn(PartitionState* state, ir::Value v, int group, int map);
 
 void StoreInNewGroup(PartitionState* state, ir::Value v);
 
+// A group makes the rows of the put and stores them into its first operand: one that does the same with as many rows at
+// the same places, or a new one.
+void StorePut(PartitionState* state, ir::Value put);
+
 }  // namespace torch_lazy::codegen

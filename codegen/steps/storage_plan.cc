@@ -13,6 +13,9 @@ namespace {
 // just where it writes it, and never after that: what it reads again in a later stage must not have
 // changed.
 bool MayOverwrite(const Body& body, ir::Value read, ir::Value written) {
+  const bool is_read =
+      std::any_of(body.slots.begin(), body.slots.end(), [&](const Slot& s) { return !s.written && s.value == read; });
+  if (!is_read) return true;  // its memory is taken, and it is a put's
   int last_stage = 0;
   for (const Expression& e : body.expressions) last_stage = std::max(last_stage, e.depth);
   const Address* store = nullptr;
@@ -100,10 +103,15 @@ class StoragePlanner {
     for (const ir::Value part : graph_.node(whole).inputs) plan_.buffer_of[part] = buffer;
   }
 
-  // The operand whose buffer a call's result takes: its place in the call and the stored value; -1
+  // The operand whose buffer a call's result, or a put, takes: its place in the call and the stored value; -1
   // if it takes none.
   int OperandOf(ir::Value result, ir::Value* call, ir::Value* operand) const {
     const ir::Node& node = graph_.node(result);
+    if (node.op == ir::Op::kPut) {
+      *call = result;
+      *operand = partition_.StoredAs(graph_, node.inputs[0]);
+      return 0;
+    }
     if (ir::Info(node.op).kind != ir::Kind::kCall) return -1;
     *call = node.op == ir::Op::kCall ? result : node.inputs[0];
     const int64_t index = node.op == ir::Op::kCall ? 0 : node.attrs.index;
@@ -116,7 +124,7 @@ class StoragePlanner {
   void Place(ir::Value value, int32_t buffer, ir::Value before, int output) {
     ir::Value call = ir::kNoValue, operand = ir::kNoValue;
     const int place = OperandOf(value, &call, &operand);
-    const bool is_call = ir::Info(graph_.node(value).op).kind == ir::Kind::kCall;
+    const bool is_call = place >= 0 || ir::Info(graph_.node(value).op).kind == ir::Kind::kCall;
     const bool is_own = (is_call && place < 0) || IsConcat(value);
     if (plan_.buffer_of[value] >= 0 || (is_own && before != ir::kNoValue)) {
       return AskForCopy(output);  // taken, or memory of its own, which cannot be a parameter's
@@ -143,7 +151,10 @@ class StoragePlanner {
       if (group < 0) continue;
       for (const Slot& written : bodies_[group].slots) {
         base::GiveWay();
-        if (!written.written || previous_[written.value] != ir::kNoValue) continue;
+        ir::Value put = ir::kNoValue, operand = ir::kNoValue;
+        if (!written.written || previous_[written.value] != ir::kNoValue ||
+            OperandOf(written.value, &put, &operand) >= 0)
+          continue;
         const bool is_placed = partition_.concats.IsPlaced(written.value);
         const ir::Value whole = is_placed ? partition_.concats.place_of[written.value].whole : written.value;
         if (is_placed && !BeginsAt(whole, static_cast<int>(u))) continue;

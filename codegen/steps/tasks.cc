@@ -18,7 +18,7 @@ void AddRead(const ir::Graph& graph, ir::Value value, std::vector<ir::Value>* re
   ForEachPart(graph, value, [&](ir::Value part) { AddOnce(reads, part); });
 }
 
-std::vector<Task> GroupTasks(const ir::Graph& graph, const std::vector<Body>& bodies) {
+std::vector<Task> GroupTasks(const ir::Graph& graph, const Partition& partition, const std::vector<Body>& bodies) {
   std::vector<Task> tasks;
   for (const Body& body : bodies) {
     Task task;
@@ -28,6 +28,8 @@ std::vector<Task> GroupTasks(const ir::Graph& graph, const std::vector<Body>& bo
         AddOnce(&task.writes, slot.value);
       else
         AddRead(graph, slot.value, &task.reads);
+      if (slot.written && graph.node(slot.value).op == ir::Op::kPut)
+        AddRead(graph, partition.StoredAs(graph, graph.node(slot.value).inputs[0]), &task.reads);
       if (slot.written) task.position = std::max(task.position, static_cast<int>(slot.value));
     }
     tasks.push_back(std::move(task));
@@ -71,7 +73,7 @@ std::vector<Task> CallTasks(const ir::Graph& graph, const Factors& factors, cons
 Tasks MakeTasks(const ir::Graph& graph, const Factors& factors, const Partition& partition,
                 const std::vector<Body>& bodies) {
   Tasks result;
-  result.tasks = GroupTasks(graph, bodies);
+  result.tasks = GroupTasks(graph, partition, bodies);
   const std::vector<Task> calls = CallTasks(graph, factors, partition);
   result.tasks.insert(result.tasks.end(), calls.begin(), calls.end());
   result.writer.assign(graph.nodes.size(), -1);

@@ -79,6 +79,15 @@ Value OfConcat(Builder& b, const Node& node) {
   return b.Permute(b.Concat(parts, static_cast<int>(order[node.attrs.dim]), node.type.dims[node.attrs.dim]), order);
 }
 
+// The memory that is written anew stays what it is.
+Value OfPut(Builder& b, const Node& node) {
+  const Node* permute = MakerOf(b, node.inputs[0], Op::kPermute);
+  if (permute == nullptr) return kNoValue;
+  const Ints order = permute->attrs.dims;
+  const Value x = permute->inputs[0], rows = b.Permute(node.inputs[1], InverseOf(order));
+  return b.Permute(b.Put(x, rows, node.inputs[2], static_cast<int>(order[node.attrs.dim])), order);
+}
+
 Value OfReduction(Builder& b, const Node& node) {
   const Node* permute = MakerOf(b, node.inputs[0], Op::kPermute);
   if (permute == nullptr) return kNoValue;
@@ -157,6 +166,8 @@ Value HoistPermute(Builder& b, const Node& node) {
       return OfReduction(b, node);
     case Kind::kConcat:
       return node.op == Op::kConcat ? OfConcat(b, node) : kNoValue;
+    case Kind::kPut:
+      return OfPut(b, node);
     case Kind::kView:
       break;
     default:

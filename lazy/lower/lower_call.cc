@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "lazy/lower/lowering.h"
 #include "lazy/lower/result_types.h"
+#include "lazy/ops/deterministic.h"
 
 namespace torch_lazy::lazy {
 
@@ -56,6 +57,7 @@ class CallLowering final : public Lowering {
 
   ir::Builder& b() override { return writer_.builder(); }
   bool IsForCuda() const override { return backends::Get().target() == codegen::Target::kCuda; }
+  bool IsDeterministic() const override { return AreDeterministic(writer_.trace().settings()); }
   int num_args() const override { return static_cast<int>(call_.op->args.size()); }
 
   bool IsNone(int arg) const override {

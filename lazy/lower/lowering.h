@@ -23,7 +23,8 @@ class Lowering {
  public:
   virtual ~Lowering() = default;
   virtual ir::Builder& b() = 0;
-  virtual bool IsForCuda() const = 0;  // what the graph is compiled for, on a GPU or on the emulator
+  virtual bool IsForCuda() const = 0;        // what the graph is compiled for, on a GPU or on the emulator
+  virtual bool IsDeterministic() const = 0;  // its results are to be the same from run to run
 
   // --- arguments by position in the schema of the functional form ---
   virtual int num_args() const = 0;

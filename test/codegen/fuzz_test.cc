@@ -51,7 +51,7 @@ class GraphMaker {
   void Grow() {
     const Value x = Any();
     const int rank = b_ir_.rank(x);
-    switch (Pick(16)) {
+    switch (Pick(17)) {
       case 0:
         values_.push_back(b_ir_.Unary(Pick(2) != 0 ? Op::kTanh : Op::kNeg, x));
         break;
@@ -103,6 +103,9 @@ class GraphMaker {
         break;
       case 15:
         Stack(x);
+        break;
+      case 16:
+        Put(x);
         break;
       case 8: {
         const ir::Dims dims = {a_, b_, c_};
@@ -163,6 +166,21 @@ class GraphMaker {
     const Value last = b_ir_.Full(b_ir_.Sub(extent, b_ir_.Const(DType::kI64, 1)), dims);
     const Value index = b_ir_.Sub(last, b_ir_.Iota({DType::kI64, dims}, dim));
     values_.push_back(b_ir_.Take(x, index, dim));
+  }
+
+  // Rows of another value into x, backwards along a dim; or one row into its last place.
+  void Put(Value x) {
+    const ir::Dims dims = b_ir_.dims(x);
+    if (dims.empty()) return;
+    const int dim = Pick(static_cast<int>(dims.size()));
+    ir::Dims sizes = dims;
+    if (Pick(2) == 0) sizes[dim] = Extent::Constant(1);
+    const ir::Dims starts(dims.size(), Extent::Constant(0));
+    const Value rows = b_ir_.Slice(Like(x), starts, sizes, ir::Ints(dims.size(), 1));
+    const ir::Dims one_dim = {sizes[dim]};
+    const Value last = b_ir_.Sub(b_ir_.ExtentOf(dims[dim]), b_ir_.Const(DType::kI64, 1));
+    const Value index = b_ir_.Sub(b_ir_.Full(last, one_dim), b_ir_.Iota({DType::kI64, one_dim}, 0));
+    values_.push_back(b_ir_.Put(x, Pick(2) == 0 ? rows : b_ir_.Unary(Op::kNeg, rows), index, dim));
   }
 
   // x and another side by side along a dim of s0, s4 = 2 * s0 together; sometimes a half of that.

@@ -180,6 +180,18 @@ TEST(Evaluate, RefusesIndicesOutOfRange) {
             "take: index 2 is out of range for 2");
 }
 
+constexpr absl::string_view kPut = R"(graph @g(%x: f32[2, 3], %r: f32[2, 2], %i: i64[2]) {
+  %0 = put %x, %r, %i {dim=1} : f32[2, 3]
+  return %0
+})";
+
+TEST(Evaluate, PutsRows) {
+  const HostValue x = F32({2, 3}, {1, 2, 3, 4, 5, 6}), rows = F32({2, 2}, {7, 8, 9, 10});
+  EXPECT_THAT(OutputsOf(kPut, {x, rows, I64({2}, {2, 0})}, {})[0].floats, ElementsAre(8, 2, 7, 10, 5, 9));
+  const EvaluateInputs inputs{{x, rows, I64({2}, {0, -1})}, {}, {}, nullptr};
+  EXPECT_EQ(std::string(Evaluate(*Parse(kPut), inputs).status().message()), "put: index -1 is out of range for 3");
+}
+
 TEST(Evaluate, RefusesInputsThatDoNotFit) {
   const EvaluateInputs inputs{{F32({2, 2}, {1, 2, 3, 4})}, {}, {3}, nullptr};
   EXPECT_EQ(std::string(Evaluate(*Parse(kEmbedding), inputs).status().message()),

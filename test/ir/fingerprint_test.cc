@@ -42,6 +42,7 @@ TEST(Fingerprint, ChangesWithEachAttributeOfEachOp) {
                                                                    {Op::kSlice, DType::kF32},
                                                                    {Op::kSum, DType::kF32},
                                                                    {Op::kTake, DType::kF32},
+                                                                   {Op::kPut, DType::kF32},
                                                                    {Op::kCall, DType::kF32},
                                                                    {Op::kResult, DType::kF32}}) {
     Graph graph;

@@ -48,7 +48,7 @@ def tensors(dtype, device):
         row=normal(SHAPE[1]), weights=normal(SHAPE[1]).abs(), number=normal(1)[0].abs() + 1, tail=torch.exp(-y.double().abs()).to(dtype),
         c=torch.randint(0, SHAPE[1], SHAPE[:1], generator=generator), image=normal(3, 4, 5, 5), channel=normal(4),
         stat=normal(4).abs() + 1, lists=[[normal(3, 64), normal(64)] for _ in range(3)],
-        positive=[normal(3, 64).abs() + 1, normal(64).abs() + 1],
+        positive=[normal(3, 64).abs() + 1, normal(64).abs() + 1], places=torch.tensor([4, 0, 3]),
     )
     t.c[2] = -100
     t.host = torch.tensor(0.3)
@@ -351,6 +351,8 @@ def _adam(t, step, rate):
     return [params, averages, squares]
 
 
+case("index_copy", lambda t: [t.x.index_copy(-1, t.places[1:], t.y[:, :2]), t.x.index_copy(0, t.places[1], t.y[:1]), t.row.index_copy(
+    0, t.places, t.weights[:3]), t.x.t().clone().t().index_copy_(0, t.places, t.y[:3] + t.z[:3])], REALS * FOR_CUDA)
 CELLS = FLOATS[:2] + [torch.bfloat16] * FOR_CUDA  # the CPU's are ATen's in 16 bits, which round at each step
 case("_thnn_fused_lstm_cell", lambda t: lstm_cell(t.y, t.z, t.w[:, :16], t.row, t.weights), CELLS, exact=False)
 case("_thnn_fused_lstm_cell_backward_impl", lambda t: lstm_cell_backward(t.y[:, :16], t.z[:, :16], t.w[:, :16], t.w[:, 16:32], t.u), CELLS, exact=False)
