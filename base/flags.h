@@ -28,7 +28,7 @@ namespace torch_lazy::base {
   X(CacheDir, "cache_dir", kPath, "", "", "folder of compiled kernels; empty: torch_lazy in the user's cache folder") \
   X(Disable, "disable", kWords, "",                                                                                   \
     "cse|permute_hoisting|view_composition|expand_hoisting|folding|algebra|dce|"                                      \
-    "merge_matmuls|vector_products|relu_epilogues|pad_matmuls|prepare_reductions|fold_convolutions|"                  \
+    "halves|merge_matmuls|vector_products|relu_epilogues|pad_matmuls|prepare_reductions|fold_convolutions|"           \
     "relu_convolutions|autotune|sized|carry|freeze|graphs|early|at_once|chunks",                                      \
     "passes, and other things, not to do; separated by commas")                                                       \
   X(Verify, "verify", kSwitch, "0", "", "check each graph after each pass")                                           \

@@ -2,6 +2,7 @@
 #include "codegen/passes/pipeline.h"
 
 #include "codegen/passes/add_copies.h"
+#include "codegen/passes/halves.h"
 #include "codegen/passes/merge_matmuls.h"
 #include "codegen/passes/pad_matmuls.h"
 #include "codegen/passes/prepare_reductions.h"
@@ -15,6 +16,7 @@ namespace {
 // Products are merged before their length is padded, and have their ReLU by then. Reductions are prepared when no
 // product makes new ones. Copies come last: a later pass would take them for casts that change nothing.
 constexpr ir::Pass kPasses[] = {
+    {"halves", ir::OfGraphAlone<ChooseHalves>, ir::Pass::Where::kGpu},
     {"merge_matmuls", MergeMatmuls},
     {"vector_products", ir::OfGraphAlone<SumVectorProducts>, ir::Pass::Where::kGpu},
     {"relu_epilogues", ir::OfGraphAlone<TakeReluIntoMatmuls>},
