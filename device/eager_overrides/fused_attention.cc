@@ -22,6 +22,7 @@
 #include "device/eager_overrides/kernels.h"
 #include "device/eager_overrides/runner.h"
 #include "device/eager_overrides/runners.h"
+#include "device/eager_overrides/shared_heads.h"
 #include "lazy/cuda/philox.h"
 #include "lazy/eager/on_host.h"
 #include "lazy/ops/op.h"
@@ -195,6 +196,14 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> Efficient(const at::T
                                                                         is_causal, scale);
   }
   if (dropout == 0) {
+    if (!keeps_sums && !is_causal) {
+      if (const std::optional<SharedHeads> shared = BeforeCopies(query, key, value, bias)) {
+        const auto [out, sums, none] = Record(shared->query, shared->key, shared->value, shared->bias,
+                                              AttentionForm::kEfficient, keeps_sums, is_causal, scale);
+        const at::Tensor no_seed = at::empty({}, at::kLong);
+        return {out.view(query.sizes()), sums.view({query.size(0), query.size(1), 0}), no_seed, no_seed};
+      }
+    }
     const auto [out, sums, none] =
         Record(query, key, value, bias, AttentionForm::kEfficient, keeps_sums, is_causal, scale);
     const at::Tensor no_seed = at::empty({}, at::kLong);
