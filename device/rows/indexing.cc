@@ -23,6 +23,40 @@ bool IndexCopy(lazy::Lowering& call) {
   return true;
 }
 
+// Of the indices the one that is given; -1 if there are several, or it is no list of numbers.
+int OnlyIndex(lazy::Lowering& call, int arg) {
+  int only = -1;
+  for (int k = 0; k < call.ListSize(arg); ++k) {
+    if (call.ListIsNone(arg, k)) continue;
+    if (only >= 0) return -1;
+    only = k;
+  }
+  if (only < 0) return -1;
+  const ir::Value index = call.ListTensor(arg, only);
+  return call.b().rank(index) == 1 && call.b().dtype(index) != ir::DType::kBool &&
+                 call.b().dtype(index) != ir::DType::kU8
+             ? only
+             : -1;
+}
+
+// _index_put_impl_(self, indices, values, accumulate): x[:, places] = values. Negative places count from the end.
+bool IndexPut(lazy::Lowering& call) {
+  ir::Builder& b = call.b();
+  if (!call.IsForCuda() || call.Bool(3)) return false;
+  const int dim = OnlyIndex(call, 1);
+  if (dim < 0) return false;
+  const ir::Value self = call.Tensor(0), index = b.Cast(call.ListTensor(1, dim), ir::DType::kI64);
+  ir::Dims rows = b.dims(self);
+  rows[dim] = b.dims(index)[0];
+  const bool fits = b.dtype(call.Tensor(2)) == b.dtype(self) && b.rank(call.Tensor(2)) <= b.rank(self);
+  if (!fits || (call.IsDeterministic() && !rows[dim].is_one())) return false;
+  const ir::Value values = b.BroadcastTo(call.Tensor(2), rows);
+  const ir::Value end = b.FullLike(b.ExtentOf(b.dims(self)[dim]), index);
+  const ir::Value is_from_end = b.Binary(ir::Op::kLt, index, b.Like(index, 0));
+  call.Return(0, b.Put(self, values, b.Where(is_from_end, b.Add(index, end), index), dim));
+  return true;
+}
+
 constexpr lazy::Row kIndexingRows[] = {
     {.name = "aten::bucketize.Tensor", .shape = shapes::Bucketize},
     {.name = "aten::_assert_async*", .flags = kTrapsOnGpu},
@@ -34,7 +68,7 @@ constexpr lazy::Row kIndexingRows[] = {
     {.name = "aten::_index_put*", .flags = kTakesHostTensors | kTrapsOnGpu},
     {.name = "aten::_unsafe_index*", .flags = kTakesHostTensors | kTrapsOnGpu},
     {.name = "aten::index.Tensor", .flags = kShapedByMask, .shape = shapes::Index},
-    {.name = "aten::_index_put_impl_", .shape = shapes::IndexPutInPlace},
+    {.name = "aten::_index_put_impl_", .lower = IndexPut, .shape = shapes::IndexPutInPlace},
     {.name = "aten::index_add", .shape_in_place = shapes::IndexedInPlace},
     {.name = "aten::index_copy", .lower = IndexCopy, .shape_in_place = shapes::IndexedInPlace},
     {.name = "aten::index_fill_.int_Tensor", .flags = kTakesNumberOfAnyDevice},

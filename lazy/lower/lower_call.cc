@@ -73,6 +73,12 @@ class CallLowering final : public Lowering {
 
   int ListSize(int arg) const override { return static_cast<int>(Argument(arg).toListRef().size()); }
 
+  bool ListIsNone(int arg, int k) const override {
+    if (FindOperand(arg, k) >= 0) return false;
+    const c10::IValue& value = Argument(arg).toListRef()[k];
+    return value.isNone() || !value.toTensor().defined();
+  }
+
   ir::Value ListTensor(int arg, int k) override {
     const int operand = FindOperand(arg, k);
     return operand >= 0 ? values_[operand] : HostNumber(arg, k, Argument(arg).toListRef()[k].toTensor());

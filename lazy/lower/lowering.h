@@ -31,6 +31,7 @@ class Lowering {
   virtual bool IsNone(int arg) const = 0;   // None, or an undefined tensor
   virtual ir::Value Tensor(int arg) = 0;    // logical dims and dtype of the tensor (0-dim CPU tensors: rank 0)
   virtual int ListSize(int arg) const = 0;  // tensor lists
+  virtual bool ListIsNone(int arg, int k) const = 0;
   virtual ir::Value ListTensor(int arg, int k) = 0;
   virtual ir::Value Number(int arg, ir::DType as) = 0;             // a run-time Scalar/float/int, rank 0, cast to `as`
   virtual ir::Value ListNumber(int arg, int k, ir::DType as) = 0;  // number k of a Scalar[]

@@ -351,8 +351,8 @@ def _adam(t, step, rate):
     return [params, averages, squares]
 
 
-case("index_copy", lambda t: [t.x.index_copy(-1, t.places[1:], t.y[:, :2]), t.x.index_copy(0, t.places[1], t.y[:1]), t.row.index_copy(
-    0, t.places, t.weights[:3]), t.x.t().clone().t().index_copy_(0, t.places, t.y[:3] + t.z[:3])], REALS * FOR_CUDA)
+case("index_copy", lambda t: [t.x.index_copy(-1, t.places[1:], t.y[:, :2]), t.x.t().clone().t().index_copy_(0, t.places, t.y[:3])], REALS * FOR_CUDA)
+case("_index_put_impl_", lambda t: aten._index_put_impl_(t.x.clone(), [None, t.places - 5], t.row[:3]), REALS * FOR_CUDA)
 CELLS = FLOATS[:2] + [torch.bfloat16] * FOR_CUDA  # the CPU's are ATen's in 16 bits, which round at each step
 case("_thnn_fused_lstm_cell", lambda t: lstm_cell(t.y, t.z, t.w[:, :16], t.row, t.weights), CELLS, exact=False)
 case("_thnn_fused_lstm_cell_backward_impl", lambda t: lstm_cell_backward(t.y[:, :16], t.z[:, :16], t.w[:, :16], t.w[:, 16:32], t.u), CELLS, exact=False)

@@ -16,17 +16,24 @@ def _turned(x, cos, sin):
     return x * cos + torch.cat((-second, first), -1) * sin
 
 
-def _layer(x, weights, cos, sin, keys, values, place, mask):
+def _put(cache, place, rows, assigns):
+    if assigns:
+        cache[:, :, place] = rows
+    else:
+        cache.index_copy_(2, place, rows)
+
+
+def _layer(x, weights, cos, sin, keys, values, place, mask, assigns):
     to_query, to_key, to_value, to_output = weights
     heads = lambda w: torch.nn.functional.linear(x, w).view(1, 1, -1, HEAD).transpose(1, 2)  # noqa: E731
-    keys.index_copy_(2, place, _turned(heads(to_key), cos, sin))
-    values.index_copy_(2, place, heads(to_value))
+    _put(keys, place, _turned(heads(to_key), cos, sin), assigns)
+    _put(values, place, heads(to_value), assigns)
     known = [c[:, :, None].expand(1, SHARED, HEADS // SHARED, LONGEST, HEAD).reshape(1, HEADS, LONGEST, HEAD) for c in (keys, values)]
     y = torch.nn.functional.scaled_dot_product_attention(_turned(heads(to_query), cos, sin), *known, attn_mask=mask)
     return torch.tanh(x + torch.nn.functional.linear(y.transpose(1, 2).reshape(1, 1, -1), to_output))
 
 
-def _decode(device, layers):
+def _decode(device, layers, assigns=False):
     """The hidden rows of some tokens, and what launches and library calls the last one took."""
     torch.manual_seed(0)
     normal = lambda *sizes: (torch.randn(sizes) / 8).bfloat16().to(device)  # noqa: E731
@@ -43,7 +50,7 @@ def _decode(device, layers):
         cos, sin = angles[place].cos(), angles[place].sin()
         mask = torch.where(places <= place, 0.0, -torch.inf).bfloat16()[None, None, None]
         for k in range(layers):
-            x = _layer(x, weights[k], cos, sin, *caches[k], place, mask)
+            x = _layer(x, weights[k], cos, sin, *caches[k], place, mask, assigns)
         place = place + 1
         rows.append(x)
         if device == "lazy":
@@ -53,9 +60,10 @@ def _decode(device, layers):
     return torch.cat(rows).float().tolist(), taken
 
 
-def test_a_layer_takes_few_launches():
+@pytest.mark.parametrize("assigns", [False, True])
+def test_a_layer_takes_few_launches(assigns):
     with torch.no_grad():
-        one, two = (in_child(_decode, "lazy", layers, backend="stand_in", compile="sync") for layers in (1, 2))
+        one, two = (in_child(_decode, "lazy", layers, assigns, backend="stand_in", compile="sync") for layers in (1, 2))
         expected = in_child(_decode, "cpu", 2)[0]
     torch.testing.assert_close(torch.tensor(two[0]), torch.tensor(expected), rtol=0.02, atol=0.02)
     assert two[1]["kernel_launches"] - one[1]["kernel_launches"] == PER_LAYER
