@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A thread does V neighbours of the innermost loop, with wide accesses where memory allows it.
-// Else, and in the last block, it does elements that lie a block's threads apart, one after the
-// other.
+// Else, and in the last block of one loop, it does elements that lie a block's threads apart, one
+// after the other.
 //
 // Where all rows of the innermost loop read the same (the numbers of channels that lie side by
 // side, say), a thread does V neighbours of some rows: what is the same is read once, and the other
@@ -236,7 +236,16 @@ class MapEmitter {
     CloseFunction(&text_);
   }
 
+  // Rows of whole vectors are whole vectors together, in the last block as well: a map of few elements is that alone.
   void CallWide() {
+    if (loops_.outer.size() > 1) {
+      text_.Open("if (wide) {");
+      text_.Line(absl::StrCat("const long at = first + threadIdx.x * ", access_.width(), ";"));
+      text_.Line(absl::StrCat("if (at < arguments.iterations) KERNEL_at<", access_.width(), ">(arguments, at);"));
+      text_.Line("return;");
+      text_.Close("}");
+      return;
+    }
     text_.Line(absl::StrCat("if (wide && first + ", elements(), " <= arguments.iterations) return KERNEL_at<",
                             access_.width(), ">(arguments, first + threadIdx.x * ", access_.width(), ");"));
   }
