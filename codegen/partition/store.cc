@@ -34,9 +34,18 @@ int AddGroupOver(PartitionState* state, const ir::Dims& dims) {
   return index;
 }
 
-// A group that puts as many rows at the same places and may store those of `put`, too; -1 if there is none.
+// What a put writes anew, whatever its dims.
+ir::Value WrittenBy(const ir::Graph& graph, ir::Value put) {
+  ir::Value written = graph.node(put).inputs[0];
+  while (graph.node(written).op == ir::Op::kReshape) written = graph.node(written).inputs[0];
+  return written;
+}
+
+// A group that puts as many rows at the same places of others, and may store those of `put`, too; -1 if there is none.
 int GroupOfOtherPut(const PartitionState& state, ir::Value put) {
-  const auto is_like = [&](const Group::Root& root) { return PutAlike(state.graph, put, root.value); };
+  const auto is_like = [&](const Group::Root& root) {
+    return PutAlike(state.graph, put, root.value) && WrittenBy(state.graph, put) != WrittenBy(state.graph, root.value);
+  };
   for (int g = 0; g < static_cast<int>(state.result.groups.size()); ++g) {
     const Group& group = state.result.groups[g];
     if (group.shape == Group::Shape::kMap && std::all_of(group.roots.begin(), group.roots.end(), is_like) &&

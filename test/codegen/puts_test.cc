@@ -106,6 +106,23 @@ TEST(Puts, OneOnTopOfTheOther) {
   })"));
 }
 
+// Two results of one tensor cannot both lie in its memory.
+TEST(Puts, TwiceIntoOne) {
+  Check(absl::StrCat("graph @twice(%x: f32[s1, s0], %r: f32[s3, s0], %q: f32[s3, s0]) {", kPlaces, R"(
+    %0 = neg %x : f32[s1, s0]
+    %1 = put %0, %r, %at {dim=0} : f32[s1, s0]
+    %2 = put %0, %q, %at {dim=0} : f32[s1, s0]
+    %3 = sub %1, %2 : f32[s1, s0]
+    %4 = neg %1 : f32[s1, s0]
+    return %3, %4
+  })"));
+  Check(absl::StrCat("graph @param(%x: f32[s1, s0], %r: f32[s3, s0], %q: f32[s3, s0]) {", kPlaces, R"(
+    %1 = put %x, %r, %at {dim=0} : f32[s1, s0]
+    %2 = put %x, %q, %at {dim=0} : f32[s1, s0]
+    return %1 -> %x, %2
+  })"));
+}
+
 TEST(Puts, OfSums) {
   Check(
       absl::StrCat("graph @sums(%x: f32[s0, s1], %y: f32[s0, s1], %r: f32[s0, s3, s2], %w: f32[s0, s3]) {", kPlaces, R"(
