@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/plan/seen_sizes.h"
 #include "ir/builder.h"
 #include "ir/passes/passes.h"
 
@@ -39,10 +40,18 @@ Value BaseOf(const ir::Graph& graph, Value v) {
   return v;
 }
 
-bool IsOfHalves(const ir::Graph& graph, const ir::Node& node) {
-  if (node.op != Op::kConcat || node.inputs.size() != 2) return false;
+// Side by side in rows, or in turns where that is no loop of its own.
+bool MayBeChosen(const ir::Graph& graph, const ir::Node& node, const ir::PassContext& context) {
+  constexpr double kLarge = 64 << 10;  // bytes
+  const ir::Type& part = graph.type(node.inputs[0]);
+  if (node.op == Op::kConcat) return !part.dims[node.attrs.dim].is_one();
+  return node.op == Op::kStack && (node.attrs.dim < part.rank() || SeenBytes(node.type, context.seen_extents) < kLarge);
+}
+
+bool IsOfHalves(const ir::Graph& graph, const ir::Node& node, const ir::PassContext& context) {
+  if (ir::Info(node.op).kind != ir::Kind::kConcat || node.inputs.size() != 2) return false;
   const Value first = node.inputs[0], second = node.inputs[1];
-  if (graph.type(first) != graph.type(second) || graph.type(first).dims[node.attrs.dim].is_one()) return false;
+  if (graph.type(first) != graph.type(second) || !MayBeChosen(graph, node, context)) return false;
   const Value base = BaseOf(graph, first);
   const bool is_number = ir::Info(graph.node(base).op).kind == ir::Kind::kLeaf && graph.node(base).op != Op::kParam;
   return first == second || (!is_number && BaseOf(graph, second) == base);
@@ -61,7 +70,7 @@ Value Spread(ir::Builder* b, Value half, int dim) {
   return b->Append(std::move(node));
 }
 
-// The concat of two halves along `dim`: [.., 2, n, ..] reshaped to `dims`.
+// The concat or stack of two halves along `dim`: [.., 2, n, ..] reshaped to `dims`.
 Value Choose(ir::Builder* b, Value first, Value second, int dim, const ir::Dims& dims) {
   const Value if_first = Spread(b, first, dim);
   if (first == second) return b->Reshape(if_first, dims);
@@ -73,9 +82,9 @@ Value Choose(ir::Builder* b, Value first, Value second, int dim, const ir::Dims&
 
 }  // namespace
 
-ir::Graph ChooseHalves(const ir::Graph& graph) {
+ir::Graph ChooseHalves(const ir::Graph& graph, ir::PassContext* context) {
   const std::vector<bool> by_kernels = ReadByKernels(graph);
-  const auto fires = [&](Value v) { return by_kernels[v] && IsOfHalves(graph, graph.node(v)); };
+  const auto fires = [&](Value v) { return by_kernels[v] && IsOfHalves(graph, graph.node(v), *context); };
   ir::Builder b(graph.name);
   b.Reserve(graph.nodes.size());
   std::vector<Value> now;

@@ -6,14 +6,16 @@
 //
 //   concat(-x[n..], x[..n])   becomes   [k, j] -> k == 0 ? -x[n + j] : x[j]   over two times n places
 //
-// Each element is the same. Where both halves are one value, there is nothing to choose.
+// Each element is the same. Where both halves are one value, there is nothing to choose. Halves that take turns, as
+// stack puts them, are chosen likewise; but not in large values, whose innermost loop would be two long.
 #pragma once
 
 #include "ir/graph.h"
+#include "ir/passes/pass.h"
 
 namespace torch_lazy::codegen {
 
 // For GPUs.
-ir::Graph ChooseHalves(const ir::Graph& graph);
+ir::Graph ChooseHalves(const ir::Graph& graph, ir::PassContext* context);
 
 }  // namespace torch_lazy::codegen

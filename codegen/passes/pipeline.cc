@@ -16,7 +16,7 @@ namespace {
 // Products are merged before their length is padded, and have their ReLU by then. Reductions are prepared when no
 // product makes new ones. Copies come last: a later pass would take them for casts that change nothing.
 constexpr ir::Pass kPasses[] = {
-    {"halves", ir::OfGraphAlone<ChooseHalves>, ir::Pass::Where::kGpu},
+    {"halves", ChooseHalves, ir::Pass::Where::kGpu},
     {"merge_matmuls", MergeMatmuls},
     {"vector_products", ir::OfGraphAlone<SumVectorProducts>, ir::Pass::Where::kGpu},
     {"relu_epilogues", ir::OfGraphAlone<TakeReluIntoMatmuls>},
