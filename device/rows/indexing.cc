@@ -12,14 +12,14 @@ namespace {
 // index_copy(self, dim, index, source). On the CPU ATen's call tells who reads an index out of range.
 bool IndexCopy(lazy::Lowering& call) {
   ir::Builder& b = call.b();
-  const ir::Value self = call.Tensor(0), source = call.Tensor(3);
+  const ir::Value self = call.Tensor(0), places = call.Tensor(2), source = call.Tensor(3);
   const int rank = b.rank(self);
-  if (!call.IsForCuda() || rank == 0 || b.rank(source) != rank) return false;
+  const bool fits = b.rank(source) == rank && b.dtype(source) == b.dtype(self) && b.dtype(places) == ir::DType::kI64;
+  if (!call.IsForCuda() || rank == 0 || !fits) return false;
   const int dim = static_cast<int>(call.Int(1) < 0 ? call.Int(1) + rank : call.Int(1));
   const ir::Extent rows = b.dims(source)[dim];
   if (call.IsDeterministic() && !rows.is_one()) return false;  // which of equal indices comes last
-  const ir::Value index = b.Reshape(b.Cast(call.Tensor(2), ir::DType::kI64), {rows});
-  call.Return(0, b.Put(self, source, index, dim));
+  call.Return(0, b.Put(self, source, b.Reshape(places, {rows}), dim));
   return true;
 }
 

@@ -83,6 +83,23 @@ def test_a_place_out_of_range_traps(capfd):
     assert "traps" in capfd.readouterr().err
 
 
+def _other_types():
+    """What eager says of places, and of rows, that are of another type."""
+    cache, place = torch.zeros(4, 2, device="lazy"), torch.ones(1, dtype=torch.int32, device="lazy")
+    said = []
+    for rows, places in [(torch.ones(1, 2), place), (torch.ones(1, 2).double(), place.long())] * 3:
+        with pytest.raises((RuntimeError, IndexError)) as error:
+            cache.index_copy_(0, places, rows.to("lazy"))
+            cache.tolist()
+        said.append(str(error.value)[:40])
+    return said
+
+
+def test_other_types_are_refused():
+    said = in_child(_other_types, backend="stand_in", compile="sync")
+    assert said[:2] * 3 == said and "index_copy_()" in said[0] and "index_copy_()" in said[1]
+
+
 def _same_places():
     """Which of equal places comes last is settled where that is asked for."""
     torch.use_deterministic_algorithms(True)
