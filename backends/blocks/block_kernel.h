@@ -15,15 +15,15 @@ struct BlockKernel {
   int32_t threads = 0;
   int64_t iterations_per_block = 1;
   codegen::Kernel::Exact exact_rows = {};
-  bool takes_few = false;
-  void* one = nullptr;  // the entries, as the backend knows them
+  codegen::Kernel::Entries entries = {};
+  void* one = nullptr;  // the entries, as the backend knows them; null: there is none
   void* many = nullptr;
-  void* few = nullptr;    // null: there is none
-  void* exact = nullptr;  // null: there is none
+  void* few = nullptr;
+  void* exact = nullptr;
 };
 
 inline BlockKernel BlockKernelOf(const codegen::Kernel& kernel) {
-  return {kernel.name, kernel.threads, kernel.iterations_per_block, kernel.exact, kernel.takes_few};
+  return {kernel.name, kernel.threads, kernel.iterations_per_block, kernel.exact, kernel.entries};
 }
 
 // The text for a program of several kernels: each brings types and functions of the same names.

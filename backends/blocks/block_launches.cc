@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "base/check.h"
 
 namespace torch_lazy::backends {
 namespace {
 
-constexpr int64_t kIdleBlocks = 1024;  // may begin for nothing
-constexpr size_t kWord = 8;            // all of struct Arguments' members have this size
+constexpr size_t kWord = 8;  // all of struct Arguments' members have this size
 
 size_t ArgumentsBytes(const BoundInstance& instance) {
   return kWord * (2 + instance.buffers.size() + instance.extents.size());
@@ -69,6 +69,11 @@ size_t RoomByValue(const BlockLaunch& launch) {
   return launch.entry == BlockLaunch::Entry::kFew ? codegen::Kernel::kFew : 1;
 }
 
+BlockLaunch::Entry EntryOfOne(const codegen::Kernel::Entries& has) {
+  if (has.one) return BlockLaunch::Entry::kOne;
+  return has.few ? BlockLaunch::Entry::kFew : BlockLaunch::Entry::kMany;
+}
+
 // Where the next launch's scalars begin: behind the table, if there is one.
 size_t AfterScalars(const BlockLaunch& launch, size_t end) {
   return launch.is_many() ? launch.first_block_at + (launch.instances.size() + 2) / 2 * kWord : end;
@@ -93,16 +98,34 @@ BlockLaunches::BlockLaunches(absl::Span<const BoundInstance> instances) {
   PlaceParts();
 }
 
+// Launches that are split leave the others at the end.
 void BlockLaunches::ChooseEntries() {
-  for (BlockLaunch& launch : launches_) {
-    if (launch.is_exact() || launch.instances.size() == 1) continue;
-    int64_t most = 0;
-    for (const BoundInstance* instance : launch.instances) most = std::max(most, BlocksOf(*instance, *launch.kernel));
-    const int64_t idle = most * static_cast<int64_t>(launch.instances.size()) - launch.blocks;
-    const bool is_few = launch.kernel->takes_few && launch.instances.size() <= codegen::Kernel::kFew &&
-                        idle <= std::max(kIdleBlocks, launch.blocks / 8);
-    launch.entry = is_few ? BlockLaunch::Entry::kFew : BlockLaunch::Entry::kMany;
-    if (is_few) launch.blocks = most;
+  absl::InlinedVector<int64_t, 4> blocks;
+  for (size_t k = 0; k < launches_.size(); ++k) {
+    if (launches_[k].is_exact()) continue;
+    const codegen::Kernel::Entries& has = launches_[k].kernel->entries;
+    blocks.clear();
+    for (const BoundInstance* instance : launches_[k].instances)
+      blocks.push_back(BlocksOf(*instance, *launches_[k].kernel));
+    const bool is_few = has.few && codegen::EntryFor(blocks) == BlockLaunch::Entry::kFew;
+    if (blocks.size() > 1 && !is_few && !has.many) {
+      Split(k);
+      blocks.resize(1);
+    }
+    BlockLaunch& launch = launches_[k];
+    launch.entry = blocks.size() == 1 ? EntryOfOne(has) : is_few ? BlockLaunch::Entry::kFew : BlockLaunch::Entry::kMany;
+    if (launch.entry == BlockLaunch::Entry::kFew) launch.blocks = *std::max_element(blocks.begin(), blocks.end());
+  }
+}
+
+// Into one of its first instance, and one of each other.
+void BlockLaunches::Split(size_t number) {
+  const auto instances = std::exchange(launches_[number].instances, {});
+  for (size_t k = 0; k < instances.size(); ++k) {
+    BlockLaunch& launch = k == 0 ? launches_[number] : launches_.emplace_back();
+    launch.kernel = launches_[number].kernel;
+    launch.blocks = BlocksOf(*instances[k], *launch.kernel);
+    launch.instances.push_back(instances[k]);
   }
 }
 

@@ -2,9 +2,9 @@
 // A launch's instances as launches of kernels, and the memory these read.
 //
 // Instances of one kernel are one launch, but for those that take its entry for one length, up to
-// so many at a time. One instance goes by value, as do those and, where the kernel takes them, a few; many
-// by a table. What the device reads (scalars, tables, where each instance's blocks begin) is one image,
-// so that it takes one copy.
+// so many at a time. One instance goes by value, as do those and a few; many by a table. Where the kernel lacks that
+// entry, it has another, which takes them all, or one by one. What the device reads (scalars, tables, where each
+// instance's blocks begin) is one image, so that it takes one copy.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace torch_lazy::backends {
 
 struct BlockLaunch {
   const BlockKernel* kernel = nullptr;
-  enum class Entry : uint8_t { kOne, kFew, kMany, kExact };
+  using Entry = codegen::Kernel::Entry;
   Entry entry = Entry::kOne;  // of the kernel
   int64_t blocks = 0;         // of all instances; of the largest where these are in the grid's y
   absl::InlinedVector<const BoundInstance*, 4> instances;
@@ -65,6 +65,7 @@ class BlockLaunches {
  private:
   BlockLaunch& LaunchOf(const BlockKernel* kernel, int64_t blocks, bool is_exact);
   void ChooseEntries();
+  void Split(size_t number);
   void PlaceParts();
 
   absl::InlinedVector<BlockLaunch, 4> launches_;

@@ -193,9 +193,9 @@ absl::Status CudaBackend::Load(const std::string& cubin, absl::Span<BlockKernel*
         absl::StrCat(name, ": blocks of ", kernel.threads, " threads, and its registers suffice for ", threads));
   };
   for (BlockKernel* const kernel : kernels) {
-    LAZY_RETURN_IF_ERROR(find(*kernel, "", &kernel->one));
-    LAZY_RETURN_IF_ERROR(find(*kernel, "_many", &kernel->many));
-    if (kernel->takes_few) LAZY_RETURN_IF_ERROR(find(*kernel, "_few", &kernel->few));
+    if (kernel->entries.one) LAZY_RETURN_IF_ERROR(find(*kernel, "", &kernel->one));
+    if (kernel->entries.many) LAZY_RETURN_IF_ERROR(find(*kernel, "_many", &kernel->many));
+    if (kernel->entries.few) LAZY_RETURN_IF_ERROR(find(*kernel, "_few", &kernel->few));
     if (kernel->exact_rows.extent >= 0) LAZY_RETURN_IF_ERROR(find(*kernel, "_exact", &kernel->exact));
   }
   return absl::OkStatus();

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda_emulator/wrap.h"
 
+#include <utility>
+#include <vector>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -21,15 +24,13 @@ extern "C" char __stop_shared_NAME[] __attribute__((weak, visibility("hidden")))
 constexpr char kSymbol[] = R"(
 extern "C" { extern const LazyKernel emulated_NAME; }
 const LazyKernel emulated_NAME = {
-  [](LazyBlock* b, const void* a) { lazy_block = b; lazy_call_one(lazy_NAME::NAME, a); },
-  [](LazyBlock* b, const void* t, const int* f, int n) {
-    lazy_block = b;
-    lazy_call_many(lazy_NAME::NAME_many, t, f, n);
-  },
-  [](LazyBlock* b, const void* a) { lazy_block = b; lazy_call_one(lazy_NAME::NAMEFEW, a); },
-  [](LazyBlock* b, const void* a) { lazy_block = b; lazy_call_one(lazy_NAME::NAMEEXACT, a); },
-  __start_shared_NAME, __stop_shared_NAME, WAITS};
+  ONE, MANY, FEW, EXACT, __start_shared_NAME, __stop_shared_NAME, WAITS};
 )";
+
+constexpr char kByValue[] = "[](LazyBlock* b, const void* a) { lazy_block = b; lazy_call_one(lazy_NAME::ENTRY, a); }";
+constexpr char kByTable[] =
+    "[](LazyBlock* b, const void* t, const int* f, int n) { lazy_block = b; lazy_call_many(lazy_NAME::ENTRY, t, f, n); "
+    "}";
 
 // The names of all intrinsics that wait.
 bool Waits(const std::string& text) { return absl::StrContains(text, "__sync") || absl::StrContains(text, "_sync("); }
@@ -39,11 +40,17 @@ bool Waits(const std::string& text) { return absl::StrContains(text, "__sync") |
 std::string WrappedName(const std::string& kernel) { return absl::StrCat("emulated_", kernel); }
 
 codegen::Kernel WrapForCpu(const codegen::Kernel& kernel) {
-  const auto named = [&kernel](const char* text) {
-    return absl::StrReplaceAll(text, {{"NAME", kernel.name},
-                                      {"FEW", kernel.takes_few ? "_few" : ""},
-                                      {"EXACT", kernel.exact.extent >= 0 ? "_exact" : ""},
-                                      {"WAITS", Waits(kernel.source) ? "true" : "false"}});
+  const auto entry = [&kernel](bool is_there, const char* call, const char* ending) {
+    return is_there ? absl::StrReplaceAll(call, {{"ENTRY", absl::StrCat(kernel.name, ending)}}) : "nullptr";
+  };
+  const std::vector<std::pair<absl::string_view, std::string>> entries = {
+      {"ONE", entry(kernel.entries.one, kByValue, "")},
+      {"MANY", entry(kernel.entries.many, kByTable, "_many")},
+      {"FEW", entry(kernel.entries.few, kByValue, "_few")},
+      {"EXACT", entry(kernel.exact.extent >= 0, kByValue, "_exact")},
+      {"WAITS", Waits(kernel.source) ? "true" : "false"}};
+  const auto named = [&](const char* text) {
+    return absl::StrReplaceAll(absl::StrReplaceAll(text, entries), {{"NAME", kernel.name}});
   };
   codegen::Kernel wrapped = kernel;
   wrapped.name = WrappedName(kernel.name);

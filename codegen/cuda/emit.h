@@ -32,7 +32,7 @@ WrittenKernel EmitShares(const ir::Graph& graph, Group::Shape shape, const Body&
 
 WrittenKernel EmitKernel(const ir::Graph& graph, Group::Shape shape, const Body& body, const CompileOptions& options);
 
-// Gives the kernel that entry (WrittenKernel) for a few instances, and another name.
-void AddFewEntry(const std::string& few_entry, Kernel* kernel);
+// Gives the kernel those of the entries that are wanted, and another name. For many if it cannot have one for a few.
+void AddEntries(const WrittenKernel::Entries& entries, Kernel::Entries wanted, Kernel* kernel);
 
 }  // namespace torch_lazy::codegen::cuda

@@ -9,11 +9,14 @@
 namespace torch_lazy::codegen::cuda {
 namespace {
 
-// The instance of a block is the last one that begins at or before it.
-constexpr char kEntries[] = R"(
+constexpr char kOneEntry[] = R"(
 extern "C" __global__ void __launch_bounds__(THREADS) KERNEL(const __grid_constant__ KERNEL_arguments one) {
   KERNEL_block(one, blockIdx.x);
 }
+)";
+
+// The instance of a block is the last one that begins at or before it.
+constexpr char kManyEntry[] = R"(
 extern "C" __global__ void __launch_bounds__(THREADS) KERNEL_many(const KERNEL_arguments* many, const int* first_block, int count) {
   int low = 0, high = count;
   while (high - low > 1) {
@@ -66,30 +69,33 @@ WrittenKernel Finish(const KernelText& text, const std::string& prefix, const ir
   const std::string functions = text.Lines({"arguments.buffers", "arguments.extents", "arguments.scalars"});
   std::string bounds = absl::StrCat(threads);
   if (blocks_at_once > 0) absl::StrAppend(&bounds, ", ", blocks_at_once);
-  const std::string entries = absl::StrReplaceAll(absl::StrCat(kEntries + 1, exact.extent >= 0 ? kExactEntry + 1 : ""),
-                                                  {{"THREADS", bounds}, {"MOST", absl::StrCat(Kernel::Exact::kMost)}});
-  WrittenKernel written =
-      text.Written(prefix, range,
-                   absl::StrCat(MathFunctionsFor(functions),
-                                ArgumentsText(text.body().slots.size(), text.num_extents()), functions, entries));
+  const auto entry = [&](const char* of) {
+    return absl::StrReplaceAll(of + 1, {{"THREADS", bounds},
+                                        {"FEW", absl::StrCat(Kernel::kFew)},
+                                        {"MOST", absl::StrCat(Kernel::Exact::kMost)},
+                                        {"ITERATIONS", absl::StrCat(iterations_per_block)}});
+  };
+  WrittenKernel written = text.Written(
+      prefix, range,
+      absl::StrCat(MathFunctionsFor(functions), ArgumentsText(text.body().slots.size(), text.num_extents()), functions,
+                   exact.extent >= 0 ? entry(kExactEntry) : ""));
   written.kernel.threads = threads;
   written.kernel.iterations_per_block = iterations_per_block;
   written.kernel.exact = exact;
   const size_t few_bytes = Kernel::kFew * sizeof(int64_t) * (2 + text.body().slots.size() + text.num_extents());
-  if (few_bytes <= kMostArgumentBytes) {
-    written.few_entry = absl::StrReplaceAll(
-        kFewEntry + 1,
-        {{"THREADS", bounds}, {"FEW", absl::StrCat(Kernel::kFew)}, {"ITERATIONS", absl::StrCat(iterations_per_block)}});
-  }
+  written.entries = {entry(kOneEntry), few_bytes <= kMostArgumentBytes ? entry(kFewEntry) : "", entry(kManyEntry)};
   return written;
 }
 
-void AddFewEntry(const std::string& few_entry, Kernel* kernel) {
+void AddEntries(const WrittenKernel::Entries& entries, Kernel::Entries wanted, Kernel* kernel) {
+  if (wanted.few && entries.few.empty()) wanted = {wanted.one, /*few=*/false, /*many=*/true};
+  kernel->entries = wanted;
   const std::string former = kernel->name;
-  kernel->source += absl::StrReplaceAll(few_entry, {{"KERNEL", former}});
+  const std::string added =
+      absl::StrCat(wanted.one ? entries.one : "", wanted.few ? entries.few : "", wanted.many ? entries.many : "");
+  kernel->source += absl::StrReplaceAll(added, {{"KERNEL", former}});
   kernel->name = absl::StrCat(former.substr(0, former.find('_') + 1), base::FingerprintOf(kernel->source).ToString());
   kernel->source = absl::StrReplaceAll(kernel->source, {{former, kernel->name}});
-  kernel->takes_few = true;
 }
 
 }  // namespace torch_lazy::codegen::cuda

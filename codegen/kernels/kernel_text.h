@@ -23,7 +23,11 @@ struct WrittenKernel {
   Kernel kernel;
   Instance instance;        // without buffers
   std::vector<Slot> slots;  // what the buffers are, in order
-  std::string few_entry;    // CUDA: the text of NAME_few, with KERNEL for the name; empty: it cannot have one
+  // CUDA: texts of its entries, with KERNEL for the name, which its own lacks yet; empty: it cannot have that one.
+  struct Entries {
+    std::string one, few, many;
+  };
+  Entries entries = {};
 };
 
 class KernelText {

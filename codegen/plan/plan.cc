@@ -52,6 +52,19 @@ std::string MatrixText(const Plan& plan, const BoundMatrix& matrix) {
 
 }  // namespace
 
+Kernel::Entry EntryFor(absl::Span<const int64_t> blocks) {
+  constexpr int64_t kIdle = 1024;  // blocks that may begin for nothing, or an eighth
+  if (blocks.size() == 1) return Kernel::Entry::kOne;
+  int64_t most = 0, all = 0;
+  for (const int64_t number : blocks) {
+    most = std::max(most, number);
+    all += number;
+  }
+  const auto count = static_cast<int64_t>(blocks.size());
+  const bool is_few = count <= Kernel::kFew && most * count - all <= std::max(kIdle, all / 8);
+  return is_few ? Kernel::Entry::kFew : Kernel::Entry::kMany;
+}
+
 std::string Plan::ToString() const {
   std::string text = "plan {\n";
   for (const PaddedExtent& padded : padded_extents) {

@@ -35,8 +35,9 @@ struct BufferSpec {
 //   extern "C" void NAME(void* const* buffers, const int64_t* extents, const double* scalars,
 //                        int64_t begin, int64_t end, void* scratch);
 //
-// For CUDA, blocks of `threads` threads that do `iterations_per_block` iterations each, with two
-// entries: for one instance, given by value, and for many, of which each has a run of blocks.
+// For CUDA, blocks of `threads` threads that do `iterations_per_block` iterations each. A text has the entries
+// that its plan's launches take (EntryFor), since a compiler takes as long for each: for one instance, given by
+// value, for a few, or for many, of which each has a run of blocks.
 //
 //   struct Arguments {
 //     const double* scalars;  // on the device
@@ -48,16 +49,15 @@ struct BufferSpec {
 //   extern "C" __global__ void NAME_many(const Arguments* many, const int* first_block, int count);
 //
 // `first_block` is on the device, has count + 1 numbers, and the last is the launch's blocks.
-// Blocks are in gridDim.x alone. Where most rows have one length, a third entry is for these alone,
+// Blocks are in gridDim.x alone. Where most rows have one length, a further entry is for these alone,
 // since a kernel that can do others, too, is slower. Whoever launches finds out. It takes up to
 // kMost instances that have as many blocks, by value; they are in gridDim.y:
 //
 //   struct Several { Arguments of[kMost]; };
 //   extern "C" __global__ void NAME_exact(const __grid_constant__ Several several);
 //
-// A kernel of which the plan launches a few instances at once has an entry that takes up to kFew by value,
-// since a block that looks its instance up in memory begins late. They are in gridDim.y, and gridDim.x is
-// for the largest of them:
+// The entry for a few instances takes up to kFew by value, since a block that looks its instance up in memory
+// begins late. They are in gridDim.y, and gridDim.x is for the largest of them:
 //
 //   struct Few { Arguments of[kFew]; };
 //   extern "C" __global__ void NAME_few(const __grid_constant__ Few few);
@@ -70,16 +70,25 @@ struct Kernel {
     int32_t extent = -1;
     int64_t length = 0;
   };
+  enum class Entry : uint8_t { kOne, kFew, kMany, kExact };
+  // Those that the text has, beside that for exact rows: one or more, of which each can do any launch, if one by one.
+  struct Entries {
+    bool one = true, few = false, many = true;
+  };
 
   std::string name;                  // from the fingerprint of its text: equal texts have equal names
   std::string source;                // header-free C++ or CUDA C++
   int32_t threads = 0;               // CUDA
   int64_t iterations_per_block = 1;  // CUDA
   Exact exact = {};                  // CUDA
-  bool takes_few = false;            // CUDA: has NAME_few
+  Entries entries = {};              // CUDA
   // The rows that it is fast for, in elements; it is right for any. A longest of 0: for any, too.
   int64_t shortest_row = 0, longest_row = 0;  // CUDA
 };
+
+// What a launch of instances of one kernel, with so many blocks each, takes where the kernel has it. A few are by
+// value, unless too many blocks of the largest one's grid would begin for nothing.
+Kernel::Entry EntryFor(absl::Span<const int64_t> blocks);
 
 // How a launch splits the iteration space [0, product of `range`) over threads.
 struct Instance {

@@ -2,6 +2,7 @@
 #include "codegen/steps/assemble.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/container/flat_hash_map.h"
 #include "base/check.h"
@@ -44,7 +45,7 @@ class Assembler {
     const std::vector<double> bytes = BytesOfTemporaries(options);
     for (const std::vector<int>& step : MakeSchedule(tasks_, costs, bytes, options.target)) AddStep(step);
     AddFrees();
-    AddFewEntries();
+    if (options.target == Target::kCuda) AddEntries(options);
     for (const ir::Output& output : graph_.outputs) {
       plan_.outputs.push_back(storage_.buffer_of[partition_.StoredAs(graph_, output.value)]);
     }
@@ -57,7 +58,7 @@ class Assembler {
     if (is_new) {
       plan_.kernels.push_back(std::move(written.kernel));
       plan_.origins.emplace_back();
-      few_entries_.push_back(std::move(written.few_entry));
+      entries_.push_back(std::move(written.entries));
     }
     Instance instance = std::move(written.instance);
     instance.kernel = known->second;
@@ -81,17 +82,24 @@ class Assembler {
     origins->erase(std::unique(origins->begin(), origins->end()), origins->end());
   }
 
-  // For the kernels of which a step launches a few instances.
-  void AddFewEntries() {
-    std::vector<bool> has_few(plan_.kernels.size(), false);
+  // Those that launches take for the sizes seen first.
+  void AddEntries(const CompileOptions& options) {
+    std::vector<Kernel::Entries> wanted(plan_.kernels.size(), {false, false, false});
     for (const Step& step : plan_.steps) {
-      std::vector<int> times(plan_.kernels.size(), 0);
-      for (const Instance& instance : step.instances) ++times[static_cast<size_t>(instance.kernel)];
-      for (size_t k = 0; k < times.size(); ++k) has_few[k] = has_few[k] || (times[k] > 1 && times[k] <= Kernel::kFew);
+      absl::flat_hash_map<int32_t, std::vector<int64_t>> blocks;
+      for (const Instance& instance : step.instances) {
+        const double iterations = SeenSize(ProductOf(instance.range), options.seen_extents);
+        const auto of_block = static_cast<double>(plan_.kernels[instance.kernel].iterations_per_block);
+        blocks[instance.kernel].push_back(static_cast<int64_t>(std::ceil(iterations / of_block)));
+      }
+      for (const auto& [kernel, of_instances] : blocks) {
+        const Kernel::Entry entry = EntryFor(of_instances);
+        wanted[kernel].one |= entry == Kernel::Entry::kOne;
+        wanted[kernel].few |= entry == Kernel::Entry::kFew;
+        wanted[kernel].many |= entry == Kernel::Entry::kMany;
+      }
     }
-    for (size_t k = 0; k < plan_.kernels.size(); ++k) {
-      if (has_few[k] && !few_entries_[k].empty()) cuda::AddFewEntry(few_entries_[k], &plan_.kernels[k]);
-    }
+    for (size_t k = 0; k < wanted.size(); ++k) cuda::AddEntries(entries_[k], wanted[k], &plan_.kernels[k]);
   }
 
   std::string NodesOf(const Group& group) const {
@@ -213,7 +221,7 @@ class Assembler {
   Plan plan_;
   std::vector<Instance> instances_;                    // of each group
   absl::flat_hash_map<std::string, int32_t> kernels_;  // by name
-  std::vector<std::string> few_entries_;               // of each kernel
+  std::vector<WrittenKernel::Entries> entries_;        // of each kernel
   absl::flat_hash_map<int64_t, ir::Value> calls_;      // of the original graph, by record
 };
 

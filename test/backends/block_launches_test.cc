@@ -45,7 +45,7 @@ TEST_F(BlockLaunchesTest, InstancesOfAKernelAreOne) {
 }
 
 TEST_F(BlockLaunchesTest, AFewGoByValue) {
-  kernel_.takes_few = true;
+  kernel_.entries.few = true;
   Add(64);
   iterations_ = 10 * 4;
   Add(64);
@@ -61,7 +61,7 @@ TEST_F(BlockLaunchesTest, AFewGoByValue) {
 }
 
 TEST_F(BlockLaunchesTest, AFewOfUnlikeSizesDoNot) {
-  kernel_.takes_few = true;
+  kernel_.entries.few = true;
   Add(64);
   iterations_ = 2000 * 4;
   Add(64);
@@ -72,11 +72,46 @@ TEST_F(BlockLaunchesTest, AFewOfUnlikeSizesDoNot) {
 }
 
 TEST_F(BlockLaunchesTest, OneAndManyDoNot) {
-  kernel_.takes_few = true;
+  kernel_.entries.few = true;
   Add(64);
   EXPECT_EQ(BlockLaunches(instances_).launches()[0].entry, BlockLaunch::Entry::kOne);
   for (int k = 0; k < 4; ++k) Add(64);
   EXPECT_EQ(BlockLaunches(instances_).launches()[0].entry, BlockLaunch::Entry::kMany);
+}
+
+// Some of a launch's instances may have nothing to do.
+TEST_F(BlockLaunchesTest, OneTakesWhatEntryThereIs) {
+  Add(64);
+  kernel_.entries = {.one = false, .few = true, .many = true};
+  EXPECT_EQ(BlockLaunches(instances_).launches()[0].entry, BlockLaunch::Entry::kFew);
+  kernel_.entries.few = false;
+  EXPECT_EQ(BlockLaunches(instances_).launches()[0].entry, BlockLaunch::Entry::kMany);
+}
+
+TEST_F(BlockLaunchesTest, AFewWithoutAnEntryAreMany) {
+  kernel_.entries = {.one = false, .few = false, .many = true};
+  Add(64), Add(64);
+  ASSERT_EQ(BlockLaunches(instances_).launches().size(), 1);
+  EXPECT_EQ(BlockLaunches(instances_).launches()[0].entry, BlockLaunch::Entry::kMany);
+}
+
+TEST_F(BlockLaunchesTest, ThoseThatNoEntryTakesTogetherGoOneByOne) {
+  Add(64);
+  iterations_ = 2000 * 4;
+  Add(64);
+  for (const bool one : {true, false}) {  // by an entry that would take a few of like sizes
+    kernel_.entries = {.one = one, .few = !one, .many = false};
+    const BlockLaunches launches(instances_);
+    ASSERT_EQ(launches.launches().size(), 2);
+    for (const BlockLaunch& launch : launches.launches()) {
+      EXPECT_EQ(launch.entry, one ? BlockLaunch::Entry::kOne : BlockLaunch::Entry::kFew);
+      EXPECT_EQ(launch.instances.size(), 1);
+    }
+    EXPECT_EQ(launches.launches()[0].blocks, 64);
+    EXPECT_EQ(launches.launches()[1].blocks, 2000);
+    EXPECT_EQ(launches.launches()[1].instances[0], &instances_[1]);
+    EXPECT_EQ(launches.size_bytes(), (one ? 2 : 2 * 4) * 4 * sizeof(int64_t));
+  }
 }
 
 TEST_F(BlockLaunchesTest, ThoseOfTheExactLengthAreOne) {

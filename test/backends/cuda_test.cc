@@ -278,7 +278,7 @@ TEST_F(Cuda, AKernelWhoseLaunchWouldBeRefusedCostsNoOther) {
   large.threads = 1024;  // its text promises the compiler 32
   codegen::Kernel lacking =
       BlockKernelText("lacks_an_entry", 32, 32, "void* buffers[1];", "((int*)a.buffers[0])[threadIdx.x] = 2;");
-  lacking.takes_few = true;
+  lacking.entries.few = true;
   const auto module = backend_->Compile({large, StepKernel(), lacking}, /*wait=*/true);
   EXPECT_THAT(std::string(module->StatusOf(0).message()),
               testing::HasSubstr("blocks of 1024 threads, and its registers suffice for 32"));
