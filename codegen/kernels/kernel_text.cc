@@ -37,31 +37,13 @@ void KernelText::Close(const std::string& line) {
   Line(line);
 }
 
-std::string KernelText::NumberOf(ir::Extent extent) {
-  const auto found = std::find(extents_.begin(), extents_.end(), extent);
-  const size_t index = found - extents_.begin();
-  if (found == extents_.end()) extents_.push_back(extent);
-  return absl::StrCat("n", index);
-}
-
 std::string KernelText::Number(const Polynomial& polynomial) {
-  const auto known = polynomials_.find(polynomial);
-  if (known != polynomials_.end()) return known->second;
-  std::vector<std::string> terms;
-  for (const Monomial& term : polynomial.terms()) {
-    std::vector<std::string> factors;
-    if (term.coefficient != 1 || term.is_constant()) factors.push_back(absl::StrCat(term.coefficient));
-    for (const ir::Extent factor : term.factors) factors.push_back(NumberOf(factor));
-    terms.push_back(absl::StrJoin(factors, " * "));
-  }
-  std::string text = terms.empty() ? "0" : absl::StrJoin(terms, " + ");
-  if (text.find(' ') != std::string::npos) {
-    const std::string name = absl::StrCat("t", polynomials_.size());
-    absl::StrAppend(&declarations_, "  const long ", name, " = ", text, ";\n");
-    text = name;
-  }
-  polynomials_[polynomial] = text;
-  return text;
+  const Monomial* const single = polynomial.single();
+  if (polynomial.is_zero()) return "0";
+  if (single != nullptr && single->is_constant()) return absl::StrCat(single->coefficient);
+  const auto [known, is_new] = places_.try_emplace(polynomial, extents_.size());
+  if (is_new) extents_.push_back(polynomial);
+  return absl::StrCat("n", known->second);
 }
 
 std::string KernelText::PointerTo(int slot) { return absl::StrCat("p", slot); }
@@ -109,7 +91,8 @@ void KernelText::Define(int expression, const std::string& place) {
         text =
             ir::IsFloat(e.dtype) ? FloatLiteral(target_, e.dtype, node.attrs.f) : IntegerLiteral(e.dtype, node.attrs.i);
       } else {
-        text = node.op == ir::Op::kScalar ? ScalarText(e.node) : NumberOf(node.attrs.extent);
+        text = node.op == ir::Op::kScalar ? ScalarText(e.node)
+                                          : Number(Monomial{1, {node.attrs.extent}});  // also a constant one
       }
       break;
     case Expression::Kind::kOp:
@@ -177,7 +160,7 @@ std::string KernelText::HeadText(const Arrays& arrays) const {
       texts.push_back(absl::StrCat("n", k, " = ", arrays.numbers, "[", k, "]"));
     absl::StrAppend(&head, "  const long ", absl::StrJoin(texts, ", "), ";\n");
   }
-  return head + declarations_;
+  return head;
 }
 
 std::string KernelText::Lines(const Arrays& arrays) const {
@@ -196,7 +179,7 @@ WrittenKernel KernelText::Written(const std::string& prefix, const ir::Dims& ran
   WrittenKernel written;
   written.kernel.name = absl::StrCat(prefix, "_", base::FingerprintOf(text).ToString());
   written.kernel.source = absl::StrReplaceAll(text, {{"KERNEL", written.kernel.name}});
-  written.instance.extents.assign(extents_.begin(), extents_.end());
+  written.instance.extents = extents_;
   written.instance.scalars = scalars_;
   written.instance.range = range;
   written.slots = body_.slots;

@@ -2,7 +2,7 @@
 // The parts of a kernel's text that do not depend on its shape.
 //
 // Numbers (extents, strides, scalars) are named when first asked for and declared at the top, so
-// that kernels of equal structure have equal text.
+// that kernels of equal structure have equal text. Whoever launches has done their sums and products.
 #pragma once
 
 #include <string>
@@ -48,7 +48,7 @@ class KernelText {
   void Independent();  // the loop that follows writes nothing that it reads elsewhere, and adds nothing up
   void Head();         // stands for the pointers and numbers, which are all known only in the end
 
-  std::string Number(const Polynomial& polynomial);  // "1", "n0", or the name of a sum of products
+  std::string Number(const Polynomial& polynomial);  // "1", or a name such as "n0"
   std::string PointerTo(int slot);                   // the slot's pointer, "p0"
 
   // The elements of an address, from `base` on, along the given loops; `indices` are their index
@@ -88,7 +88,6 @@ class KernelText {
   ir::DType TypeAt(int address) const { return SlotType(body_.addresses[address].slot); }
 
  private:
-  std::string NumberOf(ir::Extent extent);
   void CheckBounds(int expression);
   std::string TextOf(int expression) const;  // of an op, applied to its arguments
   void FindErfs();
@@ -104,9 +103,8 @@ class KernelText {
   std::vector<std::string> names_;  // of expressions
   const std::vector<Precision> precisions_;
   absl::flat_hash_set<int> erfs_;  // expressions: erf, where 1 + erf is one function
-  std::string declarations_;       // of products and sums
-  absl::flat_hash_map<Polynomial, std::string> polynomials_;
-  ir::Dims extents_;
+  std::vector<Polynomial> extents_;
+  absl::flat_hash_map<Polynomial, size_t> places_;  // of these
   std::vector<int32_t> scalars_;
 };
 

@@ -27,7 +27,7 @@ std::string BufferNames(const Plan& plan, const std::vector<int32_t>& buffers) {
 }
 
 std::string InstanceText(const Plan& plan, const Instance& instance) {
-  const auto extent = [](std::string* out, ir::Extent e) { absl::StrAppend(out, e.ToString()); };
+  const auto extent = [](std::string* out, const auto& e) { absl::StrAppend(out, e.ToString()); };
   std::vector<std::string> places;
   for (size_t k = 0; k < instance.buffers.size(); ++k) {
     const Polynomial& offset = instance.offsets[k];

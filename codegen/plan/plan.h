@@ -43,7 +43,7 @@ struct BufferSpec {
 //     const double* scalars;  // on the device
 //     long iterations;
 //     void* buffers[B];
-//     long extents[E];        // left out if there are none, as are buffers
+//     long extents[E];        // and their sums and products; left out if there are none, as are buffers
 //   };
 //   extern "C" __global__ void NAME(const __grid_constant__ Arguments one);
 //   extern "C" __global__ void NAME_many(const Arguments* many, const int* first_block, int count);
@@ -96,7 +96,7 @@ struct Instance {
   std::vector<int32_t> buffers;     // indices of BufferSpec, in the order of the kernel's pointers
   std::vector<Polynomial> offsets;  // where in them the pointers point, in elements
   std::vector<int32_t> written;     // of these, what the kernel writes
-  std::vector<ir::Extent> extents;  // numbers handed to the kernel
+  std::vector<Polynomial> extents;  // handed to the kernel: extents, strides and offsets
   std::vector<int32_t> scalars;     // indices of the graph's scalars
   ir::Dims range;                   // the iteration space is the product of these
   Monomial row, elements;  // where the kernel is not fast for any rows: their length, and how many elements all have

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Integers known only when sizes are: sums of products of extents.
 //
-// Strides, offsets and loop bounds are computed with these; a kernel gets the extents' numbers and
-// does the sums.
+// Strides, offsets and loop bounds are these. A kernel gets their values, and so serves whatever has as many.
 #pragma once
 
 #include <cstdint>

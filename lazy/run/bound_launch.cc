@@ -17,7 +17,7 @@ void BoundLaunch::Add(const codegen::Instance& instance, const codegen::Plan& pl
     offset_bytes_.push_back(instance.offsets[k].Value(symbols) * ir::SizeBytes(dtype));
   }
   scalars_.insert(scalars_.end(), instance.scalars.begin(), instance.scalars.end());
-  for (const ir::Extent extent : instance.extents) extents_.push_back(extent.Value(symbols));
+  for (const codegen::Polynomial& extent : instance.extents) extents_.push_back(extent.Value(symbols));
   backends::BoundInstance& bound = instances_.emplace_back();
   bound.function = module.Function(instance.kernel);
   bound.buffers = absl::MakeConstSpan(static_cast<void* const*>(nullptr), instance.buffers.size());

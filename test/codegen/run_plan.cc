@@ -81,7 +81,7 @@ class PlanRun {
         const int64_t offset = instance.offsets[i].Value(symbols_);
         numbers[k].buffers.push_back(memory_[buffer].data() + offset * ir::SizeBytes(plan_.buffers[buffer].type.dtype));
       }
-      for (const ir::Extent extent : instance.extents) numbers[k].extents.push_back(extent.Value(symbols_));
+      for (const Polynomial& extent : instance.extents) numbers[k].extents.push_back(extent.Value(symbols_));
       for (const int32_t scalar : instance.scalars) {
         const ir::HostValue& value = inputs_->scalars[scalar];
         numbers[k].scalars.push_back(value.floats.empty() ? std::bit_cast<double>(value.integers[0]) : value.floats[0]);
