@@ -173,7 +173,6 @@ void Cut(const std::shared_ptr<Trace>& trace, const char* reason, Then then) {
     trace->state = Trace::State::kRunning;
     trace->age += reason != kUnknownShape;
     trace->at_once.WasCut(trace->num_calls(), /*handed_over=*/trace != NewestTrace());
-    NoteStepsOf(*trace);
     parts = PartsFor(*trace, reason, then == Then::kHostWaits);
     const bool ends_step = trace->ends_step && !trace->ends_chunk;
     trace->follows_wait = then == Then::kHostWaits || (trace->follows_wait && !ends_step);

@@ -71,17 +71,6 @@ const char* MustCut(Trace* trace, bool grown) {
   return nullptr;
 }
 
-void NoteStepsOf(const Trace& trace) {
-  if (trace.path.empty()) return;
-  int32_t& end = trace.path.back()->step_end;
-  if (end < 0) {
-    end = static_cast<int32_t>(trace.unlike_steps.newest_found());
-  } else if (end > 0) {
-    const auto calls = static_cast<size_t>(end);
-    trace.trie->NoteTail(UnlikeSteps::Tail(trace.path, trace.slots, calls), trace.path[calls - 1]->expected);
-  }
-}
-
 int PureStepsAfter(const Trace& trace, bool shares_launches) {
   constexpr int kTimes = 4;
   return trace.at->is_pure && shares_launches

@@ -9,9 +9,6 @@ namespace torch_lazy::lazy {
 // The reason to cut the trace after its newest call, or null; sets `ends_step`. `grown`: the call was new to the trie.
 const char* MustCut(Trace* trace, bool grown);
 
-// Takes note that a trace is cut. If it has come before, and a step ends in it, it will be cut there.
-void NoteStepsOf(const Trace& trace);
-
 // How many pure steps the next trace of the thread should hold, after one that was cut at a step's end and ran while
 // the program goes on.
 int PureStepsAfter(const Trace& trace, bool shares_launches);

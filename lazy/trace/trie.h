@@ -90,7 +90,6 @@ struct TrieNode {
   int32_t depth = 0;              // calls from the root
   static constexpr int8_t kIsPart = -1;
   int8_t waits = 0;  // of the host for traces cut here, in a row; kIsPart: of one that was cut early (early_cuts.h)
-  int32_t step_end = -1;     // calls after which a step ends in a trace cut here; 0: no such; -1: none was cut here
   uint16_t short_parts = 0;  // how often the trace was to run in two parts of which one is short
   TrieNode* parent = nullptr;
   TrieNode* sequel = nullptr;  // a root of its own, for the trace after one that is cut here: Note [Early cuts]

@@ -56,22 +56,18 @@ size_t UnlikeSteps::Advance(const Calls& calls, const Slots& slots) {
     reads_.clear();
     for (size_t k = end; k <= call; ++k) Note(calls, slots, k);
   }
-  if (has_ended != 0) newest_found_ = has_ended;
   return has_ended;
 }
 
 uint64_t UnlikeSteps::Tail(const Calls& calls, const Slots& slots, size_t end) {
   constexpr size_t kTail = 4;
   if (end < kTail) return 0;
-  uint64_t tail = 0;
-  bool updates = false;
-  for (const NodeOperand& operand : calls[end - 1]->operands) {
-    const TraceSlot& slot = slots[static_cast<size_t>(operand.slot)];
-    if (!operand.written || !slot.older) continue;
-    updates = true;
-    tail = absl::HashOf(tail, slot.serial);
-  }
-  if (!updates) return 0;
+  const auto& operands = calls[end - 1]->operands;
+  const auto last = std::find_if(operands.rbegin(), operands.rend(), [&](const NodeOperand& operand) {
+    return operand.written && slots[static_cast<size_t>(operand.slot)].older;
+  });
+  if (last == operands.rend()) return 0;
+  uint64_t tail = slots[static_cast<size_t>(last->slot)].serial;
   for (size_t k = end - kTail; k < end; ++k) tail = absl::HashOf(tail, calls[k]->alike_hash);
   return tail;
 }

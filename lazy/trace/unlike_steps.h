@@ -9,9 +9,10 @@
 // those where nearly the fewest bytes are handed over, the last. Statistics that a forward pass updates are no such
 // storages, since nobody else reads them; nor are gradients that add up.
 //
-// Each end has a *tail*: the last calls, and which storages the update wrote. A loop whose steps are alike is left to
-// the step detector, which finds its steps sooner than a tail is seen three times amid traces. From then on the tail
-// ends a step wherever it comes, also in traces that were known before.
+// Each end has a *tail*: the last calls, and the last storage that the update wrote. A loop whose steps are alike is
+// left to the step detector, which finds its steps sooner than a tail is seen amid three new traces. From then on the
+// tail ends a step wherever it comes, also where it was seen before. Traces that come again as they are stay whole: a
+// GAN's iteration updates the critic, reads it again, and is best run as one.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +33,6 @@ class UnlikeSteps {
 
   // Takes note of a trace's calls up to its newest. If that tells that a step has ended, after how many calls; else 0.
   size_t Advance(const Calls& calls, const Slots& slots);
-  size_t newest_found() const { return newest_found_; }  // what it last told; 0: nothing so far
 
   // Of a trace's first `end` calls: equal ones end the same step, whatever came before. 0 if the last is no update.
   static uint64_t Tail(const Calls& calls, const Slots& slots, size_t end);
@@ -48,7 +48,6 @@ class UnlikeSteps {
 
   size_t seen_ = 0;        // calls
   size_t newest_end_ = 0;  // of a step
-  size_t newest_found_ = 0;
   // Since that end:
   absl::flat_hash_map<int32_t, Use> uses_;                           // by slot, of storages that calls only read
   absl::flat_hash_map<std::pair<int32_t, uint64_t>, size_t> reads_;  // by slot and kind of call: the first

