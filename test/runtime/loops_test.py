@@ -59,7 +59,7 @@ TRAINING = {
     "skips_by_norm": 8,
     "sizes_in_turn": 6,
     "texts_of_any_length": 17,
-    "epochs": 9,
+    "epochs": 12,
     "augmentation": 11,
     "mixup": 4,
     "recurrent_chunks": 4,
