@@ -11,9 +11,9 @@ constexpr int64_t kRank = 4;  // batch, heads, length, width
 // (batch, shared heads, length, width) as (batch * shared heads, 1, length, width): what each head of `copies` was
 // copied from, the same number of times. Undefined if it was not.
 at::Tensor SourceOf(const at::Tensor& copies) {
-  const std::optional<lazy::PendingCopy> copy = lazy::PendingCopyOf(copies);
-  if (!copy || copy->source.dim() != kRank + 1 || !copies.is_contiguous() || copies.storage_offset() != 0) return {};
-  const at::Tensor& source = copy->source;  // with the times in the middle
+  const at::Tensor source = lazy::SourceOfPendingCopy(copies);  // with the times in the middle
+  if (!source.defined() || source.dim() != kRank + 1 || !copies.is_contiguous() || copies.storage_offset() != 0)
+    return {};
   const int64_t batch = source.size(0), heads = source.size(1), times = source.size(2);
   const bool is_repeated = times > 1 && source.stride(2) == 0;
   const bool is_like_copies = batch == copies.size(0) && heads * times == copies.size(1) &&

@@ -31,32 +31,32 @@ bool Fills(const Geometry& geometry, size_t size_bytes) {
 
 }  // namespace
 
-std::optional<PendingCopy> PendingCopyOf(const at::Tensor& tensor) {
+at::Tensor SourceOfPendingCopy(const at::Tensor& tensor) {
   const Locked lock(DeviceLock());
   const LazyStorageImpl* const storage = LazyStorageImpl::Of(tensor);
-  if (storage == nullptr || storage->writer == nullptr) return std::nullopt;
+  if (storage == nullptr || storage->writer == nullptr) return {};
   const Trace& trace = *storage->writer;
   const auto touch =
       std::ranges::find_if(storage->touches, [&](const LazyStorageImpl::Touch& t) { return t.trace.get() == &trace; });
-  if (touch == storage->touches.end() || trace.state != Trace::State::kPending) return std::nullopt;
+  if (touch == storage->touches.end() || trace.state != Trace::State::kPending) return {};
   const size_t end = trace.path.size(), begin = end - std::min(end, kMostSearched);
   size_t k = end;
   while (k > begin && !Writes(*trace.path[k - 1], touch->slot)) --k;
-  if (k == begin || !trace.path[k - 1]->op->Has(kCopies)) return std::nullopt;
+  if (k == begin || !trace.path[k - 1]->op->Has(kCopies)) return {};
   const NodeOperand *to = OperandAt(*trace.path[k - 1], 0), *from = OperandAt(*trace.path[k - 1], 1);
   if (to == nullptr || from == nullptr || to->geometry.dtype != from->geometry.dtype || from->geometry.conj ||
       from->geometry.neg || to->geometry.sizes != from->geometry.sizes || !Fills(to->geometry, storage->nbytes()))
-    return std::nullopt;
+    return {};
   for (; k < end; ++k) {
-    if (Writes(*trace.path[k], from->slot)) return std::nullopt;
+    if (Writes(*trace.path[k], from->slot)) return {};
   }
   LazyStorageImpl* const owner = trace.slots[static_cast<size_t>(from->slot)].owner;
-  if (owner == nullptr) return std::nullopt;
+  if (owner == nullptr) return {};
   c10::raw::weak_intrusive_ptr::incref(owner);
   auto source = c10::weak_intrusive_ptr<c10::StorageImpl>::reclaim(owner).lock();  // it may be about to end
-  if (!source) return std::nullopt;
+  if (!source) return {};
   const Geometry& g = from->geometry;
-  return PendingCopy{MakeTensor(c10::Storage(std::move(source)), g.dtype, g.sizes, g.strides, g.offset), to->geometry};
+  return MakeTensor(c10::Storage(std::move(source)), g.dtype, g.sizes, g.strides, g.offset);
 }
 
 }  // namespace torch_lazy::lazy

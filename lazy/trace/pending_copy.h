@@ -5,20 +5,12 @@
 // strides need not wait for it; and a copy that nobody reads is never made.
 #pragma once
 
-#include <optional>
-
 #include <ATen/core/Tensor.h>
-
-#include "lazy/eager/geometry.h"
 
 namespace torch_lazy::lazy {
 
-struct PendingCopy {
-  at::Tensor source;   // still what was copied
-  Geometry copied_to;  // of the source's sizes, over the copy's whole storage
-};
-
-// Nothing if the tensor's storage is no such copy, or one of long ago.
-std::optional<PendingCopy> PendingCopyOf(const at::Tensor& tensor);
+// What the tensor's whole storage is a copy of, in the order of the copy, and still holds what was copied. Undefined if
+// the storage is no such copy, or one of long ago.
+at::Tensor SourceOfPendingCopy(const at::Tensor& tensor);
 
 }  // namespace torch_lazy::lazy
