@@ -81,6 +81,7 @@ struct Description {
   cuda::Device device = 0;
   std::string arch;
   Multiprocessors multiprocessors;
+  bool can_overlap = false;
 };
 
 absl::StatusOr<Description> DescriptionOf(const cuda::Driver& driver, int index) {
@@ -97,6 +98,7 @@ absl::StatusOr<Description> DescriptionOf(const cuda::Driver& driver, int index)
         StatusOf(driver, driver.DeviceGetAttribute(value, attribute, found.device), "cuDeviceGetAttribute"));
   }
   found.arch = absl::StrCat("sm_", major, minor);
+  found.can_overlap = major >= 9;
   return found;
 }
 
@@ -125,17 +127,18 @@ absl::StatusOr<CudaBackend*> CudaBackend::Make(const CudaHost& host) {
 
 absl::StatusOr<CudaBackend*> CudaBackend::Make(const cuda::Driver& driver, const CudaHost& host) {
   LAZY_ASSIGN_OR_RETURN(const Description first, DescriptionOf(driver, 0));
-  auto backend = absl::WrapUnique(new CudaBackend(driver, host, first.arch, first.multiprocessors));
+  auto backend = absl::WrapUnique(new CudaBackend(driver, host, first.arch, first.multiprocessors, first.can_overlap));
   LAZY_RETURN_IF_ERROR(backend->Open(0));
   return backend.release();
 }
 
 CudaBackend::CudaBackend(const cuda::Driver& driver, const CudaHost& host, std::string arch,
-                         Multiprocessors multiprocessors)
+                         Multiprocessors multiprocessors, bool can_overlap)
     : driver_(driver),
       host_(host),
       arch_(std::move(arch)),
       multiprocessors_(multiprocessors),
+      can_overlap_(can_overlap),
       kernels_(arch_, [this](const std::string& cubin, absl::Span<BlockKernel* const> kernels) {
         return Load(cubin, kernels);
       }) {}
@@ -259,7 +262,8 @@ absl::Status CudaBackend::SendAll(const BlockLaunches& launches, const UploadRin
   return absl::OkStatus();
 }
 
-// The driver copies what parameters point to before it returns.
+// Kernels may begin before the stream's former one has ended: their text waits for that (lazy_await_former in
+// codegen/cuda/math_text.cc). The driver copies what parameters point to before it returns.
 absl::Status CudaBackend::Send(const BlockLaunch& launch, const UploadRing::Place& image, cuda::Stream stream) const {
   base::Count(base::Counter::kKernelLaunches);
   const BlockKernel& kernel = *launch.kernel;
@@ -268,13 +272,18 @@ absl::Status CudaBackend::Send(const BlockLaunch& launch, const UploadRing::Plac
   int count = static_cast<int>(launch.instances.size());
   void* many[] = {&table, &first_block, &count};
   void* by_value[] = {image.host + launch.arguments_at};
-  const auto function = static_cast<cuda::Function>(EntryOf(launch));
+  const cuda::LaunchAttribute overlap{cuda::kBeginsBeforeFormerEnds, {.number = 1}};
+  const cuda::LaunchConfig config{.blocks = {static_cast<unsigned>(launch.blocks), static_cast<unsigned>(launch.grid_y()), 1},
+                                  .threads = {static_cast<unsigned>(kernel.threads), 1, 1},
+                                  .shared_bytes = 0,
+                                  .stream = stream,
+                                  .attributes = &overlap,
+                                  .num_attributes = can_overlap_ ? 1u : 0u};
   LAZY_RETURN_IF_CUDA_ERROR(
       driver_,
-      LaunchKernel(function, static_cast<unsigned>(launch.blocks), static_cast<unsigned>(launch.grid_y()), 1,
-                   static_cast<unsigned>(kernel.threads), 1, 1, /*shared_bytes=*/0, stream,
-                   launch.is_many() ? many : by_value, /*extra=*/nullptr),
-      "cuLaunchKernel of ", kernel.name, ", ", launch.blocks, " blocks of ", kernel.threads, " threads");
+      LaunchKernel(&config, static_cast<cuda::Function>(EntryOf(launch)), launch.is_many() ? many : by_value,
+                   /*extra=*/nullptr),
+      "cuLaunchKernelEx of ", kernel.name, ", ", launch.blocks, " blocks of ", kernel.threads, " threads");
   return absl::OkStatus();
 }
 

@@ -63,7 +63,8 @@ class CudaBackend final : public Backend {
   };
   static constexpr size_t kMostDevices = 64;
 
-  CudaBackend(const cuda::Driver& driver, const CudaHost& host, std::string arch, Multiprocessors multiprocessors);
+  CudaBackend(const cuda::Driver& driver, const CudaHost& host, std::string arch, Multiprocessors multiprocessors,
+              bool can_overlap);
   OfDevice& ThisDevice() { return *devices_[host_.device()].load(std::memory_order_acquire); }
   absl::Status Load(const std::string& cubin, absl::Span<BlockKernel* const> kernels) const;
   // The launches' image, written, and on the device what that reads of it. The device's mutex is
@@ -76,6 +77,7 @@ class CudaBackend final : public Backend {
   const CudaHost& host_;
   const std::string arch_;  // of all devices: kernels are compiled once
   const Multiprocessors multiprocessors_;
+  const bool can_overlap_;  // kernels that follow each other
   CubinTable kernels_;
   absl::Mutex open_mutex_;
   std::array<std::atomic<OfDevice*>, kMostDevices> devices_{};  // null: not open

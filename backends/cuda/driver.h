@@ -29,9 +29,25 @@ inline constexpr int kCapabilityMajor = 75;          // CU_DEVICE_ATTRIBUTE_COMP
 inline constexpr int kCapabilityMinor = 76;
 inline constexpr int kMostThreadsOfBlock = 0;       // CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
 inline constexpr unsigned kEventDisableTiming = 2;  // CU_EVENT_DISABLE_TIMING
+inline constexpr unsigned kBeginsBeforeFormerEnds = 6;  // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
 inline constexpr Result kOutOfMemory = 2;           // CUDA_ERROR_OUT_OF_MEMORY
 inline constexpr Result kDeinitialized = 4;         // CUDA_ERROR_DEINITIALIZED
 inline constexpr Result kNotReady = 600;            // CUDA_ERROR_NOT_READY
+
+struct LaunchAttribute {  // CUlaunchAttribute
+  unsigned id;
+  alignas(8) union {
+    int number;
+    char bytes[64];
+  } value;
+};
+
+struct LaunchConfig {  // CUlaunchConfig
+  unsigned blocks[3], threads[3], shared_bytes;
+  Stream stream;
+  const LaunchAttribute* attributes;
+  unsigned num_attributes;
+};
 
 // X(Name, symbol, parameters)
 #define TORCH_LAZY_DRIVER_LIST(X)                                                                                    \
@@ -49,9 +65,8 @@ inline constexpr Result kNotReady = 600;            // CUDA_ERROR_NOT_READY
   X(LibraryGetKernel, "cuLibraryGetKernel", (Kernel * kernel, Library library, const char* name))                    \
   X(KernelGetFunction, "cuKernelGetFunction", (Function * function, Kernel kernel))                                  \
   X(FuncGetAttribute, "cuFuncGetAttribute", (int* value, int attribute, Function function))                          \
-  X(LaunchKernel, "cuLaunchKernel",                                                                                  \
-    (Function function, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z, unsigned threads_x,                 \
-     unsigned threads_y, unsigned threads_z, unsigned shared_bytes, Stream stream, void** parameters, void** extra)) \
+  X(LaunchKernel, "cuLaunchKernelEx",                                                                                \
+    (const LaunchConfig* config, Function function, void** parameters, void** extra))                                \
   X(MemHostAlloc, "cuMemHostAlloc", (void** memory, size_t size_bytes, unsigned flags))                              \
   X(MemFreeHost, "cuMemFreeHost", (void* memory))                                                                    \
   X(MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2", (DevicePointer to, const void* from, size_t size_bytes, Stream stream)) \

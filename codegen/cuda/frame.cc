@@ -9,8 +9,10 @@
 namespace torch_lazy::codegen::cuda {
 namespace {
 
+// Whoever launches an entry may have it begin before the stream's former kernel has ended, for which each one waits.
 constexpr char kOneEntry[] = R"(
 extern "C" __global__ void __launch_bounds__(THREADS) KERNEL(const __grid_constant__ KERNEL_arguments one) {
+  lazy_await_former();
   KERNEL_block(one, blockIdx.x);
 }
 )";
@@ -18,6 +20,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) KERNEL(const __grid_consta
 // The instance of a block is the last one that begins at or before it.
 constexpr char kManyEntry[] = R"(
 extern "C" __global__ void __launch_bounds__(THREADS) KERNEL_many(const KERNEL_arguments* many, const int* first_block, int count) {
+  lazy_await_former();
   int low = 0, high = count;
   while (high - low > 1) {
     const int middle = (low + high) / 2;
@@ -30,6 +33,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) KERNEL_many(const KERNEL_a
 constexpr char kFewEntry[] = R"(
 struct KERNEL_few_arguments { KERNEL_arguments of[FEW]; };
 extern "C" __global__ void __launch_bounds__(THREADS) KERNEL_few(const __grid_constant__ KERNEL_few_arguments few) {
+  lazy_await_former();
   const KERNEL_arguments& arguments = few.of[blockIdx.y];
   if ((long)blockIdx.x * ITERATIONS < arguments.iterations) KERNEL_block(arguments, blockIdx.x);
 }
@@ -40,6 +44,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) KERNEL_few(const __grid_co
 constexpr char kExactEntry[] = R"(
 struct KERNEL_several { KERNEL_arguments of[MOST]; };
 extern "C" __global__ void __launch_bounds__(THREADS) KERNEL_exact(const __grid_constant__ KERNEL_several several) {
+  lazy_await_former();
   KERNEL_exact_block(several.of[blockIdx.y], blockIdx.x);
 }
 )";
@@ -77,7 +82,7 @@ WrittenKernel Finish(const KernelText& text, const std::string& prefix, const ir
   };
   WrittenKernel written = text.Written(
       prefix, range,
-      absl::StrCat(MathFunctionsFor(functions), ArgumentsText(text.body().slots.size(), text.num_extents()), functions,
+      absl::StrCat(MathFunctionsFor(functions + kOneEntry), ArgumentsText(text.body().slots.size(), text.num_extents()), functions,
                    exact.extent >= 0 ? entry(kExactEntry) : ""));
   written.kernel.threads = threads;
   written.kernel.iterations_per_block = iterations_per_block;

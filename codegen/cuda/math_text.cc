@@ -126,6 +126,16 @@ inline void lazy_bulk_wait(unsigned long* arrived, unsigned phase) {
 #endif
 }
 )"},
+    {"lazy_await_former", R"(
+// Returns once the stream's former kernel has ended and what it wrote is seen. The next one's blocks may begin then, and wait
+// here in turn (PTX ISA: griddepcontrol).
+inline void lazy_await_former() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" : : : "memory");
+  asm volatile("griddepcontrol.launch_dependents;" : : : "memory");
+#endif
+}
+)"},
     {"lazy_add_up", R"(
 // Adds floats to doubles, or puts them there if they are the first; they become 0.
 template <int V> inline void lazy_add_up(double* to, float (&from)[V], bool is_first) {

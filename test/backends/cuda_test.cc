@@ -311,7 +311,7 @@ TEST_F(Cuda, AFailedLaunchNamesTheErrorAndTheKernelAndWorkGoesOn) {
   instance.iterations = 1;
   const absl::Status status = backend_->Launch({&instance, 1});
   EXPECT_THAT(std::string(status.message()),
-              testing::ContainsRegex("CUDA error: .*cuLaunchKernel of step.*CUDA_ERROR_INVALID_VALUE"));
+              testing::ContainsRegex("CUDA error: .*cuLaunchKernelEx of step.*CUDA_ERROR_INVALID_VALUE"));
   EXPECT_EQ(NumberOfDeviceError(status), 1);
   CheckScale(Memory(), {1000});
 }

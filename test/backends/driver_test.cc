@@ -28,7 +28,9 @@ struct World {
   std::set<void*> memory;
   std::set<cuda::Event> events;
   cuda::Context context = nullptr;
-  bool is_captured = false;  // launches are
+  bool is_captured = false;          // launches are
+  int major = 9;                     // of the device's capability
+  std::vector<unsigned> attributes;  // of the last launch
 
   bool Fails() {
     const int call = calls++;
@@ -62,9 +64,10 @@ void Step(const int64_t* arguments) {
   for (int64_t i = 0; i < arguments[1]; ++i) x[i] = scalars[0] * x[i] + scalars[1];
 }
 
-cuda::Result Launch(cuda::Function function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                    cuda::Stream, void** parameters, void**) {
+cuda::Result Launch(const cuda::LaunchConfig* config, cuda::Function function, void** parameters, void**) {
   if (world.Fails()) return world.fault;
+  world.attributes.clear();
+  for (unsigned k = 0; k < config->num_attributes; ++k) world.attributes.push_back(config->attributes[k].id);
   if (world.is_captured) return 0;
   if (function == reinterpret_cast<cuda::Function>(1)) {
     Step(static_cast<const int64_t*>(parameters[0]));
@@ -86,7 +89,7 @@ const cuda::Driver& FaultyDriver() {
       return world.Fails() ? world.fault : 0;
     };
     made.DeviceGetAttribute = [](int* value, int attribute, cuda::Device) {
-      *value = attribute == cuda::kCapabilityMinor ? 0 : 9;
+      *value = attribute == cuda::kCapabilityMinor ? 0 : world.major;
       return world.Fails() ? world.fault : 0;
     };
     made.DevicePrimaryCtxRetain = [](cuda::Context* context, cuda::Device) {
@@ -267,6 +270,18 @@ TEST_F(FaultyDriverTest, WithoutAFaultEverythingIsRight) {
   Work work(NewBackend());
   EXPECT_TRUE(work.Run(1).empty());
   EXPECT_TRUE(work.IsRight());
+}
+
+// A device of capability 8 knows no kernels that begin before the former one has ended.
+TEST_F(FaultyDriverTest, KernelsBeginBeforeTheFormerEndsWhereTheDeviceKnowsThat) {
+  ASSERT_TRUE(Work(NewBackend()).Run(1).empty());
+  EXPECT_EQ(world.attributes, std::vector<unsigned>{cuda::kBeginsBeforeFormerEnds});
+  BeginAnew();
+  world.major = 8;
+  const absl::StatusOr<CudaBackend*> older = CudaBackend::Make(FaultyDriver(), kHost);
+  ASSERT_TRUE(older.ok());
+  ASSERT_TRUE(Work(*older).Run(1).empty());
+  EXPECT_TRUE(world.attributes.empty());
 }
 
 TEST_F(FaultyDriverTest, OneFaultAtEachCallIsAStatusAndWhatFailedCanBeDoneAgain) {
