@@ -49,11 +49,11 @@ bool Triangle(lazy::Lowering& call) {
 }
 
 constexpr lazy::Row kCopyRows[] = {
-    {"aten::copy_", Copy, kTakesAllValues | kCopies | kExact, shapes::Copy},
+    {"aten::copy_", Copy, kTakesAllValues | kCopies | kFills | kExact, shapes::Copy},
     {"aten::clone", Clone, kTakesAllValues},
-    {"aten::fill_.Scalar", FillNumber, kTakesAllValues | kExact, shapes::Fill},
-    {"aten::fill_.Tensor", Copy, kTakesAllValues | kTakesNumberOfAnyDevice | kExact, shapes::Fill},
-    {"aten::zero_", Zero, kTakesAllValues | kExact, shapes::Fill},
+    {"aten::fill_.Scalar", FillNumber, kTakesAllValues | kFills | kExact, shapes::Fill},
+    {"aten::fill_.Tensor", Copy, kTakesAllValues | kFills | kTakesNumberOfAnyDevice | kExact, shapes::Fill},
+    {"aten::zero_", Zero, kTakesAllValues | kFills | kExact, shapes::Fill},
     {"aten::tril", Triangle<ir::Op::kLe>, kTakesAllValues, shapes::Triangle},
     {"aten::triu", Triangle<ir::Op::kGe>, kTakesAllValues, shapes::Triangle},
     {.name = "aten::_copy_from*", .flags = kTakesAllValues},

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -27,7 +28,7 @@ namespace {
 constexpr size_t kMostBytes = 4096;  // of a storage
 constexpr int kMostCalls = 4;        // that are computed for one value
 constexpr size_t kWorthIt = 8;       // on the host, a shorter trace had better run as a whole
-constexpr size_t kNewest = 64;       // calls of a trace among which they are looked for
+constexpr size_t kNewest = 256;      // calls of a trace among which they are looked for
 constexpr size_t kMostRead = 128;    // storages of a GPU
 
 bool IsWhole(at::ScalarType dtype) { return c10::isIntegralType(dtype, /*includeBool=*/true); }
@@ -69,17 +70,8 @@ class Computation {
   Computation(const Trace& trace, bool compares)
       : trace_(trace), oldest_(trace.path.size() - std::min(trace.path.size(), kNewest)), compares_(compares) {}
 
-  // Null if it cannot.
-  c10::Storage Slot(int32_t slot) {
-    const TraceSlot& its = trace_.slots[static_cast<size_t>(slot)];
-    if (its.size_bytes > kMostBytes) return {};
-    if (!its.written) return its.inherits ? c10::Storage() : Read(its);
-    for (const auto& [made, content] : made_) {
-      if (made == slot) return content;
-    }
-    if (its.external || its.first_call < oldest_ || IsWrittenAfter(slot, its.first_call)) return {};
-    return ResultOf(*trace_.path[its.first_call], slot);
-  }
+  // What is there at the trace's end; null if it cannot be computed.
+  c10::Storage Slot(int32_t slot) { return Before(slot, trace_.path.size()); }
 
   // What the host would have to read for it.
   const std::vector<Content>& unread() const { return unread_; }
@@ -91,13 +83,25 @@ class Computation {
     return known;
   }
 
-  bool IsWrittenAfter(int32_t slot, size_t call) const {
-    for (size_t k = call + 1; k < trace_.path.size(); ++k) {
-      for (const NodeOperand& operand : trace_.path[k]->operands) {
-        if (operand.slot == slot && operand.written) return true;
-      }
+  // What is there before the call.
+  c10::Storage Before(int32_t slot, size_t call) {
+    const TraceSlot& its = trace_.slots[static_cast<size_t>(slot)];
+    if (its.size_bytes > kMostBytes) return {};
+    if (!its.written) return its.inherits ? c10::Storage() : Read(its);
+    const auto makes = [&](size_t k) { return !its.external && k == its.first_call; };
+    size_t last = call;  // the one behind the last that made or wrote it
+    while (last > oldest_ && !makes(last - 1) && !Writes(*trace_.path[last - 1], slot)) --last;
+    if (last == oldest_) return oldest_ == 0 && its.external && !its.inherits ? Read(its) : c10::Storage();
+    for (const auto& [made, by, content] : made_) {
+      if (made == slot && by == last - 1) return content;
     }
-    return false;
+    const TrieNode& writer = *trace_.path[last - 1];
+    return makes(last - 1) ? ResultOf(writer, slot, last - 1) : Overwritten(writer, slot, last - 1);
+  }
+
+  bool Writes(const TrieNode& call, int32_t slot) const {
+    const auto writes = [slot](const NodeOperand& operand) { return operand.slot == slot && operand.written; };
+    return std::ranges::any_of(call.operands, writes);
   }
 
   // A new whole number or truth value of such operands, exact on each device.
@@ -120,32 +124,79 @@ class Computation {
     return !argument.isDevice() && (!argument.isList() || argument.isIntList());
   }
 
-  c10::Storage ResultOf(const TrieNode& call, int32_t slot) {
-    if (++num_calls_ > kMostCalls || !IsExact(call)) return {};
+  // In place, of whole numbers.
+  static bool IsExactWrite(const TrieNode& call) {
+    const Op& op = *call.op;
+    return op.writes_exactly && !op.random && !op.may_fail() && op.runner == nullptr &&
+           std::ranges::all_of(call.operands, [](const NodeOperand& operand) {
+             return operand.item < 0 && IsWhole(operand.geometry.dtype);
+           });
+  }
+
+  // Does nothing matter of what was in the slot's storage?
+  static bool FillsAll(const TrieNode& call, int32_t slot, size_t size_bytes) {
+    const auto is_of_slot = [slot](const NodeOperand& operand) { return operand.slot == slot; };
+    if (!call.op->Has(kFills) || std::ranges::count_if(call.operands, is_of_slot) != 1) return false;
+    const Geometry& written = std::ranges::find_if(call.operands, is_of_slot)->geometry;
+    const auto elements = static_cast<size_t>(c10::multiply_integers(written.sizes));
+    return elements * c10::elementSize(written.dtype) == size_bytes;
+  }
+
+  // What call number `at` leaves of a storage that was there before it.
+  c10::Storage Overwritten(const TrieNode& call, int32_t slot, size_t at) {
+    if (++num_calls_ > kMostCalls || !IsExactWrite(call)) return {};
+    const size_t size_bytes = trace_.slots[static_cast<size_t>(slot)].size_bytes;
+    const bool fills_all = FillsAll(call, slot, size_bytes);
+    const c10::Storage before = fills_all ? c10::Storage() : Before(slot, at);
+    if (!fills_all && (!before || before.nbytes() < size_bytes)) return {};
+    const at::Tensor left = at::zeros({static_cast<int64_t>(size_bytes)}, at::kByte);
+    if (before) left.copy_(HostTensor(before, GeometryOf(left)));
+    std::optional<torch::jit::Stack> stack = StackOf(call, at, slot, left.storage());
+    if (!stack) return {};
+    RunOnAliases(*call.op, &*stack);
+    return made_.emplace_back(Made{slot, at, left.storage()}).content;
+  }
+
+  // The call's arguments on the host, of what was there before it, but for the content of `slot`.
+  std::optional<torch::jit::Stack> StackOf(const TrieNode& call, size_t at, int32_t slot, const c10::Storage& of_slot) {
     torch::jit::Stack stack;
     for (size_t arg = 0; arg < call.op->args.size(); ++arg) {
       stack.push_back(trace_.Argument(call, arg));
-      if (!IsForHost(stack.back())) return {};
+      if (!IsForHost(stack.back())) return std::nullopt;
     }
     for (const NodeOperand& operand : call.operands) {
-      const c10::Storage content = operand.item < 0 ? Slot(operand.slot) : c10::Storage();
-      if (!content) return {};
+      const bool is_slot = of_slot && operand.slot == slot;
+      const c10::Storage content = is_slot ? of_slot : operand.item < 0 ? Before(operand.slot, at) : c10::Storage();
+      if (!content) return std::nullopt;
       stack[static_cast<size_t>(operand.arg)] = HostTensor(content, operand.geometry);
     }
-    RunOnAliases(*call.op, &stack);
-    const at::Tensor result = stack[0].toTensor();
+    return stack;
+  }
+
+  c10::Storage ResultOf(const TrieNode& call, int32_t slot, size_t at) {
+    if (++num_calls_ > kMostCalls || !IsExact(call)) return {};
+    std::optional<torch::jit::Stack> stack = StackOf(call, at, slot, /*of_slot=*/{});
+    if (!stack) return {};
+    RunOnAliases(*call.op, &*stack);
+    const at::Tensor result = (*stack)[0].toTensor();
     const Geometry& as = call.shape->results[0].geometry;
     if (!result.is_cpu() || result.storage_offset() != as.offset || result.sizes() != as.sizes ||
         result.strides() != as.strides)
       return {};
-    return made_.emplace_back(slot, result.storage()).second;
+    return made_.emplace_back(Made{slot, at, result.storage()}).content;
   }
+
+  struct Made {
+    int32_t slot;
+    size_t call;
+    c10::Storage content;
+  };
 
   const Trace& trace_;
   const size_t oldest_;
   const bool compares_;
   int num_calls_ = 0;
-  std::vector<std::pair<int32_t, c10::Storage>> made_;
+  std::vector<Made> made_;
   std::vector<Content> unread_;
 };
 

@@ -84,6 +84,8 @@ enum RowFlags : uint32_t {
   kKeepsNumber = 1 << 24,
   // What is written becomes what is read, converted.
   kCopies = 1 << 25,
+  // What is written does not follow from what was there.
+  kFills = 1 << 30,
   // Of images; the other tensors hold a number for each channel.
   kScalesChannels = 1 << 26,
 

@@ -33,6 +33,8 @@ def numbers():
     for _ in range(2):  # shapes are learnt
         result = torch.arange(7, device="lazy") * 3
         (result * 2 + 1).add_(result)
+        result[3:5] = result[1:3]
+        result.copy_(torch.arange(7, device="lazy") * 3)
         result[2] = 6
         torch_lazy.sync()
     return result
@@ -72,9 +74,25 @@ def test_many_calls_are_waited_for(numbers, pending):
     assert y[0].item() == 5 and _cuts() == 1
 
 
-def test_what_is_written_is_waited_for(numbers, pending):
+def test_what_is_filled_is_computed(numbers, pending):
+    before = numbers + 1
     numbers[2] = 7
-    assert numbers[2].item() == 7 and _cuts() == 1
+    numbers[3:5] = numbers[1:3]
+    assert numbers.tolist() == [0, 3, 7, 3, 7, 15, 18] and _cuts() == 0
+    assert before.tolist() == [1, 4, 7, 10, 13, 16, 19]
+    torch_lazy.sync()
+    assert numbers.tolist() == [0, 3, 7, 3, 7, 15, 18]
+
+
+def test_what_is_filled_first_among_many_calls_is_computed(numbers, pending):
+    """As a cache's length is, whose keys and values are filled behind it."""
+    caches = [torch.ones(4, device="lazy") for _ in range(96)]
+    torch_lazy.sync()
+    torch_lazy.reset_metrics()
+    numbers.zero_()
+    for cache in caches:
+        cache.zero_()
+    assert bool(numbers[1] == 0) and _cuts() == 0
 
 
 def test_what_is_written_again_is_waited_for(numbers, pending):
