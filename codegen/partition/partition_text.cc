@@ -26,6 +26,7 @@ constexpr std::pair<absl::string_view, absl::string_view> kWords[] = {
     {"busy", "the kernel computes about as long as memory moves"},
     {"repeats_many_ops", "many operations would be done again for each place of a broadcast"},
     {"repeats_costly_op", "a costly operation would be done again for each place of a broadcast"},
+    {"rounds_sum_of_puts", "it is a sum that is stored as narrow as it is rounded, and put beside other rows"},
     {"repeats_vector", "each row of a matrix is multiplied by it, and would make it again"},
     {"needed_at_many_places", "the kernel needs several of its elements at a time"},
     {"read_by_its_shares", "blocks that make shares of one row would all store it"},
