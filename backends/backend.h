@@ -33,7 +33,8 @@ struct BoundInstance {
   int64_t iterations = 0;
   int64_t grain = 1;
   double cost_per_iteration = 1;
-  int64_t scratch_bytes = 0;  // codegen::ScratchBytes of the instance
+  int64_t scratch_bytes = 0;    // codegen::ScratchBytes of the instance
+  bool follows_launch = false;  // of the first of a launch: what the plan did before was a launch, too
 };
 
 // Of a GPU.

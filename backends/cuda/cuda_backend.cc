@@ -224,10 +224,12 @@ absl::Status CudaBackend::Launch(absl::Span<const BoundInstance> instances) {
   const cuda::CurrentContext current(driver_, device.context);
   LAZY_RETURN_IF_ERROR(current.status());
   const auto stream = static_cast<cuda::Stream>(host_.stream());
-  if (CudaRecord::current != nullptr) return SendAll(launches, CudaRecord::current->Place(launches, instances), stream);
+  if (CudaRecord::current != nullptr) {
+    return SendAll(launches, instances[0].follows_launch, CudaRecord::current->Place(launches, instances), stream);
+  }
   absl::MutexLock lock(&device.mutex);
   LAZY_ASSIGN_OR_RETURN(const UploadRing::Place image, Write(launches, &device, stream));
-  return SendAll(launches, image, stream);
+  return SendAll(launches, instances[0].follows_launch, image, stream);
 }
 
 absl::StatusOr<UploadRing::Place> CudaBackend::Write(const BlockLaunches& launches, OfDevice* device,
@@ -256,15 +258,20 @@ absl::StatusOr<UploadRing::Place> CudaBackend::Write(const BlockLaunches& launch
   return image;
 }
 
-absl::Status CudaBackend::SendAll(const BlockLaunches& launches, const UploadRing::Place& image,
+absl::Status CudaBackend::SendAll(const BlockLaunches& launches, bool follows_launch, const UploadRing::Place& image,
                                   cuda::Stream stream) const {
-  for (const BlockLaunch& launch : launches.launches()) LAZY_RETURN_IF_ERROR(Send(launch, image, stream));
+  for (const BlockLaunch& launch : launches.launches()) {
+    LAZY_RETURN_IF_ERROR(Send(launch, follows_launch, image, stream));
+    follows_launch = true;
+  }
   return absl::OkStatus();
 }
 
-// Kernels may begin before the stream's former one has ended: their text waits for that (lazy_await_former in
-// codegen/cuda/math_text.cc). The driver copies what parameters point to before it returns.
-absl::Status CudaBackend::Send(const BlockLaunch& launch, const UploadRing::Place& image, cuda::Stream stream) const {
+// A kernel may begin before a former one of ours has ended: its text waits for that (lazy_await_former in
+// codegen/cuda/math_text.cc). A library's kernel lets none begin earlier, so there it would gain nothing. The driver
+// copies what parameters point to before it returns.
+absl::Status CudaBackend::Send(const BlockLaunch& launch, bool follows_launch, const UploadRing::Place& image,
+                               cuda::Stream stream) const {
   base::Count(base::Counter::kKernelLaunches);
   const BlockKernel& kernel = *launch.kernel;
   cuda::DevicePointer table = image.device + launch.arguments_at;
@@ -273,12 +280,13 @@ absl::Status CudaBackend::Send(const BlockLaunch& launch, const UploadRing::Plac
   void* many[] = {&table, &first_block, &count};
   void* by_value[] = {image.host + launch.arguments_at};
   const cuda::LaunchAttribute overlap{cuda::kBeginsBeforeFormerEnds, {.number = 1}};
-  const cuda::LaunchConfig config{.blocks = {static_cast<unsigned>(launch.blocks), static_cast<unsigned>(launch.grid_y()), 1},
-                                  .threads = {static_cast<unsigned>(kernel.threads), 1, 1},
-                                  .shared_bytes = 0,
-                                  .stream = stream,
-                                  .attributes = &overlap,
-                                  .num_attributes = can_overlap_ ? 1u : 0u};
+  const cuda::LaunchConfig config{
+      .blocks = {static_cast<unsigned>(launch.blocks), static_cast<unsigned>(launch.grid_y()), 1},
+      .threads = {static_cast<unsigned>(kernel.threads), 1, 1},
+      .shared_bytes = 0,
+      .stream = stream,
+      .attributes = &overlap,
+      .num_attributes = can_overlap_ && follows_launch ? 1u : 0u};
   LAZY_RETURN_IF_CUDA_ERROR(
       driver_,
       LaunchKernel(&config, static_cast<cuda::Function>(EntryOf(launch)), launch.is_many() ? many : by_value,

@@ -70,8 +70,11 @@ class CudaBackend final : public Backend {
   // The launches' image, written, and on the device what that reads of it. The device's mutex is
   // held.
   absl::StatusOr<UploadRing::Place> Write(const BlockLaunches& launches, OfDevice* device, cuda::Stream stream) const;
-  absl::Status SendAll(const BlockLaunches& launches, const UploadRing::Place& image, cuda::Stream stream) const;
-  absl::Status Send(const BlockLaunch& launch, const UploadRing::Place& image, cuda::Stream stream) const;
+  // `follows_launch`: so did the stream's former work come about, not from a library.
+  absl::Status SendAll(const BlockLaunches& launches, bool follows_launch, const UploadRing::Place& image,
+                       cuda::Stream stream) const;
+  absl::Status Send(const BlockLaunch& launch, bool follows_launch, const UploadRing::Place& image,
+                    cuda::Stream stream) const;
 
   const cuda::Driver& driver_;
   const CudaHost& host_;

@@ -27,12 +27,12 @@ inline constexpr int kMultiprocessors = 16;          // CU_DEVICE_ATTRIBUTE_MULT
 inline constexpr int kThreadsOfMultiprocessor = 39;  // .._MAX_THREADS_PER_MULTIPROCESSOR
 inline constexpr int kCapabilityMajor = 75;          // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
 inline constexpr int kCapabilityMinor = 76;
-inline constexpr int kMostThreadsOfBlock = 0;       // CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
-inline constexpr unsigned kEventDisableTiming = 2;  // CU_EVENT_DISABLE_TIMING
+inline constexpr int kMostThreadsOfBlock = 0;           // CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
+inline constexpr unsigned kEventDisableTiming = 2;      // CU_EVENT_DISABLE_TIMING
 inline constexpr unsigned kBeginsBeforeFormerEnds = 6;  // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
-inline constexpr Result kOutOfMemory = 2;           // CUDA_ERROR_OUT_OF_MEMORY
-inline constexpr Result kDeinitialized = 4;         // CUDA_ERROR_DEINITIALIZED
-inline constexpr Result kNotReady = 600;            // CUDA_ERROR_NOT_READY
+inline constexpr Result kOutOfMemory = 2;               // CUDA_ERROR_OUT_OF_MEMORY
+inline constexpr Result kDeinitialized = 4;             // CUDA_ERROR_DEINITIALIZED
+inline constexpr Result kNotReady = 600;                // CUDA_ERROR_NOT_READY
 
 struct LaunchAttribute {  // CUlaunchAttribute
   unsigned id;

@@ -82,8 +82,8 @@ WrittenKernel Finish(const KernelText& text, const std::string& prefix, const ir
   };
   WrittenKernel written = text.Written(
       prefix, range,
-      absl::StrCat(MathFunctionsFor(functions + kOneEntry), ArgumentsText(text.body().slots.size(), text.num_extents()), functions,
-                   exact.extent >= 0 ? entry(kExactEntry) : ""));
+      absl::StrCat(MathFunctionsFor(functions + kOneEntry), ArgumentsText(text.body().slots.size(), text.num_extents()),
+                   functions, exact.extent >= 0 ? entry(kExactEntry) : ""));
   written.kernel.threads = threads;
   written.kernel.iterations_per_block = iterations_per_block;
   written.kernel.exact = exact;

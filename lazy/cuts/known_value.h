@@ -6,8 +6,8 @@
 // The numbers were found long before; what is pending is the work of the expert before. A wait would have that run
 // first, by itself, and a GPU's queue would have to be empty. So the host reads small storages that nobody is about to
 // write as they are, and a GPU's are copied as a whole, for who asks next. What few pending calls make of such values,
-// as `expert == 8`, is computed on the host; their calls stay recorded, and are dropped if nobody else wants them. Calls
-// that fill or copy in place are among them: a cache that has just been cleared is asked for its length.
+// as `expert == 8`, is computed on the host; their calls stay recorded, and are dropped if nobody else wants them.
+// Calls that fill or copy in place are among them: a cache that has just been cleared is asked for its length.
 //
 // Floating numbers are waited for as ever: a loop that reads its loss is cut at the same place of every step, whether
 // the loss is pending or not. So are truth values that follow from such numbers, but a wait need not be for all that is

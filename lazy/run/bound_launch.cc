@@ -39,6 +39,10 @@ double BoundLaunch::Cost() const {
   return cost;
 }
 
+void BoundLaunch::Follow() {
+  if (!instances_.empty()) instances_[0].follows_launch = true;
+}
+
 void BoundLaunch::Run(PlanMemory* memory) const {
   if (instances_.empty()) return;
   std::vector<void*> pointers(buffers_.size());

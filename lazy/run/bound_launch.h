@@ -19,6 +19,9 @@ class BoundLaunch {
   void Add(const codegen::Instance& instance, const codegen::Plan& plan, const backends::Module& module,
            absl::Span<const int64_t> symbols);
 
+  // The plan's former step is a launch, too.
+  void Follow();
+
   void Run(PlanMemory* memory) const;
 
   size_t ArgumentBytes() const;  // for Backend::BeginRecord

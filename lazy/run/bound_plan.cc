@@ -38,11 +38,14 @@ BoundPlan::BoundPlan(const CallSequence& calls, const LoweredTrace& lowered, con
   for (const codegen::BufferSpec& buffer : plan_.buffers) {
     size_bytes_.push_back(static_cast<size_t>(ir::SizeBytes(buffer.type, symbols)));
   }
+  bool follows_launch = false;
   for (const codegen::Step& step : plan_.steps) {
     products_.push_back(step.kind == codegen::Step::Kind::kMatmul ? BindProduct(step, symbols) : BoundProduct());
     convolutions_.push_back(step.kind == codegen::Step::Kind::kCall ? ConvolutionOf(graph_.node(step.call)) : nullptr);
     BoundLaunch& launch = launches_.emplace_back();
     for (const codegen::Instance& instance : step.instances) launch.Add(instance, plan_, planned.module(), symbols);
+    if (follows_launch) launch.Follow();
+    follows_launch = step.kind == codegen::Step::Kind::kLaunch;
   }
   uses_ = FindParamUses(calls, plan_, graph_, lowered.param_slots.size(), symbols);
   shares_launches_ = LaunchesExactRowsAlone(symbols);

@@ -29,6 +29,7 @@ struct World {
   std::set<cuda::Event> events;
   cuda::Context context = nullptr;
   bool is_captured = false;          // launches are
+  bool follows_launch = false;       // launches follow one
   int major = 9;                     // of the device's capability
   std::vector<unsigned> attributes;  // of the last launch
 
@@ -214,6 +215,7 @@ class Work {
       instances[k].buffers = absl::MakeConstSpan(&buffer, 1);
       instances[k].scalars = scalars[k];
       instances[k].iterations = 1;
+      instances[k].follows_launch = world.follows_launch;
     }
     return backend_.Launch(instances);
   }
@@ -273,10 +275,15 @@ TEST_F(FaultyDriverTest, WithoutAFaultEverythingIsRight) {
 }
 
 // A device of capability 8 knows no kernels that begin before the former one has ended.
-TEST_F(FaultyDriverTest, KernelsBeginBeforeTheFormerEndsWhereTheDeviceKnowsThat) {
+TEST_F(FaultyDriverTest, KernelsBeginBeforeTheFormerOfOursEndsWhereTheDeviceKnowsThat) {
   ASSERT_TRUE(Work(NewBackend()).Run(1).empty());
+  EXPECT_TRUE(world.attributes.empty());  // who knows what was before
+  CudaBackend* const backend = NewBackend();
+  world.follows_launch = true;
+  ASSERT_TRUE(Work(backend).Run(1).empty());
   EXPECT_EQ(world.attributes, std::vector<unsigned>{cuda::kBeginsBeforeFormerEnds});
   BeginAnew();
+  world.follows_launch = true;
   world.major = 8;
   const absl::StatusOr<CudaBackend*> older = CudaBackend::Make(FaultyDriver(), kHost);
   ASSERT_TRUE(older.ok());
