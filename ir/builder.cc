@@ -210,6 +210,12 @@ Value Builder::MatmulBias(Value x, Value y, Value bias) {
   return AppendOp(Op::kMatmulBias, {x, y, bias}, {dtype(x), {dims(x)[0], dims(y)[1]}});
 }
 
+Value Builder::Attend(Value query, Value keys, Value values, Value bias) {
+  const Type result = {dtype(keys), dims(query)};
+  if (bias == kNoValue) return AppendOp(Op::kAttend, {query, keys, values}, result);
+  return AppendOp(Op::kAttendBiased, {query, keys, values, bias}, result);
+}
+
 Value Builder::Stack(absl::Span<const Value> inputs, int dim) {
   Node node;
   node.op = Op::kStack;

@@ -2,6 +2,8 @@
 #include "ir/evaluate.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -192,6 +194,33 @@ HostValue Matmul(Op op, Operands in, Sizes sizes) {
   return out;
 }
 
+// Each row of the query by itself: exp(score - greatest score) over their sum, by the values.
+HostValue Attend(Operands in, Sizes sizes) {
+  const HostValue &query = *in[0], &keys = *in[1], &values = *in[2];
+  HostValue out = MakeHostValue(keys.dtype, std::move(sizes));
+  const int64_t rows = out.sizes[2], width = out.sizes[3], length = keys.sizes[2];
+  std::vector<double> scores(static_cast<size_t>(length));
+  for (int64_t row = 0; row * width < out.num_elements(); ++row) {
+    const int64_t head = row / rows;
+    double most = -std::numeric_limits<double>::infinity(), sum = 0;
+    for (int64_t l = 0; l < length; ++l) {
+      double score = in.size() > 3 ? in[3]->floats[row * length + l] : 0;
+      for (int64_t d = 0; d < width; ++d)
+        score += query.floats[row * width + d] * keys.floats[(head * length + l) * width + d];
+      scores[static_cast<size_t>(l)] = score;
+      most = score > most ? score : most;
+    }
+    for (double& score : scores) sum += score = std::isinf(most) && most < 0 && !std::isnan(score) ? 0 : std::exp(score - most);
+    for (int64_t d = 0; d < width; ++d) {
+      double of_values = 0;
+      for (int64_t l = 0; l < length; ++l)
+        of_values += scores[static_cast<size_t>(l)] * values.floats[(head * length + l) * width + d];
+      out.floats[row * width + d] = RoundTo(out.dtype, sum == 0 ? 0 : of_values / sum);
+    }
+  }
+  return out;
+}
+
 HostValue Stack(const Node& node, Operands in, Sizes sizes) {
   HostValue out = MakeHostValue(node.type.dtype, std::move(sizes));
   const Sizes out_strides = RowMajorStrides(out.sizes);
@@ -284,6 +313,8 @@ absl::StatusOr<HostValue> EvaluateNode(const Node& node, Operands operands, absl
       return Concat(node, operands, std::move(sizes));
     case Kind::kMatmul:
       return Matmul(node.op, operands, std::move(sizes));
+    case Kind::kAttend:
+      return Attend(operands, std::move(sizes));
     case Kind::kCall:
       break;
   }

@@ -14,6 +14,7 @@
 //              kPut         writes some of its first input anew, in the memory where it lies
 //              kConcat      its inputs side by side
 //              kMatmul      a product of matrices, left to a library
+//              kAttend      attention, one kernel for all of it
 //              kCall        run by lazy/, opaque here
 //   DTypeRule  kSame        all inputs and the result have one dtype
 //              kCompare     inputs have one dtype, the result is bool
@@ -129,6 +130,11 @@
   X(MatmulSum, "matmul_sum", kMatmul, 2, kSame, kEvery, 0.02, kNone) /* [b, m, k] by [b, k, n], summed over b; f32, f64 */ \
   X(MatmulBias, "matmul_bias", kMatmul, 3, kSame, kEvery, 0.02, kNone) /* [m, k] by [k, n], and [n] added to each row before it is rounded */ \
   X(MatmulBiasRelu, "matmul_bias_relu", kMatmul, 3, kSame, kEvery, 0.02, kNone) /* max(0, that), NaN where that is; made by codegen alone */ \
+  /* attention of a few queries, on a GPU: (query, keys, values) of dims [batch, heads, rows, width], keys and values [batch, heads, \
+     length, width]; softmax over the length of query keys^T, by values. Query is f32 and has been scaled; keys, values and the result \
+     are 16-bit floats; sums are f32 and rounded once. Of a row whose scores all are -inf, 0. */ \
+  X(Attend, "attend", kAttend, 3, kAny, kEvery, 0.02, kNone)                                                    \
+  X(AttendBiased, "attend_biased", kAttend, 4, kAny, kEvery, 0.02, kNone) /* and a float [batch, heads, rows, length], added to the scores */ \
   /* calls */                                                                                                   \
   X(Call, "call", kCall, -1, kAny, kEvery, 0.02, kNone)           /* attr callee (text), index (record), inout; result 0 is itself */ \
   X(Result, "result", kCall, 1, kAny, kEvery, 0.02, kNone)        /* result attr index (>= 1) of a call */

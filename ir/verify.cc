@@ -252,6 +252,22 @@ absl::Status VerifyMatmulBias(const Graph& graph, const Node& node) {
   return VerifyMatmul(graph, node);
 }
 
+absl::Status VerifyAttend(const Graph& graph, const Node& node) {
+  const Type& query = graph.type(node.inputs[0]);
+  const Type& keys = graph.type(node.inputs[1]);
+  const bool has_ranks = query.rank() == 4 && keys.rank() == 4;
+  if (!has_ranks || query.dtype != DType::kF32 || !IsHalf(keys.dtype) || graph.type(node.inputs[2]) != keys ||
+      keys.dims[0] != query.dims[0] || keys.dims[1] != query.dims[1] || keys.dims[3] != query.dims[3] ||
+      node.type != Type{keys.dtype, query.dims})
+    return Bad(node, query.ToString(), " attends to ", keys.ToString(), " and ",
+               graph.type(node.inputs[2]).ToString(), ", which does not give ", node.type.ToString());
+  if (node.op == Op::kAttend) return absl::OkStatus();
+  const Type& bias = graph.type(node.inputs[3]);
+  if (IsFloat(bias.dtype) && bias.dims == Dims{query.dims[0], query.dims[1], query.dims[2], keys.dims[2]})
+    return absl::OkStatus();
+  return Bad(node, "its bias is ", bias.ToString());
+}
+
 absl::Status VerifyCall(const Graph& graph, const Node& node) {
   if (node.op == Op::kCall) {
     for (int64_t operand : node.attrs.inout) {
@@ -332,6 +348,8 @@ absl::Status VerifyNode(const Graph& graph, Value v) {
     case Kind::kMatmul:
       if (node.op == Op::kMatmulSum) return VerifyMatmulSum(graph, node);
       return HasBias(node) ? VerifyMatmulBias(graph, node) : VerifyMatmul(graph, node);
+    case Kind::kAttend:
+      return VerifyAttend(graph, node);
     case Kind::kCall:
       return VerifyCall(graph, node);
   }

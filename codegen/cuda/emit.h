@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "codegen/kernels/kernel_text.h"
+#include "codegen/layout/attention.h"
 #include "codegen/plan/compile_options.h"
 
 namespace torch_lazy::codegen::cuda {
@@ -29,6 +30,11 @@ WrittenKernel EmitColumns(const ir::Graph& graph, const Body& body, const Compil
 
 // A block does a share of a row, or of the rows of a few columns.
 WrittenKernel EmitShares(const ir::Graph& graph, Group::Shape shape, const Body& body);
+
+// A block does a query. `body`: as BodyOf makes it of an attend node, whose operands' slots are the values that are
+// stored.
+Body BodyOf(const Attention& attention, ir::Value attend);
+WrittenKernel EmitAttention(const ir::Graph& graph, const Body& body, const CompileOptions& options);
 
 WrittenKernel EmitKernel(const ir::Graph& graph, Group::Shape shape, const Body& body, const CompileOptions& options);
 

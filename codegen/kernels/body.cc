@@ -55,6 +55,7 @@ class BodyMaker {
       case ir::Kind::kPut:
       case ir::Kind::kConcat:
       case ir::Kind::kMatmul:
+      case ir::Kind::kAttend:
       case ir::Kind::kCall:
         return Load(v, map);
       case ir::Kind::kElementwise:
@@ -77,6 +78,7 @@ class BodyMaker {
       case ir::Kind::kPut:
       case ir::Kind::kConcat:
       case ir::Kind::kMatmul:
+      case ir::Kind::kAttend:
       case ir::Kind::kCall:
         return Make(v, map);
       case ir::Kind::kElementwise:

@@ -54,13 +54,10 @@ bool SuitsLibraries(const Matrix& matrix) {
   return !row.is_zero() && !column.is_zero() && (row.is_one() || column.is_one());
 }
 
-// `value` itself, where it lies.
-Matrix MatrixAt(const ir::Graph& graph, const Concats& concats, const Factors& factors, ir::Value value) {
-  const ir::Dims& dims = graph.type(value).dims;
-  return *MatrixIn(graph, concats, factors, Loops(dims, factors), value, IdentityMap(dims, factors, 0));
-}
-
-Matrix MatrixOf(const ir::Graph& graph, const Concats& concats, const Factors& factors, ir::Value operand) {
+// Through views, as far as the strides suit.
+template <typename Suits>
+Matrix OperandOf(const ir::Graph& graph, const Concats& concats, const Factors& factors, ir::Value operand,
+                 const Suits& suits) {
   const ir::Dims& dims = graph.type(operand).dims;
   const Loops loops(dims, factors);
   IndexMap map = IdentityMap(dims, factors, 0);
@@ -73,8 +70,12 @@ Matrix MatrixOf(const ir::Graph& graph, const Concats& concats, const Factors& f
   }
   std::optional<Matrix> matrix = MatrixIn(graph, concats, factors, loops, base, map);
   const bool is_leaf = ir::Info(graph.node(base).op).kind == ir::Kind::kLeaf && graph.node(base).op != ir::Op::kParam;
-  if (matrix.has_value() && !is_leaf && SuitsLibraries(*matrix)) return *std::move(matrix);
+  if (matrix.has_value() && !is_leaf && suits(*matrix)) return *std::move(matrix);
   return MatrixAt(graph, concats, factors, operand);
+}
+
+Matrix MatrixOf(const ir::Graph& graph, const Concats& concats, const Factors& factors, ir::Value operand) {
+  return OperandOf(graph, concats, factors, operand, SuitsLibraries);
 }
 
 // True if going on to the next batch is going on along `dim`.
@@ -93,6 +94,15 @@ void Join(Product* product, size_t into) {
 }
 
 }  // namespace
+
+Matrix MatrixAt(const ir::Graph& graph, const Concats& concats, const Factors& factors, ir::Value value) {
+  const ir::Dims& dims = graph.type(value).dims;
+  return *MatrixIn(graph, concats, factors, Loops(dims, factors), value, IdentityMap(dims, factors, 0));
+}
+
+Matrix StridedOperand(const ir::Graph& graph, const Concats& concats, const Factors& factors, ir::Value operand) {
+  return OperandOf(graph, concats, factors, operand, [](const Matrix&) { return true; });
+}
 
 Product ProductOfMatrices(const ir::Graph& graph, const Concats& concats, const Factors& factors, ir::Value matmul) {
   const ir::Node& node = graph.node(matmul);

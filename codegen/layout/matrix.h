@@ -10,12 +10,18 @@
 
 namespace torch_lazy::codegen {
 
-// A matrix, or a batch of them, or a vector, in the memory where `base` lies.
+// A matrix, or a batch of them, or a vector, or an array of more dims, in the memory where `base` lies.
 struct Matrix {
   ir::Value base = ir::kNoValue;
   Polynomial offset;                           // elements
   absl::InlinedVector<Polynomial, 3> strides;  // per dim
 };
+
+// The operand of a kernel that reads each dim with one stride, whatever that is: as ProductOfMatrices has it.
+Matrix StridedOperand(const ir::Graph& graph, const Concats& concats, const Factors& factors, ir::Value operand);
+
+// `value` itself, where it lies.
+Matrix MatrixAt(const ir::Graph& graph, const Concats& concats, const Factors& factors, ir::Value value);
 
 // Two of them and their product, or of each batch, or the sum of those.
 struct Product {

@@ -130,8 +130,9 @@ std::vector<Monomial> Group::VariableExtents() const {
 ir::Value Partition::StoredAs(const ir::Graph& graph, ir::Value value) const {
   for (;;) {
     const ir::Node& node = graph.node(value);
-    const bool is_buffer = node.op == ir::Op::kParam || ir::Info(node.op).kind == ir::Kind::kConcat ||
-                           ir::Info(node.op).kind == ir::Kind::kMatmul || ir::Info(node.op).kind == ir::Kind::kCall;
+    const ir::Kind kind = ir::Info(node.op).kind;
+    const bool is_buffer = node.op == ir::Op::kParam || kind == ir::Kind::kConcat || kind == ir::Kind::kMatmul ||
+                           kind == ir::Kind::kAttend || kind == ir::Kind::kCall;
     if (is_buffer || home[value] >= 0) return value;
     if (node.op != ir::Op::kReshape) return ir::kNoValue;
     value = node.inputs[0];
@@ -158,6 +159,7 @@ std::optional<IndexMap> InputMap(const ir::Graph& graph, const Factors& factors,
     case ir::Kind::kLeaf:
     case ir::Kind::kConcat:
     case ir::Kind::kMatmul:
+    case ir::Kind::kAttend:
     case ir::Kind::kCall:
       return group.maps[map];
   }

@@ -37,7 +37,8 @@ Lifetimes MakeLifetimes(const ir::Graph& graph, const CompileOptions& options) {
     const ir::Node& node = graph.node(v);
     lifetimes.calls_before.push_back(calls);
     lifetimes.bytes.push_back(SeenBytes(node.type, options.seen_extents));
-    calls += node.op == ir::Op::kCall || ir::Info(node.op).kind == ir::Kind::kMatmul;
+    const ir::Kind kind = ir::Info(node.op).kind;
+    calls += node.op == ir::Op::kCall || kind == ir::Kind::kMatmul || kind == ir::Kind::kAttend;
     double ending = 0;
     for (size_t k = 0; k < node.inputs.size(); ++k) {
       ir::Value input = node.inputs[k];

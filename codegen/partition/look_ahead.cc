@@ -19,7 +19,8 @@ std::vector<bool> FindOperands(const ir::Graph& graph) {
   std::vector<bool> is_operand(graph.nodes.size());
   for (const ir::Node& node : graph.nodes) {
     const ir::Kind kind = ir::Info(node.op).kind;
-    if (kind != ir::Kind::kCall && kind != ir::Kind::kMatmul && kind != ir::Kind::kPut) continue;
+    const bool takes_memory = kind == ir::Kind::kCall || kind == ir::Kind::kMatmul || kind == ir::Kind::kAttend;
+    if (!takes_memory && kind != ir::Kind::kPut) continue;
     for (ir::Value input : node.inputs) {
       if (kind == ir::Kind::kPut && input != node.inputs[0]) continue;
       ForEachPart(graph, BaseOf(graph, input), [&](ir::Value part) { is_operand[part] = true; });

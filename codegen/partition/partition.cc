@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/pace.h"
+#include "codegen/layout/attention.h"
 #include "codegen/layout/matrix.h"
 #include "codegen/partition/group_loops.h"
 #include "codegen/partition/join_rules.h"
@@ -59,6 +60,8 @@ class Partitioner {
         return;
       case ir::Kind::kMatmul:
         return VisitMatmul(v);
+      case ir::Kind::kAttend:
+        return VisitAttend(v);
     }
   }
 
@@ -76,6 +79,13 @@ class Partitioner {
     const Product product = ProductOfMatrices(graph_, state_.result.concats, state_.factors, v);
     for (const Matrix* operand : {&product.x, &product.y}) state_.RequireStored(operand->base, task);
     if (product.bias.has_value()) state_.RequireStored(product.bias->base, task);
+  }
+
+  // The same.
+  void VisitAttend(ir::Value v) {
+    state_.NoteReaders(v, state_.task[v]);
+    for (const Matrix& operand : AttentionOf(graph_, state_.result.concats, state_.factors, v).operands)
+      state_.RequireStored(operand.base, state_.task[v]);
   }
 
   // Whoever reads the whole comes after all that write a part of it.

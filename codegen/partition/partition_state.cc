@@ -27,7 +27,8 @@ PartitionState::PartitionState(const ir::Graph& graph, const Concats& concats, c
 void PartitionState::AddCalls() {
   int previous = -1;
   for (size_t v = 0; v < graph.nodes.size(); ++v) {
-    if (ir::Info(graph.nodes[v].op).kind == ir::Kind::kMatmul) task[v] = AddCallTask(v);
+    const ir::Kind kind = ir::Info(graph.nodes[v].op).kind;
+    if (kind == ir::Kind::kMatmul || kind == ir::Kind::kAttend) task[v] = AddCallTask(v);
     if (graph.nodes[v].op != ir::Op::kCall) continue;
     task[v] = AddCallTask(v);
     if (previous >= 0) dependencies.AddEdge(previous, task[v]);

@@ -131,7 +131,7 @@ class Choice {
       const ir::Node& node = graph_.node(reader);
       const Kind kind = ir::Info(node.op).kind;
       if (node.op == Op::kReshape) return is_last && KeepsRows(node);
-      return kind != Kind::kCall && kind != Kind::kPut && kind != Kind::kConcat;
+      return kind != Kind::kCall && kind != Kind::kAttend && kind != Kind::kPut && kind != Kind::kConcat;
     });
   }
 
@@ -140,7 +140,7 @@ class Choice {
     if (is_output_[v]) return true;
     return std::any_of(readers_[v].begin(), readers_[v].end(), [&](Value reader) {
       const Kind kind = ir::Info(graph_.node(reader).op).kind;
-      return kind == Kind::kCall || kind == Kind::kPut || kind == Kind::kConcat ||
+      return kind == Kind::kCall || kind == Kind::kAttend || kind == Kind::kPut || kind == Kind::kConcat ||
              (kind == Kind::kView && IsCopied(reader));
     });
   }

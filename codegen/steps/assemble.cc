@@ -10,6 +10,7 @@
 #include "codegen/cpu/emit.h"
 #include "codegen/cuda/emit.h"
 #include "codegen/kernels/cost.h"
+#include "codegen/layout/attention.h"
 #include "codegen/layout/matrix.h"
 #include "codegen/plan/seen_sizes.h"
 #include "codegen/steps/schedule.h"
@@ -42,6 +43,7 @@ class Assembler {
       NoteOrigins(partition_.groups[g], &plan_.origins[instances_.back().kernel]);
       if (!options.dump_folder.empty()) instances_.back().nodes = NodesOf(partition_.groups[g]);
     }
+    AddAttentions(options);
     const std::vector<double> bytes = BytesOfTemporaries(options);
     for (const std::vector<int>& step : MakeSchedule(tasks_, costs, bytes, options.target)) AddStep(step);
     AddFrees();
@@ -70,6 +72,20 @@ class Assembler {
       if (slot.written) instance.written.push_back(instance.buffers.back());
     }
     instances_.push_back(std::move(instance));
+  }
+
+  // Their instances stand behind those of groups.
+  void AddAttentions(const CompileOptions& options) {
+    for (const Task& task : tasks_.tasks) {
+      if (task.call == ir::kNoValue || ir::Info(graph_.node(task.call).op).kind != ir::Kind::kAttend) continue;
+      Body body = cuda::BodyOf(AttentionOf(graph_, partition_.concats, factors_, task.call), task.call);
+      for (Slot& slot : body.slots) slot.value = partition_.StoredAs(graph_, slot.value);
+      attentions_[task.call] = instances_.size();
+      AddInstance(cuda::EmitAttention(graph_, body, options), /*cost=*/1);
+      if (const int32_t origin = graph_.node(task.call).origin; origin >= 0)
+        plan_.origins[instances_.back().kernel].push_back(origin);
+      if (!options.dump_folder.empty()) instances_.back().nodes = ir::PrintNodes(graph_, {task.call});
+    }
   }
 
   void NoteOrigins(const Group& group, std::vector<int32_t>* origins) const {
@@ -138,10 +154,12 @@ class Assembler {
       const Task& task = tasks_.tasks[u];
       if (task.call == ir::kNoValue) {
         step.instances.push_back(std::move(instances_[task.group]));
-      } else {
-        ir::Info(graph_.node(task.call).op).kind == ir::Kind::kMatmul ? AddMatmul(task.call, &step)
-                                                                      : AddCall(task.call, &step);
+        continue;
       }
+      const ir::Kind kind = ir::Info(graph_.node(task.call).op).kind;
+      if (kind == ir::Kind::kAttend) step.instances.push_back(std::move(instances_[attentions_.at(task.call)]));
+      if (kind == ir::Kind::kMatmul) AddMatmul(task.call, &step);
+      if (kind == ir::Kind::kCall) AddCall(task.call, &step);
     }
     plan_.steps.push_back(std::move(step));
   }
@@ -219,9 +237,10 @@ class Assembler {
   const Tasks& tasks_;
   const StoragePlan& storage_;
   Plan plan_;
-  std::vector<Instance> instances_;                    // of each group
+  std::vector<Instance> instances_;                    // of each group, then of attend nodes
   absl::flat_hash_map<std::string, int32_t> kernels_;  // by name
   std::vector<WrittenKernel::Entries> entries_;        // of each kernel
+  absl::flat_hash_map<ir::Value, size_t> attentions_;  // of each attend node: its instance
   absl::flat_hash_map<int64_t, ir::Value> calls_;      // of the original graph, by record
 };
 

@@ -221,7 +221,7 @@ class StoragePlanner {
       const int group = tasks_->tasks[writer].group;
       const bool allowed =
           !is_writer  ? !tasks_->order.Reaches(writer, reader)
-          : group < 0 ? ir::Info(graph_.node(overwrite.after).op).kind != ir::Kind::kMatmul && IsOneOperand(overwrite)
+          : group < 0 ? ir::Info(graph_.node(overwrite.after).op).kind == ir::Kind::kCall && IsOneOperand(overwrite)
                       : MayOverwrite(bodies_[group], overwrite.before, overwrite.after);
       if (allowed) {
         tasks_->order.AddEdge(reader, writer);

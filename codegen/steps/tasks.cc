@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
+#include "codegen/layout/attention.h"
 #include "codegen/layout/matrix.h"
 
 namespace torch_lazy::codegen {
@@ -49,12 +50,23 @@ Task MatmulTask(const ir::Graph& graph, const Factors& factors, const Partition&
   return task;
 }
 
+Task AttendTask(const ir::Graph& graph, const Factors& factors, const Partition& partition, ir::Value attend) {
+  Task task;
+  task.call = attend;
+  task.position = attend;
+  for (const Matrix& operand : AttentionOf(graph, partition.concats, factors, attend).operands)
+    AddRead(graph, partition.StoredAs(graph, operand.base), &task.reads);
+  task.writes.push_back(attend);
+  return task;
+}
+
 std::vector<Task> CallTasks(const ir::Graph& graph, const Factors& factors, const Partition& partition) {
   std::vector<Task> tasks;
   absl::flat_hash_map<ir::Value, size_t> task_of_call;
   for (ir::Value v = 0; v < static_cast<ir::Value>(graph.nodes.size()); ++v) {
     const ir::Node& node = graph.node(v);
     if (ir::Info(node.op).kind == ir::Kind::kMatmul) tasks.push_back(MatmulTask(graph, factors, partition, v));
+    if (ir::Info(node.op).kind == ir::Kind::kAttend) tasks.push_back(AttendTask(graph, factors, partition, v));
     if (node.op == ir::Op::kResult) tasks[task_of_call[node.inputs[0]]].writes.push_back(v);
     if (node.op != ir::Op::kCall) continue;
     Task task;

@@ -168,7 +168,9 @@ Overrideable Fused(const at::Tensor& query, const at::Tensor& key, const at::Ten
                               "lazy: fused attention takes no mask and no dropout; call scaled_dot_product_attention");
   const AttentionForm form =
       TakesCudnn(query, key, value, is_causal, scale) ? AttentionForm::kCudnn : AttentionForm::kFlash;
-  const auto [out, sums, draw] = Record(query, key, value, bias, form, /*keeps_sums=*/true, is_causal, scale);
+  const bool keeps_sums =
+      at::GradMode::is_enabled() && (query.requires_grad() || key.requires_grad() || value.requires_grad());
+  const auto [out, sums, draw] = Record(query, key, value, bias, form, keeps_sums, is_causal, scale);
   return {out,          sums,         at::Tensor(), at::Tensor(), query.sym_size(2), key.sym_size(2),
           at::Tensor(), at::Tensor(), at::Tensor()};
 }
