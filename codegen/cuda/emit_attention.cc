@@ -168,7 +168,7 @@ class AttentionEmitter {
   }
 
   // Long keys keep more memory on its way.
-  static int ThreadsFor(double length) { return length <= 512 ? 256 : length <= 2048 ? 512 : 1024; }
+  static int ThreadsFor(double length) { return length <= 128 ? 256 : length <= 1024 ? 512 : 1024; }
 
   // The widths of keys and values lie in memory one after the other.
   bool StepsByOne() const {

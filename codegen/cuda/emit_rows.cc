@@ -43,7 +43,7 @@ class RowEmitter {
     rows_ = MakeRowStages(graph_, body_, Keep::kNothing);
     EmitFunction(/*is_kept=*/false);
     EmitRowDispatch({size_, body_.has_shares(), access_.width(), is_wide_, Length(),
-                     is_wide_ ? access_.Condition(/*is_flat=*/false) : "", exact_},
+                     is_wide_ && size_.items > 0 ? access_.Condition(/*is_flat=*/false) : "", exact_},
                     &text_);
     const ir::Dims range = body_.has_shares() ? ir::Dims{ir::Extent::Constant(body_.shares)} : RangeOf(loops_);
     WrittenKernel written =
