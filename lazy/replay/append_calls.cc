@@ -160,6 +160,7 @@ class Appender {
     const uint32_t first_call = static_cast<uint32_t>(trace->path.size()),
                    num_calls = static_cast<uint32_t>(recording_.calls.size());
     trace->path.insert(trace->path.end(), place.path.begin(), place.path.end());
+    trace->replayed.push_back({first_call, first_call + num_calls});
     trace->at = place.path.back()->expected;
     trace->numbers.insert(trace->numbers.end(), std::make_move_iterator(numbers_.begin()),
                           std::make_move_iterator(numbers_.end()));
@@ -228,7 +229,7 @@ class Appender {
         Locked lock(DeviceLock());
         before = CutBefore(uses);
         if (before.trace == nullptr) {
-          full = Step(call, uses, place);
+          full = Step(k, uses, place);
           break;
         }
       }
@@ -238,8 +239,12 @@ class Appender {
   }
 
   // Returns the reason to cut after the call, or null. The device lock is held.
-  const char* Step(const TrieNode& call, c10::ArrayRef<int32_t> uses, Place* place) {
+  const char* Step(size_t k, c10::ArrayRef<int32_t> uses, Place* place) {
+    const TrieNode& call = *recording_.calls[k];
     const std::shared_ptr<Trace>& trace = ThreadTrace();
+    const size_t num_calls = trace->num_calls();
+    if (place->path.empty() || place->path.back()->expected != trace->at)
+      trace->replayed.push_back({num_calls, num_calls + recording_.calls.size() - k});
     if (place->path.empty() || place->path.back()->expected != trace->at) {
       *place = Place();
       place->after = trace->at->node;

@@ -72,6 +72,7 @@ class Trace {
   int pure_steps_next = 1;    // the same of the next one
   bool fragment = false;      // begins inside a step, where it was cut because a shape was unknown
   bool replays = false;       // holds calls of a function for replay, which are recorded at once
+  std::vector<UnlikeSteps::Range> replayed;  // such calls, each function's
   int age = 0;                // cuts of its thread for other reasons, up to and with its own
   bool op_by_op = false;      // so it ran
   bool is_new = false;        // such calls had never run together: Note [Chunks]

@@ -26,9 +26,14 @@ size_t UnlikeSteps::Note(const Calls& calls, const Slots& slots, size_t call) {
 }
 
 // Of the places behind calls [begin, end) where an update of what was read is the last call.
-size_t UnlikeSteps::BestEnd(const Calls& calls, const Slots& slots, size_t begin, size_t end) const {
+size_t UnlikeSteps::BestEnd(const Calls& calls, const Slots& slots, const std::vector<Range>& whole, size_t begin,
+                            size_t end) const {
   std::vector<size_t> places;
+  const auto is_amid = [&](size_t place) {
+    return std::ranges::any_of(whole, [&](const Range& range) { return range.begin < place && place < range.end; });
+  };
   for (size_t k = begin; k < end; ++k) {
+    if (is_amid(k + 1)) continue;
     const auto updates = [&](const NodeOperand& operand) {
       const auto use = uses_.find(operand.slot);
       return operand.written && use != uses_.end() && use->second.first_read < k;
@@ -43,12 +48,12 @@ size_t UnlikeSteps::BestEnd(const Calls& calls, const Slots& slots, size_t begin
   return best == places.rend() ? 0 : *best;
 }
 
-size_t UnlikeSteps::Advance(const Calls& calls, const Slots& slots) {
+size_t UnlikeSteps::Advance(const Calls& calls, const Slots& slots, const std::vector<Range>& whole) {
   size_t has_ended = 0;
   while (seen_ < calls.size()) {
     const size_t call = seen_++;
     const size_t repeated = Note(calls, slots, call);
-    const size_t end = repeated == call ? 0 : BestEnd(calls, slots, repeated, call);
+    const size_t end = repeated == call ? 0 : BestEnd(calls, slots, whole, repeated, call);
     has_ended = end >= newest_end_ + kFewestCalls ? end : 0;
     if (end == 0) continue;
     newest_end_ = end;

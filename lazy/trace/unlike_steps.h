@@ -6,7 +6,8 @@
 // one image in two. No two of its steps in a row repeat each other, so the step detector finds none. But each reads
 // weights that the one before has updated. So a step has ended where a call reads a storage again, as an equal call did
 // before, and a call in between has updated that storage after it was read. It ended behind one of these updates: of
-// those where nearly the fewest bytes are handed over, the last. Statistics that a forward pass updates are no such
+// those where nearly the fewest bytes are handed over, the last. A function that is replayed is not left amid: a
+// decoder's layers update their caches one after the other, and each of these updates looks like an end. Statistics that a forward pass updates are no such
 // storages, since nobody else reads them; nor are gradients that add up.
 //
 // Each end has a *tail*: the last calls, and the last storage that the update wrote. A loop whose steps are alike is
@@ -29,10 +30,14 @@ class UnlikeSteps {
  public:
   using Calls = std::vector<TrieNode*>;
   using Slots = std::vector<TraceSlot>;
+  struct Range {  // of calls
+    size_t begin, end;
+  };
   static constexpr size_t kFewestCalls = 16;  // of a step
 
   // Takes note of a trace's calls up to its newest. If that tells that a step has ended, after how many calls; else 0.
-  size_t Advance(const Calls& calls, const Slots& slots);
+  // `whole`: calls, perhaps still to come, amid which none ends.
+  size_t Advance(const Calls& calls, const Slots& slots, const std::vector<Range>& whole);
 
   // Of a trace's first `end` calls: equal ones end the same step, whatever came before. 0 if the last is no update.
   static uint64_t Tail(const Calls& calls, const Slots& slots, size_t end);
@@ -44,7 +49,8 @@ class UnlikeSteps {
   };
   // Takes note of a call. The place of the call that it repeats, if it tells that a step has ended; else its own.
   size_t Note(const Calls& calls, const Slots& slots, size_t call);
-  size_t BestEnd(const Calls& calls, const Slots& slots, size_t begin, size_t end) const;
+  size_t BestEnd(const Calls& calls, const Slots& slots, const std::vector<Range>& whole, size_t begin,
+                 size_t end) const;
 
   size_t seen_ = 0;        // calls
   size_t newest_end_ = 0;  // of a step

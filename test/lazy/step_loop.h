@@ -41,7 +41,9 @@ class StepLoop {
 
   // As after each recorded call.
   ClosedStep Advance() { return detector_.Advance(calls_, slots_); }
-  size_t EndOfUnlikeStep() { return unlike_.Advance(calls_, slots_); }
+  size_t EndOfUnlikeStep() { return unlike_.Advance(calls_, slots_, whole_); }
+  // The next so many calls are those of a function that is replayed.
+  void ReplayNext(size_t num_calls) { whole_.push_back({calls_.size(), calls_.size() + num_calls}); }
   uint64_t Tail() const { return UnlikeSteps::Tail(calls_, slots_, calls_.size()); }
 
  private:
@@ -72,6 +74,7 @@ class StepLoop {
   StepDetector::Slots slots_;
   StepDetector detector_;
   UnlikeSteps unlike_;
+  std::vector<UnlikeSteps::Range> whole_;
 };
 
 }  // namespace torch_lazy::lazy

@@ -54,6 +54,28 @@ TEST(UnlikeSteps, WhatOtherCallsReadAgainEndsNone) {
   EXPECT_EQ(loop.EndOfUnlikeStep(), 0);
 }
 
+// A decoder's layers each update a cache and read it, the head follows, and the next token begins with the first layer.
+TEST(UnlikeSteps, AFunctionThatIsReplayedIsNotLeftAmid) {
+  const auto ends = [](bool replayed) {
+    StepLoop loop;
+    const int32_t cache = loop.Older();
+    size_t found = 0;
+    for (int token = 0; token < 4; ++token) {
+      if (replayed) loop.ReplayNext(22);
+      int32_t x = loop.Call(kForward, {{cache}});
+      found += loop.EndOfUnlikeStep() != 0;
+      loop.Update(kUpdate, {Written(cache), {x}});
+      for (int k = 0; k < 20; ++k) {
+        x = loop.Call(kOther, {{x}});
+        found += loop.EndOfUnlikeStep() != 0;
+      }
+    }
+    return found;
+  };
+  EXPECT_GT(ends(/*replayed=*/false), 0);
+  EXPECT_EQ(ends(/*replayed=*/true), 0);
+}
+
 TEST(UnlikeSteps, AStepOfFewCallsIsNone) {
   StepLoop loop;
   const int32_t weight = loop.Older();
