@@ -187,6 +187,17 @@ Value ReduceOne(const Match& m) {
   return m.b.Reshape(m.in(0), m.node.type.dims);
 }
 
+// A product whose sums have one term each: x y + 0, which is 0 where x y is -0, as the sum is. Rotary embeddings
+// multiply frequencies by positions so.
+Value MatmulOfOne(const Match& m) {
+  const Dims& dims = m.b.dims(m.in(0));
+  if (!dims.back().is_one()) return kNoValue;
+  const DType wide = IsHalf(m.node.type.dtype) ? DType::kF32 : m.node.type.dtype;
+  const auto operand = [&](int k) { return m.b.Expand(m.b.Cast(m.in(k), wide), m.node.type.dims); };
+  const Value zero = m.b.Full(m.b.Const(wide, 0.0), m.node.type.dims);
+  return m.b.Cast(m.b.Fma(operand(0), operand(1), zero), m.node.type.dtype);
+}
+
 Value Simplify(Builder& b, const Node& node) {
   const Match m{b, node};
   switch (node.op) {
@@ -236,6 +247,8 @@ Value Simplify(Builder& b, const Node& node) {
     case Op::kAny:
     case Op::kAll:
       return ReduceOne(m);
+    case Op::kMatmul:
+      return MatmulOfOne(m);
     default:
       return kNoValue;
   }

@@ -57,6 +57,25 @@ TEST(VectorProducts, WithABiasAreRoundedOnce) {
   CheckTextFor({8192, 2048}, text, kSizes, kTolerance);
 }
 
+// Query and key of a token, whose rows are other products of other factors: 32 heads that share 8, and 8.
+TEST(VectorProducts, OfOneVectorShareALaunch) {
+  constexpr absl::string_view text =
+      R"(graph @g(%x: bf16[1, s0], %q: bf16[s1, s0], %k: bf16[s2, s0]) {
+  %0 = permute %q {dims=[1, 0]} : bf16[s0, s1]
+  %1 = matmul %x, %0 : bf16[1, s1]
+  %2 = reshape %1 : bf16[s3, s4, s5]
+  %3 = permute %k {dims=[1, 0]} : bf16[s0, s2]
+  %4 = matmul %x, %3 : bf16[1, s2]
+  %5 = reshape %4 : bf16[s3, s5]
+  return %2, %5
+})";
+  const Plan plan = PlanOf(text, {2048, 2048, 512, 8, 4, 64});
+  ASSERT_EQ(plan.steps.size(), 1) << plan.ToString();
+  ASSERT_EQ(plan.steps[0].instances.size(), 2);
+  EXPECT_EQ(plan.steps[0].instances[0].kernel, plan.steps[0].instances[1].kernel);
+  CheckTextFor({2048, 2048, 512, 8, 4, 64}, text, {{171, 24, 6, 3, 4, 2}}, kTolerance);
+}
+
 // The rows of a part of a matrix begin at another element each.
 TEST(VectorProducts, OfAPartOfAMatrix) {
   CheckTextFor({512, 2048, 2052}, R"(graph @g(%x: bf16[1, s1], %w: bf16[s0, s2]) {
