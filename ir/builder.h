@@ -81,7 +81,7 @@ class Builder {
 
   // Products of matrices: [m, k] by [k, n], or [b, m, k] by [b, k, n].
   Value Matmul(Value x, Value y);
-  Value MatmulSum(Value x, Value y);               // of batches, summed over them
+  Value MatmulSum(Value x, Value y);                                           // of batches, summed over them
   Value Attend(Value query, Value keys, Value values, Value bias = kNoValue);  // as op_list.h has it
   Value MatmulBias(Value x, Value y, Value bias);  // of two dims; bias [n] added to each row
 

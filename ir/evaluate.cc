@@ -210,7 +210,8 @@ HostValue Attend(Operands in, Sizes sizes) {
       scores[static_cast<size_t>(l)] = score;
       most = score > most ? score : most;
     }
-    for (double& score : scores) sum += score = std::isinf(most) && most < 0 && !std::isnan(score) ? 0 : std::exp(score - most);
+    for (double& score : scores)
+      sum += score = std::isinf(most) && most < 0 && !std::isnan(score) ? 0 : std::exp(score - most);
     for (int64_t d = 0; d < width; ++d) {
       double of_values = 0;
       for (int64_t l = 0; l < length; ++l)

@@ -31,7 +31,19 @@ enum class Op : uint8_t {
 #undef X
 };
 
-enum class Kind : uint8_t { kLeaf, kElementwise, kView, kReduce, kPartial, kIndexed, kPut, kConcat, kMatmul, kAttend, kCall };
+enum class Kind : uint8_t {
+  kLeaf,
+  kElementwise,
+  kView,
+  kReduce,
+  kPartial,
+  kIndexed,
+  kPut,
+  kConcat,
+  kMatmul,
+  kAttend,
+  kCall
+};
 
 enum class DTypeRule : uint8_t { kAny, kSame, kCompare, kSelect };
 enum class DTypes : uint8_t { kFloats, kNumbers, kReals, kNotComplex, kEvery, kBits, kBool, kI64 };

@@ -259,8 +259,8 @@ absl::Status VerifyAttend(const Graph& graph, const Node& node) {
   if (!has_ranks || query.dtype != DType::kF32 || !IsHalf(keys.dtype) || graph.type(node.inputs[2]) != keys ||
       keys.dims[0] != query.dims[0] || keys.dims[1] != query.dims[1] || keys.dims[3] != query.dims[3] ||
       node.type != Type{keys.dtype, query.dims})
-    return Bad(node, query.ToString(), " attends to ", keys.ToString(), " and ",
-               graph.type(node.inputs[2]).ToString(), ", which does not give ", node.type.ToString());
+    return Bad(node, query.ToString(), " attends to ", keys.ToString(), " and ", graph.type(node.inputs[2]).ToString(),
+               ", which does not give ", node.type.ToString());
   if (node.op == Op::kAttend) return absl::OkStatus();
   const Type& bias = graph.type(node.inputs[3]);
   if (IsFloat(bias.dtype) && bias.dims == Dims{query.dims[0], query.dims[1], query.dims[2], keys.dims[2]})

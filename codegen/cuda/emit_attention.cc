@@ -24,8 +24,8 @@
 namespace torch_lazy::codegen::cuda {
 namespace {
 
-constexpr int kVector = 8;   // numbers of 16 bits that a lane reads at once
-constexpr int kUnroll = 4;   // keys that a lane has on their way
+constexpr int kVector = 8;  // numbers of 16 bits that a lane reads at once
+constexpr int kUnroll = 4;  // keys that a lane has on their way
 constexpr int kLanesOfWarp = 32;
 
 enum Operand : int { kQuery, kKeys, kValues, kBias };
@@ -187,8 +187,8 @@ class AttentionEmitter {
     }
     std::sort(numbers.begin(), numbers.end());
     numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-    return absl::StrCat(text_.Number(Width()), " <= ", lanes_ * kVector, " && (", absl::StrJoin(numbers, " | "),
-                        ") % ", kVector, " == 0 && ", absl::StrJoin(conditions, " && "));
+    return absl::StrCat(text_.Number(Width()), " <= ", lanes_ * kVector, " && (", absl::StrJoin(numbers, " | "), ") % ",
+                        kVector, " == 0 && ", absl::StrJoin(conditions, " && "));
   }
 
   void EmitFunction(const std::string& name, absl::string_view pattern) {
@@ -209,11 +209,13 @@ class AttentionEmitter {
   std::string Filled(absl::string_view pattern) {
     const ir::DType half = text_.TypeAt(kKeys);
     const std::string keys_step = StepOf(kKeys, length_variable()), values_step = StepOf(kValues, length_variable());
-    const std::string width_of_keys = StepOf(kKeys, width_variable()), width_of_values = StepOf(kValues, width_variable());
+    const std::string width_of_keys = StepOf(kKeys, width_variable()),
+                      width_of_values = StepOf(kValues, width_variable());
     const std::string bias =
-        !has_bias() ? ""
-                    : absl::StrCat(" + (float)",
-                                   LoadText(text_.TypeAt(kBias), absl::StrCat("bias[l * ", StepOf(kBias, length_variable()), "]")));
+        !has_bias()
+            ? ""
+            : absl::StrCat(" + (float)", LoadText(text_.TypeAt(kBias),
+                                                  absl::StrCat("bias[l * ", StepOf(kBias, length_variable()), "]")));
     std::string filled = absl::StrReplaceAll(
         pattern.substr(1, pattern.size() - 2),
         {{"KEY_NUMBER", LoadText(half, "key[u][k]")},

@@ -52,8 +52,8 @@ bool AttendByFew(lazy::Lowering& call) {
     if (!ir::IsFloat(b.dtype(bias)) || b.rank(bias) != 4) return false;
     bias = b.BroadcastTo(bias, {rows[0], rows[1], rows[2], of_keys[2]});
   }
-  const Value scale = call.IsNone(7) ? b.Const(DType::kF32, 1 / std::sqrt(static_cast<double>(sizes[3])))
-                                     : call.Number(7, DType::kF32);
+  const Value scale =
+      call.IsNone(7) ? b.Const(DType::kF32, 1 / std::sqrt(static_cast<double>(sizes[3]))) : call.Number(7, DType::kF32);
   const Value wide = b.Cast(query, DType::kF32), scaled = b.Mul(wide, b.FullLike(scale, wide));
   call.Return(0, b.Attend(scaled, keys, values, bias));
   const ir::Dims& sums = call.Result(1).dims;

@@ -40,8 +40,7 @@ void FindUnlikeSteps(Trace* trace) {
   const size_t n = trace->path.size();
   if (n >= UnlikeSteps::kFewestCalls && trace->trie->HasTails() && trace->trie->IsTail(tail_of(n))) {
     trace->trie->MarkStep(trace->at);
-  } else if (const size_t end = trace->unlike_steps.Advance(trace->path, trace->slots, trace->replayed);
-             end != 0) {
+  } else if (const size_t end = trace->unlike_steps.Advance(trace->path, trace->slots, trace->replayed); end != 0) {
     trace->trie->NoteTail(tail_of(end), trace->path[end - 1]->expected);
   }
 }

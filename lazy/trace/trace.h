@@ -67,17 +67,17 @@ class Trace {
   size_t period = 0;       // > 0: the trace ends with two steps of so many calls
   bool ends_step = false;  // to be cut before the next call
   // Note [Pure steps]
-  int pure_steps = 0;         // that have ended in it
-  int pure_steps_wanted = 1;  // before it is cut for them
-  int pure_steps_next = 1;    // the same of the next one
-  bool fragment = false;      // begins inside a step, where it was cut because a shape was unknown
-  bool replays = false;       // holds calls of a function for replay, which are recorded at once
+  int pure_steps = 0;                        // that have ended in it
+  int pure_steps_wanted = 1;                 // before it is cut for them
+  int pure_steps_next = 1;                   // the same of the next one
+  bool fragment = false;                     // begins inside a step, where it was cut because a shape was unknown
+  bool replays = false;                      // holds calls of a function for replay, which are recorded at once
   std::vector<UnlikeSteps::Range> replayed;  // such calls, each function's
-  int age = 0;                // cuts of its thread for other reasons, up to and with its own
-  bool op_by_op = false;      // so it ran
-  bool is_new = false;        // such calls had never run together: Note [Chunks]
-  bool ends_chunk = false;    // and not a step, where `ends_step`
-  bool follows_wait = false;  // since its thread's last wait of the host, no step has ended without one
+  int age = 0;                               // cuts of its thread for other reasons, up to and with its own
+  bool op_by_op = false;                     // so it ran
+  bool is_new = false;                       // such calls had never run together: Note [Chunks]
+  bool ends_chunk = false;                   // and not a step, where `ends_step`
+  bool follows_wait = false;                 // since its thread's last wait of the host, no step has ended without one
   Chunks chunks;
   AtOnce at_once;  // where it is on, the trace has no calls
   Divergence divergence;

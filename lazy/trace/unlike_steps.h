@@ -7,8 +7,8 @@
 // weights that the one before has updated. So a step has ended where a call reads a storage again, as an equal call did
 // before, and a call in between has updated that storage after it was read. It ended behind one of these updates: of
 // those where nearly the fewest bytes are handed over, the last. A function that is replayed is not left amid: a
-// decoder's layers update their caches one after the other, and each of these updates looks like an end. Statistics that a forward pass updates are no such
-// storages, since nobody else reads them; nor are gradients that add up.
+// decoder's layers update their caches one after the other, and each of these updates looks like an end. Statistics
+// that a forward pass updates are no such storages, since nobody else reads them; nor are gradients that add up.
 //
 // Each end has a *tail*: the last calls, and the last storage that the update wrote. A loop whose steps are alike is
 // left to the step detector, which finds its steps sooner than a tail is seen amid three new traces. From then on the

@@ -7,9 +7,9 @@ namespace torch_lazy::codegen {
 namespace {
 
 // batch, heads, rows, length, width
-const std::vector<std::vector<int64_t>> kSizes = {{1, 2, 1, 3, 8},  {2, 3, 1, 300, 64}, {1, 8, 4, 144, 64}, {1, 1, 1, 1, 1},
-                                                  {2, 1, 3, 40, 5}, {1, 2, 1, 17, 96},  {1, 1, 1, 5, 256},  {1, 2, 1, 7, 300},
-                                                  {2, 2, 0, 3, 8},  {1, 2, 1, 0, 16},   {1, 2, 2, 1100, 8}};
+const std::vector<std::vector<int64_t>> kSizes = {
+    {1, 2, 1, 3, 8},   {2, 3, 1, 300, 64}, {1, 8, 4, 144, 64}, {1, 1, 1, 1, 1},  {2, 1, 3, 40, 5},  {1, 2, 1, 17, 96},
+    {1, 1, 1, 5, 256}, {1, 2, 1, 7, 300},  {2, 2, 0, 3, 8},    {1, 2, 1, 0, 16}, {1, 2, 2, 1100, 8}};
 constexpr Tolerance kTolerance = {1e-2, 1e-2};
 
 constexpr absl::string_view kPlain =
@@ -26,12 +26,14 @@ TEST(Attention, IsOneLaunch) {
 }
 
 TEST(Attention, IsRightForAllSizes) {
-  for (const std::vector<int64_t>& seen : {std::vector<int64_t>{1, 32, 1, 144, 64}, {2, 2, 1, 4000, 8}, {1, 8, 4, 900, 128}})
+  for (const std::vector<int64_t>& seen :
+       {std::vector<int64_t>{1, 32, 1, 144, 64}, {2, 2, 1, 4000, 8}, {1, 8, 4, 900, 128}})
     CheckTextFor(seen, kPlain, kSizes, kTolerance);
 }
 
 TEST(Attention, AddsABias) {
-  constexpr absl::string_view text = R"(graph @g(%q: f32[s0, s1, s2, s4], %k: f16[s0, s1, s3, s4], %v: f16[s0, s1, s3, s4], %b: f16[1, 1, s2, s3]) {
+  constexpr absl::string_view text =
+      R"(graph @g(%q: f32[s0, s1, s2, s4], %k: f16[s0, s1, s3, s4], %v: f16[s0, s1, s3, s4], %b: f16[1, 1, s2, s3]) {
   %0 = expand %b : f16[s0, s1, s2, s3]
   %1 = attend_biased %q, %k, %v, %0 : f16[s0, s1, s2, s4]
   return %1
