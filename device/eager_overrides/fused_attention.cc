@@ -67,8 +67,8 @@ Output Attention(at::Tensor query, at::Tensor key, at::Tensor value, OptionalTen
       return first_two(at::_scaled_dot_product_flash_attention(query, key, value, /*dropout_p=*/0, is_causal,
                                                                /*return_debug_mask=*/false, scale));
     case AttentionForm::kCudnn:
-      return first_two(at::_scaled_dot_product_cudnn_attention(query, key, value, bias, keeps_sums, /*dropout_p=*/0,
-                                                               is_causal,
+      return first_two(at::_scaled_dot_product_cudnn_attention(query, key, value, bias, /*compute_log_sumexp=*/true,
+                                                               /*dropout_p=*/0, is_causal,
                                                                /*return_debug_mask=*/false, scale));
     case AttentionForm::kEfficient:
       if (seed.has_value()) {
@@ -168,6 +168,7 @@ Overrideable Fused(const at::Tensor& query, const at::Tensor& key, const at::Ten
                               "lazy: fused attention takes no mask and no dropout; call scaled_dot_product_attention");
   const AttentionForm form =
       TakesCudnn(query, key, value, is_causal, scale) ? AttentionForm::kCudnn : AttentionForm::kFlash;
+  // Both forms return the sums in any case; whether autograd keeps them tells if a kernel of ours may attend.
   const bool keeps_sums =
       at::GradMode::is_enabled() && (query.requires_grad() || key.requires_grad() || value.requires_grad());
   const auto [out, sums, draw] = Record(query, key, value, bias, form, keeps_sums, is_causal, scale);
