@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "lazy/calls/append_call.h"
+#include "lazy/ops/deterministic.h"
 #include "lazy/variants/entry.h"
 
 namespace torch_lazy::lazy {
@@ -154,8 +155,10 @@ void RunParts(Trace* trace, const Parts& parts) {
       root = trace->trie->RootAfter(end->node);
       entry = EntryFor(segment->part(), live);
     }
-    // Inside its last call a step is cut once: when it is found to be one, which the step before it tells as well.
-    const bool inside_call = trace->period != 0 && !trace->ends_step && cuts[i + 1] == trace->path.size();
+    // Inside its last call a step is cut once: when it is found to be one, which the step before it tells as well. Who
+    // waits for kernels has them all the same: op by op its digits would be others than in the steps that follow.
+    const bool inside_call = trace->period != 0 && !trace->ends_step && cuts[i + 1] == trace->path.size() &&
+                             CompilationFor(AreDeterministic(trace->settings())) != base::CompileMode::kSync;
     try {
       entry->Run(&segment->part(), /*once=*/inside_call);
       trace->op_by_op = segment->part().op_by_op && (i == 0 || trace->op_by_op);

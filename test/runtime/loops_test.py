@@ -9,6 +9,7 @@ import contextlib
 import io
 
 import pytest
+import torch
 import torch_lazy
 
 import loops
@@ -121,3 +122,18 @@ def test_no_trace_is_new_or_longer_than_a_step(module, name, settled):
     for begin in range(LATER):  # a step is cut at its end, or when the next one begins
         for end in range(begin, LATER):
             assert sum(cuts[begin:end + 1]) >= end - begin, cuts
+
+
+def _calls_op_by_op(steps):
+    weight = torch.ones(8, device="lazy")
+    for _ in range(steps):
+        y = weight
+        for _ in range(20):
+            y = torch.sin(y * 1.5)
+        weight.add_(y, alpha=0.1)
+    weight.cpu()
+    return torch_lazy.metrics()["calls_recorded"]
+
+
+def test_who_waits_for_kernels_has_them_for_the_steps_that_tell_where_a_step_ends():
+    assert in_child(_calls_op_by_op, 8, compile="sync") == 0
