@@ -217,7 +217,7 @@ class AttentionEmitter {
             : absl::StrCat(" + (float)", LoadText(text_.TypeAt(kBias),
                                                   absl::StrCat("bias[l * ", StepOf(kBias, length_variable()), "]")));
     std::string filled = absl::StrReplaceAll(
-        pattern.substr(1, pattern.size() - 2),
+        pattern.substr(3, pattern.size() - 4),
         {{"KEY_NUMBER", LoadText(half, "key[u][k]")},
          {"VALUE_NUMBER", LoadText(half, "value[u][k]")},
          {"KEY_AT", LoadText(half, absl::StrCat("keys[l * ", keys_step, " + k * ", width_of_keys, "]"))},
