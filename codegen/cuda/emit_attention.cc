@@ -24,7 +24,7 @@
 namespace torch_lazy::codegen::cuda {
 namespace {
 
-constexpr int kVector = 8;  // numbers of 16 bits that a lane reads at once
+constexpr int kVector = 8;  // numbers of 16 bits that a lane reads at once: the 8 of the text below
 constexpr int kUnroll = 4;  // keys that a lane has on their way
 constexpr int kLanesOfWarp = 32;
 
