@@ -240,13 +240,14 @@ def test_deterministic_runs_are_the_same_cold_and_warm(tmp_path):
     assert cold == warm
 
 
-# Each part has a CUDA graph for each model.
+# Each part has a CUDA graph for each model. Where steps are cut is kept on disk, and a process that finds it there cuts from the
+# first wait on: so both begin with nothing there.
 @pytest.mark.parametrize("layers, parts", [(30, 4), (90, 8)])
-def test_parts_of_two_models_in_turn_have_cuda_graphs(layers, parts):
+def test_parts_of_two_models_in_turn_have_cuda_graphs(layers, parts, tmp_path):
     arguments = (14, _net, layers, "after the step", lambda step: False, 2)
-    losses, counts = in_child(_replays, *arguments, compile="sync")
+    losses, counts = in_child(_replays, *arguments, compile="sync", cache_dir=str(tmp_path / "graphs"))
     assert counts[8:] == [(parts, parts)] * 6
-    assert losses == in_child(_replays, *arguments, compile="sync", disable="graphs")[0]
+    assert losses == in_child(_replays, *arguments, compile="sync", disable="graphs", cache_dir=str(tmp_path / "none"))[0]
 
 
 # Read before the backward pass, parts hand their results on in a circle: one of them is captured before what it reads has
