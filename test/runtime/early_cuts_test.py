@@ -118,10 +118,11 @@ def refuses(steps, bad):
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
-def test_a_bad_loss_is_found_early(bad):
-    found, early = in_child(refuses, 12, bad, compile="sync")
-    assert found == [False] * 10 + [True, True]  # its gradients leave bad weights
-    assert early == 10  # the first two steps are not cut
+def test_a_bad_loss_is_found_early(bad, tmp_path):
+    for uncut in (3, 2):  # steps; a process that finds on disk where to cut begins one step sooner
+        found, early = in_child(refuses, 12, bad, compile="sync", cache_dir=str(tmp_path))
+        assert found == [False] * 10 + [True, True]  # its gradients leave bad weights
+        assert early == 12 - uncut
 
 
 def _net(layers):
