@@ -164,7 +164,7 @@ class AttentionEmitter {
   // Lanes of a warp for the width seen first.
   static int LanesFor(double width) {
     const double vectors = std::clamp(width / kVector, 1.0, double{kLanesOfWarp});
-    return static_cast<int>(std::bit_ceil(static_cast<unsigned>(std::max(1.0, vectors))));
+    return static_cast<int>(std::bit_ceil(static_cast<unsigned>(vectors)));
   }
 
   // Long keys keep more memory on its way.
@@ -216,7 +216,7 @@ class AttentionEmitter {
             ? ""
             : absl::StrCat(" + (float)", LoadText(text_.TypeAt(kBias),
                                                   absl::StrCat("bias[l * ", StepOf(kBias, length_variable()), "]")));
-    std::string filled = absl::StrReplaceAll(
+    return absl::StrReplaceAll(
         pattern.substr(3, pattern.size() - 4),
         {{"KEY_NUMBER", LoadText(half, "key[u][k]")},
          {"VALUE_NUMBER", LoadText(half, "value[u][k]")},
@@ -232,7 +232,6 @@ class AttentionEmitter {
          {"THREADS", absl::StrCat(threads_)},
          {"LANES", absl::StrCat(lanes_)},
          {"UNROLL", absl::StrCat(kUnroll)}});
-    return filled;
   }
 
   const Body& body_;

@@ -33,12 +33,11 @@ size_t UnlikeSteps::BestEnd(const Calls& calls, const Slots& slots, const std::v
     return std::ranges::any_of(whole, [&](const Range& range) { return range.begin < place && place < range.end; });
   };
   for (size_t k = begin; k < end; ++k) {
-    if (is_amid(k + 1)) continue;
     const auto updates = [&](const NodeOperand& operand) {
       const auto use = uses_.find(operand.slot);
       return operand.written && use != uses_.end() && use->second.first_read < k;
     };
-    if (std::ranges::any_of(calls[k]->operands, updates)) places.push_back(k + 1);
+    if (std::ranges::any_of(calls[k]->operands, updates) && !is_amid(k + 1)) places.push_back(k + 1);
   }
   const std::vector<int64_t> bytes = BytesHandedOver(calls, slots, begin, end);
   int64_t least = INT64_MAX;

@@ -65,8 +65,9 @@ TEST(Attention, MasksRows) {
 // Keys and values of fewer heads, part of a longer cache that is written by the same plan; nothing is copied.
 TEST(Attention, ReadsACacheWhereItLies) {
   constexpr absl::string_view text =
-      R"(graph @g(%q: f32[1, s0, s4], %c: bf16[1, s1, s3, s4], %n: bf16[1, s1, 1, s4], %i: i64[1], %v: bf16[1, s1, s3, s4]) {
-  %0 = put %c, %n, %i {dim=2} : bf16[1, s1, s3, s4]
+      R"(graph @g(%q: f32[1, s0, s4], %c: bf16[1, s1, s3, s4], %n: bf16[1, s1, 1, s4], %v: bf16[1, s1, s3, s4]) {
+  %5 = iota {dim=0} : i64[1]
+  %0 = put %c, %n, %5 {dim=2} : bf16[1, s1, s3, s4]
   %1 = reshape %q : f32[s1, 1, s2, s4]
   %2 = reshape %0 : bf16[s1, 1, s3, s4]
   %3 = reshape %v : bf16[s1, 1, s3, s4]
@@ -75,6 +76,7 @@ TEST(Attention, ReadsACacheWhereItLies) {
 })";
   const Plan plan = PlanOf(text, {32, 8, 4, 144, 64});
   ASSERT_EQ(plan.steps.size(), 2) << plan.ToString();
+  CheckTextFor({32, 8, 4, 144, 64}, text, {{32, 8, 4, 144, 64}, {6, 2, 3, 1, 8}, {6, 3, 2, 40, 5}}, kTolerance);
 }
 
 // Widths that are not side by side are read one by one.
