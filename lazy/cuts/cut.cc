@@ -160,7 +160,7 @@ void Cut(const std::shared_ptr<Trace>& trace, const char* reason, Then then) {
   Entry* entry = nullptr;
   Parts parts;
   {
-    std::unique_lock<std::recursive_mutex> lock(DeviceLock());
+    std::unique_lock<RecursiveLock> lock(DeviceLock());
     if (trace->RunsAhead()) {
       lock.unlock();
       if (then != Then::kGoOn) RunThread::Get().Wait();

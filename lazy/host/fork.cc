@@ -26,7 +26,7 @@ void AfterForkInParent() {
 
 void AfterForkInChild() {
   is_forked = true;
-  new (&DeviceLock()) std::recursive_mutex;  // its owner, the thread that forked, has another number here
+  new (&DeviceLock()) RecursiveLock;  // nobody sleeps there in the child
   RunThread::Get().Open();
 }
 

@@ -10,7 +10,7 @@ namespace torch_lazy::lazy {
 namespace {
 
 // The thread's trace, which the next call may join.
-const std::shared_ptr<Trace>& OpenTrace(std::unique_lock<std::recursive_mutex>* lock) {
+const std::shared_ptr<Trace>& OpenTrace(std::unique_lock<RecursiveLock>* lock) {
   const std::shared_ptr<Trace>& trace = ThreadTrace();
   while (trace->ends_step) {
     const std::shared_ptr<Trace> ended = trace;

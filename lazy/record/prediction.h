@@ -101,7 +101,7 @@ class Prediction {
   }
 
   const Op& op_;
-  std::unique_lock<std::recursive_mutex> lock_;
+  std::unique_lock<RecursiveLock> lock_;
   const std::shared_ptr<Trace>& trace_;
   Expected* call_ = nullptr;  // null: nothing is known to come next
   const int64_t* next_word_ = nullptr;

@@ -20,11 +20,6 @@ constexpr uint64_t kRewritten = uint64_t{1} << 63;  // in stamps, which begin as
 
 }  // namespace
 
-std::recursive_mutex& DeviceLock() {
-  static std::recursive_mutex* const lock = new std::recursive_mutex;
-  return *lock;
-}
-
 LazyStorageImpl::LazyStorageImpl(size_t size_bytes, int device_index)
     : HookedStorage(size_bytes, PlaceholderOf(this),
                     c10::Device(c10::kPrivateUse1, static_cast<c10::DeviceIndex>(device_index))),
