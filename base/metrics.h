@@ -42,6 +42,7 @@ namespace torch_lazy::base {
   X(WeightsPacked, "weights_packed", kCount)         \
   X(ValuesCarried, "values_carried", kCount)         \
   X(GraphReplays, "graph_replays", kCount)           \
+  X(LaneReplays, "lane_replays", kCount)             \
   X(Replays, "replays", kCount)                      \
   X(NodesInARow, "nodes_in_a_row", kCount)           \
   X(CompilesPending, "compiles_pending", kGauge)     \

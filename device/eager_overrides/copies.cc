@@ -4,6 +4,7 @@
 // PyTorch sends every copy_ with a lazy tensor here as one _copy_from, broadcast and cast included. On the device it is
 // a recorded call; from the host the bytes are taken at once, since the program may change or free them right after.
 #include <algorithm>
+#include <optional>
 
 #include <ATen/ops/_local_scalar_dense.h>
 #include <ATen/ops/_local_scalar_dense_native.h>
@@ -14,9 +15,11 @@
 #include "device/eager_overrides/kernels.h"
 #include "device/fork.h"
 #include "device/unboxed.h"
+#include "lazy/cuda/graph_result.h"
 #include "lazy/cuts/sync.h"
 #include "lazy/eager/current_device.h"
 #include "lazy/eager/eager_device.h"
+#include "lazy/eager/lanes.h"
 #include "lazy/eager/queue_mark.h"
 #include "lazy/host/lock.h"
 #include "lazy/trace/storage.h"
@@ -67,6 +70,13 @@ void FillHost(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
   at::Tensor(to).copy_(staged);
 }
 
+// Of a tensor of SyncToRead(), that on which it may be read. Nothing on the host.
+std::optional<c10::Stream> StreamOf(const at::Tensor& eager) {
+  if (!eager.is_cuda()) return std::nullopt;
+  const int lane = lazy::LaneOf(eager.storage());
+  return lane == lazy::kMainStream ? std::nullopt : lazy::StreamToRead(lane);
+}
+
 // Host data goes straight into its final place, unless pending work still needs what is there: then it waits in a
 // storage of its own for its turn.
 void CopyFromHost(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
@@ -96,6 +106,7 @@ at::Tensor CopyFrom(const at::Tensor& from, const at::Tensor& to, bool non_block
   if (!to.is_privateuseone()) {
     const at::Tensor eager = lazy::SyncToRead(from, "copy to host");
     const lazy::OnDevice on(from.device().index());
+    const lazy::OnStream lane(StreamOf(eager));
     FillHost(eager, to, non_blocking);
   } else if (from.device() == to.device()) {
     RecordCopy(to, from, non_blocking);
@@ -115,7 +126,10 @@ at::Tensor CopyFromAndResize(const at::Tensor& from, const at::Tensor& to) {
 at::Scalar LocalScalarDense(const at::Tensor& self) {
   CheckFork();
   const at::Tensor eager = lazy::SyncToRead(self, "item");
-  return eager.is_cpu() ? at::native::_local_scalar_dense_cpu(eager) : at::_local_scalar_dense(eager);
+  if (eager.is_cpu()) return at::native::_local_scalar_dense_cpu(eager);
+  const lazy::OnDevice on(self.device().index());
+  const lazy::OnStream lane(StreamOf(eager));
+  return at::_local_scalar_dense(eager);
 }
 
 // Copy-on-write clones need storages whose pointers they may share, and ours are made to look like such.

@@ -2,21 +2,30 @@
 #include "lazy/cuda/graph_result.h"
 
 #include "lazy/eager/eager_device.h"
+#include "lazy/eager/lanes.h"
 #include "lazy/eager/memory.h"
 
 namespace torch_lazy::lazy {
 namespace {
 
-using Memory = std::shared_ptr<c10::Storage>;  // the CUDA graph's, for as long as somebody holds a result
+// What a result that somebody holds is given.
+struct Tenancy {
+  std::shared_ptr<c10::Storage> memory;  // the CUDA graph's
+  int lane;
+};
 
-void LetGo(void* context) { delete static_cast<Memory*>(context); }
+void LetGo(void* context) { delete static_cast<Tenancy*>(context); }
+
+const Tenancy& TenancyOf(const c10::Storage& content) {
+  return *static_cast<const Tenancy*>(content.data_ptr().get_context());
+}
 
 }  // namespace
 
-c10::Storage CudaGraphResult::Lend() {
+c10::Storage CudaGraphResult::Lend(int lane) {
   const size_t size_bytes = memory_->nbytes();
   c10::Storage content(c10::Storage::use_byte_size_t(), size_bytes,
-                       c10::DataPtr(memory_->mutable_data(), new Memory(memory_), &LetGo, memory_->device()),
+                       c10::DataPtr(memory_->mutable_data(), new Tenancy{memory_, lane}, &LetGo, memory_->device()),
                        memory_->allocator(), /*resizable=*/true);
   tenant_ = c10::weak_intrusive_ptr<c10::StorageImpl>(content.getWeakStorageImpl());
   return content;
@@ -27,6 +36,12 @@ void CudaGraphResult::Vacate() {
 }
 
 bool IsLent(const c10::Storage& content) { return content && content.data_ptr().get_deleter() == &LetGo; }
+
+int LaneOf(const c10::Storage& content) { return IsLent(content) ? TenancyOf(content).lane : kMainStream; }
+
+const c10::Storage& MemoryOf(const c10::Storage& content) {
+  return IsLent(content) ? *TenancyOf(content).memory : content;
+}
 
 void MoveOut(c10::StorageImpl* content) {
   c10::DataPtr& pointer = content->_mutable_data_ptr_no_checks();

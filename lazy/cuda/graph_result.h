@@ -16,8 +16,10 @@ class CudaGraphResult {
   explicit CudaGraphResult(c10::Storage memory) : memory_(std::make_shared<c10::Storage>(std::move(memory))) {}
 
   const c10::Storage& memory() const { return *memory_; }
-  // A new content that lies here; what was held before has moved out.
-  c10::Storage Lend();
+  // A new content that lies here, made on the lane (lanes.h); what was held before has moved out.
+  c10::Storage Lend(int lane);
+  // True if somebody still holds one.
+  bool IsHeld() const { return tenant_.use_count() != 0; }
   // Moves out what still lies here. In the current stream's order.
   void Vacate();
 
@@ -28,6 +30,12 @@ class CudaGraphResult {
 
 // True if the content lies in a home.
 bool IsLent(const c10::Storage& content);
+
+// The lane on which the content was made; kMainStream for any other.
+int LaneOf(const c10::Storage& content);
+
+// The memory that an allocator gave for the content: its home's, or its own.
+const c10::Storage& MemoryOf(const c10::Storage& content);
 
 // If the content lies in a home, moves it into memory of its own.
 void MoveOut(c10::StorageImpl* content);

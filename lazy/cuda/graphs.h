@@ -6,12 +6,13 @@
 
 namespace torch_lazy::lazy {
 
-// Work captured once, to be asked for again by one call. All CUDA graphs share a pool of memory.
+// Work captured once, to be asked for again by one call. All CUDA graphs of a lane share a pool of memory, and so do
+// all others: Note [Lanes].
 struct CudaGraphs {
   // From now on the thread's work is captured, on a stream that is the current one until then. Throws. One capture at a
   // time: the caller holds DrawMutex (philox.h). What the work calls has run on this thread before, since a library may
   // make no handle in a capture.
-  void* (*begin)();
+  void* (*begin)(int lane);
   // The former stream is current again. Throws if something was done that cannot be captured; the CUDA graph is
   // destroyed then.
   void (*end)(void* graph);

@@ -172,6 +172,7 @@ void Cut(const std::shared_ptr<Trace>& trace, const char* reason, Then then) {
     if (trace->state == Trace::State::kDone) return;
     trace->state = Trace::State::kRunning;
     trace->age += reason != kUnknownShape;
+    trace->is_waited = then != Then::kGoOn;
     trace->at_once.WasCut(trace->num_calls(), /*handed_over=*/trace != NewestTrace());
     parts = PartsFor(*trace, reason, then == Then::kHostWaits);
     const bool ends_step = trace->ends_step && !trace->ends_chunk;

@@ -16,6 +16,7 @@
 #include "lazy/eager/current_device.h"
 #include "lazy/eager/eager_device.h"
 #include "lazy/eager/geometry.h"
+#include "lazy/eager/lanes.h"
 #include "lazy/eager/on_host.h"
 #include "lazy/host/run_thread.h"
 #include "lazy/run/run_on_aliases.h"
@@ -94,9 +95,8 @@ bool TakeFilled(LazyStorageImpl* storage, const std::shared_ptr<Trace>& trace) {
   return true;
 }
 
-}  // namespace
-
-c10::Storage Sync(LazyStorageImpl* storage, const char* reason, bool writes) {
+// Sync(), but for lanes: a content that was there before may be one's. `is_new` is set if it was made here.
+c10::Storage ContentAfterSync(LazyStorageImpl* storage, const char* reason, bool writes, bool* is_new) {
   if (CurrentReplayRecorder() != nullptr) BreakReplay(absl::StrCat("it does at once: ", reason));
   const OnDevice on(storage->device().index());
   if (storage->IsSwapped()) storage->TakeSwapped();
@@ -111,7 +111,10 @@ c10::Storage Sync(LazyStorageImpl* storage, const char* reason, bool writes) {
       }
       if (trace != nullptr) CheckNotFailed(*trace);
       if (trace == nullptr) {
-        if (!storage->content && made && made.nbytes() == storage->nbytes()) storage->content = std::move(made);
+        if (!storage->content && made && made.nbytes() == storage->nbytes()) {
+          storage->content = std::move(made);
+          *is_new = true;
+        }
         if (storage->content) {
           if (writes) storage->WasWritten();
           return storage->content;
@@ -126,16 +129,30 @@ c10::Storage Sync(LazyStorageImpl* storage, const char* reason, bool writes) {
   }
 }
 
-at::Tensor SyncToAlias(const at::Tensor& tensor, const char* reason, bool writes) {
-  LazyStorageImpl* storage = LazyStorageImpl::Of(tensor);
-  if (storage != nullptr) return Alias(Sync(storage, reason, writes), GeometryOf(tensor));
+// Of memory that others made for this device (from_blob, DLPack): already there.
+at::Tensor AliasOfForeign(const at::Tensor& tensor) {
   const OnDevice on(tensor.device().index());
-  // Memory that others made for this device (from_blob, DLPack): already there.
   TORCH_CHECK(tensor.is_privateuseone() && tensor.has_storage(), "lazy: a tensor without memory on device lazy");
   c10::StorageImpl* foreign = tensor.storage().unsafeGetStorageImpl();
   c10::Storage content(c10::Storage::use_byte_size_t(), foreign->nbytes(),
                        c10::DataPtr(foreign->mutable_data(), EagerDevice()), nullptr, /*resizable=*/false);
   return Alias(content, GeometryOf(tensor));
+}
+
+}  // namespace
+
+c10::Storage Sync(LazyStorageImpl* storage, const char* reason, bool writes) {
+  bool is_new = false;
+  c10::Storage content = ContentAfterSync(storage, reason, writes, &is_new);
+  if (is_new) return content;  // no lane has it
+  const OnDevice on(storage->device().index());
+  JoinLanes();
+  return content;
+}
+
+at::Tensor SyncToAlias(const at::Tensor& tensor, const char* reason, bool writes) {
+  LazyStorageImpl* const storage = LazyStorageImpl::Of(tensor);
+  return storage != nullptr ? Alias(Sync(storage, reason, writes), GeometryOf(tensor)) : AliasOfForeign(tensor);
 }
 
 at::Tensor SyncForHost(const at::Tensor& tensor, const char* reason) {
@@ -157,11 +174,14 @@ at::Tensor SyncToRead(const at::Tensor& tensor, const char* reason) {
     const Locked lock(DeviceLock());
     if (const at::Tensor& eager = storage->EagerOn(tensor); eager.defined()) return eager;
   }
-  return SyncToAlias(tensor, reason);
+  if (storage == nullptr) return AliasOfForeign(tensor);
+  bool is_new = false;
+  return Alias(ContentAfterSync(storage, reason, /*writes=*/false, &is_new), GeometryOf(tensor));
 }
 
 void SyncAll(const char* reason) {
   for (const std::shared_ptr<Trace>& trace : TracesOfAllThreads()) CutAndRun(trace, reason);
+  JoinLanes();
 }
 
 }  // namespace torch_lazy::lazy

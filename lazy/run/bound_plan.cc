@@ -9,6 +9,7 @@
 #include "backends/registry.h"
 #include "base/check.h"
 #include "base/metrics.h"
+#include "lazy/eager/lanes.h"
 #include "lazy/eager/on_host.h"
 #include "lazy/eager/result_place.h"
 #include "lazy/libraries/convolutions.h"
@@ -189,6 +190,7 @@ bool BoundPlan::Run(Trace* trace) const {
 }
 
 bool BoundPlan::Run(Trace* trace, absl::FunctionRef<void(PlanMemory*)> prepare) const {
+  const MainWork main;
   const OneProductThread one(is_short_);
   const LeaveUnwritten unwritten;
   PlanMemory memory(plan_, lowered_, size_bytes_, uses_.read, trace);

@@ -4,6 +4,7 @@
 #include <c10/util/Exception.h>
 
 #include "absl/strings/str_cat.h"
+#include "lazy/eager/lanes.h"
 #include "lazy/eager/memory.h"
 #include "lazy/host/lock.h"
 #include "lazy/host/source_line.h"
@@ -95,6 +96,7 @@ void InterpretCall(const TrieNode& call, Trace* trace) {
 }
 
 void Interpret(const CallSequence& calls, Trace* trace) {
+  const MainWork main;
   const LeaveUnwritten unwritten;
   for (size_t k = 0; k < calls.calls().size(); ++k) {
     InterpretCall(*calls.calls()[k], trace);

@@ -76,6 +76,7 @@ class Trace {
   int age = 0;                               // cuts of its thread for other reasons, up to and with its own
   bool op_by_op = false;                     // so it ran
   bool is_new = false;                       // such calls had never run together: Note [Chunks]
+  bool is_waited = false;                    // somebody waits for its run
   bool ends_chunk = false;                   // and not a step, where `ends_step`
   bool follows_wait = false;                 // since its thread's last wait of the host, no step has ended without one
   Chunks chunks;

@@ -11,6 +11,7 @@
 #include "backends/registry.h"
 #include "base/metrics.h"
 #include "lazy/eager/eager_device.h"
+#include "lazy/eager/lanes.h"
 #include "lazy/host/raise.h"
 #include "lazy/trace/unwritten.h"
 #include "lazy/variants/captured_numbers.h"
@@ -18,7 +19,7 @@
 namespace torch_lazy::lazy {
 namespace {
 
-// All CUDA graphs of a device share memory, so their replays are asked for one after the other, in one stream's order.
+// CUDA graphs share memory, so their replays on the main stream are asked for one after the other, in its order.
 template <typename Do>
 void InOrder(const Do& replay) {
   static auto* const lock = new std::mutex;
@@ -33,6 +34,7 @@ void InOrder(const Do& replay) {
 }  // namespace
 
 void CapturedPlan::Drop() {
+  if (graph_ != nullptr && lane_ != kMainStream) JoinLanes();  // its memory is given to others
   if (graph_ != nullptr && !is_emulated()) graphs_.destroy(graph_);
   graph_ = nullptr;
   record_.reset();
@@ -55,13 +57,15 @@ const char* CapturedPlan::NoteNumbers(const Trace& trace) {
   return FirstOf(draws_) ? nullptr : "its calls draw random numbers of several seeds";
 }
 
-std::string CapturedPlan::Capture(Trace* trace, CudaGraphMemory* memory) {
+std::string CapturedPlan::Capture(Trace* trace, CudaGraphMemory* memory, int lane) {
+  lane_ = lane;
   std::vector<c10::Storage> contents = memory->Contents(trace);
   const auto take_back = absl::MakeCleanup([&] { memory->PutBack(std::move(contents), trace); });
   try {
     PlanMemory of_run(plan_.plan(), plan_.lowered(), plan_.size_bytes(), plan_.uses().read, trace);
     of_run.numbers = ScalarsOf(plan_.lowered(), *trace);
     memory->Fix(&of_run);
+    memory->TellOfHomes(lane);
     if (!is_emulated()) return CaptureSteps(trace, &of_run);
     EmulateCapture(*memory, &of_run);
   } catch (const std::exception& error) {  // there is no memory for what outlives a replay
@@ -83,7 +87,7 @@ std::string CapturedPlan::CaptureSteps(Trace* trace, PlanMemory* memory) {
   savings_ = {};
   try {
     const Savings::Noting noting(&savings_);
-    graph = graphs_.begin();
+    graph = graphs_.begin(lane_);
     const CapturedDraws draws{*FirstOf(draws_), graphs_.seek, graph};
     captured_draws = &draws;
     const auto end_of_draws = absl::MakeCleanup([] { captured_draws = nullptr; });
@@ -132,9 +136,14 @@ void CapturedPlan::Prepare(const Trace& trace) {
   if (!is_emulated()) RaiseIfError(record_->Update(plan_.ScalarsOfLaunches(ScalarsOf(plan_.lowered(), trace))));
 }
 
+void CapturedPlan::WaitForOtherStreams() const {
+  if (!is_emulated()) InOrder([] {});
+}
+
 void CapturedPlan::ReplayOnGpu(const Trace& trace) {
   std::optional<DrawScope> draws;
   if (!draws_.empty()) draws.emplace(*FirstOf(DrawsOf(plan_, trace)));
+  if (LaneWork::IsAmid()) return graphs_.replay(graph_);
   InOrder([&] { graphs_.replay(graph_); });
 }
 

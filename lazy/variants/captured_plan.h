@@ -27,11 +27,15 @@ class CapturedPlan {
 
   bool is_emulated() const { return &graphs_ == &kEmulatedCudaGraphs; }
   bool is_there() const { return graph_ != nullptr; }
+  // Whose CUDA graphs it shares memory with (lanes.h).
+  int lane() const { return lane_; }
+  // Of the trace of NoteNumbers().
+  bool draws() const { return !draws_.empty(); }
 
   // Notes the trace's numbers, for a capture. Returns why there can be none, or null.
   const char* NoteNumbers(const Trace& trace);
-  // Captures a run on the trace, which it does not run. Returns why that has failed, or nothing.
-  std::string Capture(Trace* trace, CudaGraphMemory* memory);
+  // Captures a run on the trace, which it does not run, for replays on a lane. Returns why that has failed, or nothing.
+  std::string Capture(Trace* trace, CudaGraphMemory* memory, int lane);
 
   // --- where it is there ---
   // True if the numbers of ATen's calls are those of the capture, and if random numbers are drawn as there.
@@ -39,6 +43,8 @@ class CapturedPlan {
   bool DrawsLike(const Trace& trace) const;
   // Before a replay: hands over the trace's numbers. Throws; nothing of the trace has been written then.
   void Prepare(const Trace& trace);
+  // Before a replay on its lane: until the last one on a stream of the program's is done.
+  void WaitForOtherStreams() const;
   void Replay(Trace* trace, CudaGraphMemory* memory);
   void Drop();
 
@@ -51,6 +57,7 @@ class CapturedPlan {
   const BoundPlan& plan_;
   const CudaGraphs& graphs_;
   void* graph_ = nullptr;
+  int lane_ = 0;
   std::unique_ptr<backends::LaunchRecord> record_;
   std::vector<c10::IValue> numbers_of_calls_;
   std::vector<PhiloxDraw> draws_;

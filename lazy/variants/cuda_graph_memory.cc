@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "lazy/eager/eager_device.h"
+#include "lazy/eager/lanes.h"
 #include "lazy/eager/memory.h"
 
 namespace torch_lazy::lazy {
@@ -194,7 +195,43 @@ void CudaGraphMemory::CopyIn(Trace* trace) {
     NoteAge(param, *trace);
     CopyShared(param.home, ContentAt(plan_.lowered(), param.slot, trace));
   }
-  VacateResults();
+}
+
+bool CudaGraphMemory::WritesResultsAlone() const {
+  return std::ranges::none_of(params_, [](const Param& param) { return param.is_written; });
+}
+
+bool CudaGraphMemory::MayRunOn(int lane, Trace* trace) const {
+  return std::ranges::all_of(params_, [&](const Param& param) {
+    const c10::Storage& content = ContentAt(plan_.lowered(), param.slot, trace);
+    const int made_on = LaneOf(content);
+    return (made_on == kMainStream || made_on == lane) && IsAllocated(MemoryOf(content));
+  });
+}
+
+void CudaGraphMemory::TellOfParams(int lane, Trace* trace) {
+  for (Param& param : params_) {
+    const c10::Storage& memory = MemoryOf(ContentAt(plan_.lowered(), param.slot, trace));
+    const void* const address = memory.data();
+    if (param.told._unsafe_get_target() == memory.unsafeGetStorageImpl() && param.told_address == address) continue;
+    TellAllocator(memory, lane);
+    param.told = c10::weak_intrusive_ptr<c10::StorageImpl>(memory.getWeakStorageImpl());
+    param.told_address = address;
+  }
+}
+
+void CudaGraphMemory::TellOfHomes(int lane) const {
+  for (const Param& param : params_) {
+    if (param.home) TellAllocator(param.home, lane);
+  }
+  for (const Result& result : results_) {
+    if (result.home != nullptr) TellAllocator(result.home->memory(), lane);
+  }
+}
+
+bool CudaGraphMemory::HoldsResults() const {
+  return std::ranges::any_of(results_,
+                             [](const Result& result) { return result.home != nullptr && result.home->IsHeld(); });
 }
 
 void CudaGraphMemory::VacateResults() {
@@ -203,17 +240,17 @@ void CudaGraphMemory::VacateResults() {
   }
 }
 
-void CudaGraphMemory::TakeOut(Trace* trace) {
+void CudaGraphMemory::TakeOut(Trace* trace, int lane) {
   for (const Param& param : params_) {
     if (param.moves && param.is_written) CopyShared(ContentAt(plan_.lowered(), param.slot, trace), param.home);
   }
-  LendResults(trace);
+  LendResults(trace, lane);
 }
 
-void CudaGraphMemory::LendResults(Trace* trace) {
+void CudaGraphMemory::LendResults(Trace* trace, int lane) {
   for (Result& result : results_) {
     c10::Storage& content = ContentAt(plan_.lowered(), result.slot, trace);
-    if (result.home != nullptr) content = result.home->Lend();
+    if (result.home != nullptr) content = result.home->Lend(lane);
   }
 }
 

@@ -33,6 +33,9 @@ class CudaGraphMemory {
     bool moves = false;             // its address goes on changing
     bool is_lent = false;           // it lay in a home
     c10::Storage home = {};         // where the CUDA graph reads one that moves
+    // The memory that PyTorch's allocator was told of last.
+    c10::weak_intrusive_ptr<c10::StorageImpl> told{c10::intrusive_ptr<c10::StorageImpl>()};
+    const void* told_address = nullptr;
   };
 
   // `newest`: the number of the youngest storage that runs of the plan have read.
@@ -67,12 +70,22 @@ class CudaGraphMemory {
   std::vector<c10::Storage> Contents(Trace* trace) const;
   void PutBack(std::vector<c10::Storage> contents, Trace* trace) const;
 
-  // Before a replay, and after.
-  void CopyIn(Trace* trace);
-  void TakeOut(Trace* trace);
-  // The same of results alone.
+  // True if replays write nothing but results in homes, which they may do on a lane: Note [Lanes].
+  bool WritesResultsAlone() const;
+  // True if this trace's parameters were made on the lane, or by the main stream.
+  bool MayRunOn(int lane, Trace* trace) const;
+  // Tells PyTorch's allocator what a replay of this trace uses on the lane; and what all replays do.
+  void TellOfParams(int lane, Trace* trace);
+  void TellOfHomes(int lane) const;
+
+  // Before a replay: results that somebody still holds move out, then parameters that move are copied.
+  bool HoldsResults() const;
   void VacateResults();
-  void LendResults(Trace* trace);
+  void CopyIn(Trace* trace);
+  // After it: written parameters are copied back, and the trace's slots have the results, as made on the lane.
+  void TakeOut(Trace* trace, int lane);
+  // The same of results alone.
+  void LendResults(Trace* trace, int lane);
 
   void DropResults();
   void DropHomes();

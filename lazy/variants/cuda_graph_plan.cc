@@ -13,6 +13,7 @@ constexpr size_t kFewestSteps = 3;
 constexpr size_t kMostTurns = 64;       // so many new ones in a row never come back
 constexpr int64_t kShortAbsence = 256;  // runs of the plan; what was away for less may be away for longer
 constexpr int64_t kTimesLonger = 4;
+constexpr int kTimesHandedOn = 3;  // to one thread, to another, and back
 
 // A plan that could have a CUDA graph runs: the time of cuda_graph_choice.h and kept_cuda_graphs.h.
 int64_t NextRun() {
@@ -33,8 +34,9 @@ bool CudaGraphPlan::Run(Trace* trace) {
   if (refused_.load(std::memory_order_relaxed)) return plan_.Run(trace);
   const int64_t now = NextRun();
   const double start = SecondsNow();
+  NoteThread();
   const std::shared_ptr<CudaGraphTurn> turn = TurnOf(trace);
-  const auto outcome = turn == nullptr ? CudaGraphTurn::Outcome::kLaunch : turn->Run(trace, now);
+  const auto outcome = turn == nullptr ? CudaGraphTurn::Outcome::kLaunch : turn->Run(trace, now, is_shared());
   replays_.store(outcome == CudaGraphTurn::Outcome::kReplayed, std::memory_order_relaxed);
   if (outcome == CudaGraphTurn::Outcome::kReplayed || outcome == CudaGraphTurn::Outcome::kRan) return true;
   if (outcome == CudaGraphTurn::Outcome::kNever) Refuse();
@@ -53,6 +55,14 @@ void CudaGraphPlan::Refuse() {
   const std::lock_guard<std::mutex> lock(mutex_);
   turns_.clear();
 }
+
+void CudaGraphPlan::NoteThread() {
+  const std::thread::id thread = ProgramThread();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (std::exchange(last_thread_, thread) != thread && !is_shared()) ++handed_on_;
+}
+
+bool CudaGraphPlan::is_shared() const { return handed_on_ >= kTimesHandedOn; }
 
 std::shared_ptr<CudaGraphTurn> CudaGraphPlan::TurnOf(Trace* trace) {
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -33,6 +33,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "lazy/cuda/graphs.h"
@@ -62,6 +63,9 @@ class CudaGraphPlan {
     size_t next;              // the thread's turn that came after it the last time
   };
   CudaGraphPlan(const BoundPlan& plan, const CudaGraphs& graphs) : plan_(plan), graphs_(graphs) {}
+  void NoteThread();
+  // True once several threads have run it by turns: Note [Lanes].
+  bool is_shared() const;
   std::shared_ptr<CudaGraphTurn> TurnOf(Trace* trace);
   std::optional<size_t> LastOfThisThread() const;
   std::optional<size_t> FindTurn(size_t expected, Trace* trace) const;
@@ -74,7 +78,9 @@ class CudaGraphPlan {
   const CudaGraphs& graphs_;
   std::atomic<bool> refused_{false}, replays_{false};
   std::atomic<uint64_t> newest_{0};  // of the storages that it has read, the number of the one made last
+  std::atomic<int> handed_on_{0};    // runs by another thread than the one before; not counted to the end
   std::mutex mutex_;                 // over what follows
+  std::thread::id last_thread_;
   std::vector<Turn> turns_;
   int64_t runs_ = 0;
   size_t strangers_ = 0;      // turns in a row that were new

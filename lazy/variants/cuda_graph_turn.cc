@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/variants/cuda_graph_turn.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "base/log.h"
 #include "lazy/eager/eager_device.h"
+#include "lazy/eager/lanes.h"
 
 namespace torch_lazy::lazy {
 namespace {
@@ -80,14 +82,15 @@ bool CudaGraphTurn::RefusePlan(const char* why) {
   return Refuse(why);
 }
 
-CudaGraphTurn::Outcome CudaGraphTurn::Run(Trace* trace, int64_t now) {
+CudaGraphTurn::Outcome CudaGraphTurn::Run(Trace* trace, int64_t now, bool is_shared) {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock() || refused_) return Outcome::kLaunch;
-  return TryRun(trace, now);
+  return TryRun(trace, now, is_shared);
 }
 
-CudaGraphTurn::Outcome CudaGraphTurn::TryRun(Trace* trace, int64_t now) {
-  if (captured_.is_there()) {
+CudaGraphTurn::Outcome CudaGraphTurn::TryRun(Trace* trace, int64_t now, bool is_shared) {
+  const bool moves_to_lane = captured_.is_there() && captured_.lane() == kMainStream && WantsLane(is_shared);
+  if (captured_.is_there() && !moves_to_lane) {
     if (!captured_.HasNumbersOf(*trace)) {
       RefusePlan("a number among the arguments of a call changes");
       return Outcome::kNever;
@@ -106,8 +109,11 @@ CudaGraphTurn::Outcome CudaGraphTurn::TryRun(Trace* trace, int64_t now) {
     }
     repeats_ = true;
     captured_.Drop();  // the homes of its results stay: what reads them there, be it in a circle, is not captured anew
+  } else if (moves_to_lane) {
+    repeats_ = true;
+    captured_.Drop();
   }
-  if (TryCapture(trace, now) && TryReplay(trace, now, /*is_new=*/true)) return Outcome::kReplayed;
+  if (TryCapture(trace, now, is_shared) && TryReplay(trace, now, /*is_new=*/true)) return Outcome::kReplayed;
   return refused_plan_ ? Outcome::kNever : Outcome::kLaunch;
 }
 
@@ -125,7 +131,19 @@ bool CudaGraphTurn::TryReplay(Trace* trace, int64_t now, bool is_new) {
   if (!is_new) KeptCudaGraphs::Get().Use(this, now);
   const int64_t stream = CurrentStreamId();
   if (stream != std::exchange(stream_, stream)) WaitForEagerDevice();  // homes are used in one stream's order
+  const bool is_on_lane = captured_.lane() != kMainStream && trace->is_waited && LaneWork::IsPossible() &&
+                          memory_.MayRunOn(captured_.lane(), trace);
+  std::optional<MainWork> main;
+  std::optional<LaneWork> lane;
   try {
+    if (!is_on_lane || memory_.HoldsResults()) main.emplace();
+    memory_.VacateResults();
+    if (is_on_lane) {
+      main.reset();
+      captured_.WaitForOtherStreams();
+      lane.emplace(captured_.lane());
+      memory_.TellOfParams(captured_.lane(), trace);
+    }
     captured_.Prepare(*trace);
     memory_.CopyIn(trace);
   } catch (const std::exception& error) {
@@ -136,7 +154,8 @@ bool CudaGraphTurn::TryReplay(Trace* trace, int64_t now, bool is_new) {
     return false;
   }
   captured_.Replay(trace, &memory_);
-  memory_.TakeOut(trace);
+  memory_.TakeOut(trace, is_on_lane ? captured_.lane() : kMainStream);
+  if (is_on_lane) base::Count(base::Counter::kLaneReplays);
   if (!is_new) choice_.Replayed(captured_.is_emulated() ? kEmulatedReplay : SecondsNow() - start);
   return true;
 }
@@ -144,17 +163,20 @@ bool CudaGraphTurn::TryReplay(Trace* trace, int64_t now, bool is_new) {
 // Of a run that is an exception, after an evaluation say, or of a thread that has not launched the plan. What reads its
 // results has a CUDA graph that finds them where they always are.
 bool CudaGraphTurn::TryLaunch(Trace* trace) {
-  memory_.VacateResults();
+  {
+    const MainWork main;
+    memory_.VacateResults();
+  }
   launcher_ = std::this_thread::get_id();
   if (!plan_.Run(trace, [&](PlanMemory* memory) { memory_.FixResults(memory); })) return false;
-  memory_.LendResults(trace);
+  memory_.LendResults(trace, kMainStream);
   return true;
 }
 
 // There is no CUDA graph, or none that fits.
-bool CudaGraphTurn::TryCapture(Trace* trace, int64_t now) {
+bool CudaGraphTurn::TryCapture(Trace* trace, int64_t now, bool is_shared) {
   LeaveRoom();
-  if (MayCapture(trace, now) && Capture(trace)) return true;
+  if (MayCapture(trace, now) && Capture(trace, is_shared)) return true;
   LeaveRoom();
   if (was_captured_) memory_.DropResults();
   return false;
@@ -188,10 +210,10 @@ bool CudaGraphTurn::MayCapture(Trace* trace, int64_t now) {
   return is_kept_;
 }
 
-bool CudaGraphTurn::Capture(Trace* trace) {
+bool CudaGraphTurn::Capture(Trace* trace, bool is_shared) {
   was_captured_ = true;
   const double start = SecondsNow();
-  const std::string why_not = captured_.Capture(trace, &memory_);
+  const std::string why_not = captured_.Capture(trace, &memory_, WantsLane(is_shared) ? LaneOfThread() : kMainStream);
   choice_.Captured(captured_.is_emulated() ? kEmulatedCapture : SecondsNow() - start);
   return why_not.empty() || RefusePlan(why_not.c_str());
 }

@@ -35,8 +35,8 @@ class CudaGraphTurn : public CudaGraphOwner {
     kLaunch,  // let the plan run it
     kNever,   // the same from now on: no run of the plan can be captured
   };
-  // `now`: that of cuda_graph_choice.h and kept_cuda_graphs.h.
-  Outcome Run(Trace* trace, int64_t now);
+  // `now`: that of cuda_graph_choice.h and kept_cuda_graphs.h. `is_shared`: several threads run the plan.
+  Outcome Run(Trace* trace, int64_t now, bool is_shared);
   // The plan did, and that took so many seconds, the question included.
   void AddLaunched(double seconds);
 
@@ -47,12 +47,13 @@ class CudaGraphTurn : public CudaGraphOwner {
   void Retire();
 
  private:
-  Outcome TryRun(Trace* trace, int64_t now);
+  Outcome TryRun(Trace* trace, int64_t now, bool is_shared);
   bool TryReplay(Trace* trace, int64_t now, bool is_new);
   bool TryLaunch(Trace* trace);
-  bool TryCapture(Trace* trace, int64_t now);
+  bool TryCapture(Trace* trace, int64_t now, bool is_shared);
   bool MayCapture(Trace* trace, int64_t now);
-  bool Capture(Trace* trace);
+  bool Capture(Trace* trace, bool is_shared);
+  bool WantsLane(bool is_shared) const { return is_shared && memory_.WritesResultsAlone() && !captured_.draws(); }
   bool WasLaunchedHere() const { return launcher_ == std::this_thread::get_id(); }
   bool IsTooEarly();
   bool MayNoLongerBeTooEarly() const;

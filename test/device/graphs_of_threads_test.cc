@@ -55,10 +55,11 @@ class GraphsOfThreads : public testing::Test {
 
 TEST_F(GraphsOfThreads, InStep) {
   std::barrier step(kThreads);
-  const int64_t before = Metric("graph_replays");
+  const int64_t before = Metric("graph_replays"), before_on_lanes = Metric("lane_replays");
   InThreads([&](int t) { results_[t] = Ask(model_, Lazy(), t, [&] { step.arrive_and_wait(); }); });
   const int64_t replays = Metric("graph_replays") - before;
   EXPECT_GE(replays, kThreads * (kSteps - 6));
+  EXPECT_EQ(Metric("lane_replays") - before_on_lanes, replays);
   for (int t = 0; t < kThreads; ++t) ExpectCpus(results_[t], t);
 }
 
@@ -67,6 +68,33 @@ TEST_F(GraphsOfThreads, OnTheirOwn) {
   InThreads([&](int t) { results_[t] = Ask(model_, Lazy(), t, [] {}); });
   EXPECT_GE(Metric("graph_replays") - before, kThreads * (kSteps - 6));
   for (int t = 0; t < kThreads; ++t) ExpectCpus(results_[t], t);
+}
+
+TEST_F(GraphsOfThreads, OneThreadHasNoLane) {
+  const int64_t before = Metric("graph_replays"), before_on_lanes = Metric("lane_replays");
+  const Model model{Lazy()};
+  for (int step = 0; step < kSteps; ++step) {
+    const at::Tensor y = model(Iota({7, 6}).add(step).to(Lazy())).add(1).neg();
+    EXPECT_EQ(y.sum().item<float>(), Model(at::kCPU)(Iota({7, 6}).add(step)).add(1).neg().sum().item<float>());
+  }
+  EXPECT_GE(Metric("graph_replays") - before, kSteps - 6);
+  EXPECT_EQ(Metric("lane_replays"), before_on_lanes);
+}
+
+// The main stream orders it with all that others read.
+TEST_F(GraphsOfThreads, WhatWritesAParameterTakesNoLane) {
+  const int64_t before = Metric("graph_replays"), before_on_lanes = Metric("lane_replays");
+  InThreads([&](int t) {
+    at::Tensor state = Iota({3, 6}).add(t).to(Lazy()), expected = Iota({3, 6}).add(t);
+    const Model cpu(at::kCPU);
+    for (int step = 0; step < kSteps; ++step) {
+      state.mul_(-1).add_(step);
+      expected.mul_(-1).add_(step);
+      EXPECT_TRUE(model_(state).cpu().equal(cpu(expected))) << "thread " << t << ", step " << step;
+    }
+  });
+  EXPECT_GT(Metric("graph_replays"), before);
+  EXPECT_EQ(Metric("lane_replays"), before_on_lanes);
 }
 
 // One thread's results are read by another, while the first goes on.

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "lazy/cuda/graphs.h"
 #include "torch_compat/captured_generators.h"
@@ -17,10 +18,10 @@
 namespace torch_lazy::lazy {
 namespace {
 
-// What one CUDA graph of a device allocates while it is captured is dead when the next one runs, so one pool will do.
-// What outlives a replay, results and the homes of parameters, must be allocated before: a CUDA graph captured earlier
-// has used the same memory.
-struct OfDevice {
+// What one CUDA graph of a device's lane allocates while it is captured is dead when the next one runs, so one pool
+// will do. What outlives a replay, results and the homes of parameters, must be allocated before: a CUDA graph captured
+// earlier has used the same memory.
+struct OfLane {
   const at::cuda::MempoolId_t pool = at::cuda::graph_pool_handle();
   // Libraries keep memory for each stream that they work on, so all captures take the same.
   const c10::cuda::CUDAStream stream = c10::cuda::getStreamFromPool();
@@ -70,32 +71,32 @@ struct Graph : at::cuda::CUDAGraph {
 
 // A CUDA graph that stays. PyTorch refuses to capture into a pool, of the GPU's memory or of the host's, that has lost
 // its last CUDA graph.
-void KeepPool(const OfDevice& device) {
+void KeepPool(const OfLane& lane) {
   auto graph = std::make_unique<Graph>();
-  const c10::cuda::CUDAStreamGuard on(device.stream);
+  const c10::cuda::CUDAStreamGuard on(lane.stream);
   auto written = std::make_unique<at::Tensor>(at::empty({1}, at::kCUDA));
-  graph->Begin(device.pool);
+  graph->Begin(lane.pool);
   written->zero_();
   graph->End();
   graph.release();
   written.release();
 }
 
-// Of the current one.
-const OfDevice& ThisDevice() {
+// Of the current device.
+const OfLane& ThisDevices(int lane) {
   static auto* const lock = new std::mutex;
-  static auto* const all = new std::map<int, OfDevice>;
+  static auto* const all = new std::map<std::pair<int, int>, OfLane>;
   const std::lock_guard<std::mutex> held(*lock);
-  const auto [found, is_new] = all->try_emplace(c10::cuda::current_device());
+  const auto [found, is_new] = all->try_emplace({c10::cuda::current_device(), lane});
   if (is_new) KeepPool(found->second);
   return found->second;
 }
 
-void* Begin() {
-  const OfDevice& device = ThisDevice();
+void* Begin(int number) {
+  const OfLane& lane = ThisDevices(number);
   auto graph = std::make_unique<Graph>();
-  graph->stream.emplace(device.stream);
-  graph->Begin(device.pool);
+  graph->stream.emplace(lane.stream);
+  graph->Begin(lane.pool);
   return graph.release();
 }
 

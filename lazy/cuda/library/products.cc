@@ -227,7 +227,7 @@ using Graph = std::unique_ptr<void, DestroyGraph>;
 // What runs does, as plans' CUDA graphs do it; null if it cannot be captured.
 Graph Captured(const std::function<void()>& runs) {
   const CudaGraphs& graphs = *torch_lazy_cuda_graphs();
-  void* const graph = graphs.begin();
+  void* const graph = graphs.begin(/*lane=*/0);
   bool ran = true;
   try {
     runs();

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lazy/eager/lanes.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <utility>
+
+#include <c10/core/Event.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+
+#include "base/log.h"
+#include "lazy/eager/on_host.h"
+
+namespace torch_lazy::lazy {
+namespace {
+
+const c10::impl::DeviceGuardImplInterface& CudaGuard() { return *c10::impl::getDeviceGuardImpl(c10::kCUDA); }
+
+struct Lane {
+  const c10::Stream stream = CudaGuard().getStreamFromGlobalPool(EagerDevice(), /*isHighPriority=*/false);
+  std::mutex lock;  // over what follows, for a whole replay
+  c10::Event begin{c10::kCUDA}, end{c10::kCUDA};
+  bool is_busy = false;  // it was asked for something that the main stream has not waited for
+};
+
+std::atomic<int> num_busy{0};
+thread_local int amid_main_work = 0;
+thread_local bool amid_lane_work = false;
+
+// Of the current device.
+Lane& LaneAt(int number) {
+  static auto* const lock = new std::mutex;
+  static auto* const all = new std::map<std::pair<int, int>, Lane>;
+  const std::lock_guard<std::mutex> held(*lock);
+  return (*all)[{EagerDevice().index(), number}];
+}
+
+bool IsMainDefault() { return CurrentStream() == CudaGuard().getDefaultStream(EagerDevice()); }
+
+// Lets in those who work for the main stream, or those who work for lanes.
+class Gate {
+ public:
+  static Gate& Get() {
+    static auto* const gate = new Gate;
+    return *gate;
+  }
+
+  void EnterMain() {
+    std::unique_lock<std::mutex> lock(lock_);
+    ++waiting_;
+    changed_.wait(lock, [&] { return lanes_ == 0; });
+    --waiting_;
+    ++main_;
+  }
+  void EnterLane() {
+    std::unique_lock<std::mutex> lock(lock_);
+    changed_.wait(lock, [&] { return main_ == 0 && waiting_ == 0; });
+    ++lanes_;
+  }
+  void LeaveMain() { Leave(&main_); }
+  void LeaveLane() { Leave(&lanes_); }
+
+ private:
+  void Leave(int* inside) {
+    {
+      const std::lock_guard<std::mutex> lock(lock_);
+      if (--*inside != 0) return;
+    }
+    changed_.notify_all();
+  }
+
+  std::mutex lock_;
+  std::condition_variable changed_;
+  int main_ = 0, lanes_ = 0, waiting_ = 0;
+};
+
+}  // namespace
+
+int LaneOfThread() {
+  static std::atomic<int> threads{0};
+  thread_local const int lane = 1 + threads++ % kNumLanes;
+  return lane;
+}
+
+MainWork::MainWork() : is_on_gpu_(!IsOnHost()) {
+  if (!is_on_gpu_) return;
+  Gate::Get().EnterMain();
+  ++amid_main_work;
+  JoinLanes();
+}
+
+MainWork::~MainWork() {
+  if (!is_on_gpu_) return;
+  --amid_main_work;
+  Gate::Get().LeaveMain();
+}
+
+bool LaneWork::IsPossible() { return IsOnHost() || (amid_main_work == 0 && IsMainDefault()); }
+
+bool LaneWork::IsAmid() { return amid_lane_work; }
+
+LaneWork::LaneWork(int lane) : lane_(lane) {
+  amid_lane_work = true;
+  if (IsOnHost()) return;
+  Lane& at = LaneAt(lane);
+  Gate::Get().EnterLane();
+  try {
+    lock_ = std::unique_lock<std::mutex>(at.lock);  // who is within waits for nobody who is not
+    at.begin.record(*CurrentStream());
+    at.begin.block(at.stream);
+    on_.emplace(at.stream);
+  } catch (...) {
+    amid_lane_work = false;
+    Gate::Get().LeaveLane();
+    throw;
+  }
+}
+
+LaneWork::~LaneWork() {
+  amid_lane_work = false;
+  if (IsOnHost()) return;
+  on_.reset();
+  Lane& at = LaneAt(lane_);
+  try {
+    at.end.record(at.stream);
+    if (!std::exchange(at.is_busy, true)) ++num_busy;
+  } catch (const std::exception& error) {  // of a device that is lost
+    LAZY_LOG(1, "a lane's end is not marked: ", error.what());
+  }
+  Gate::Get().LeaveLane();
+}
+
+void JoinLanes() {
+  if (num_busy.load(std::memory_order_acquire) == 0) return;
+  const bool is_default = IsMainDefault();
+  for (int lane = 1; lane <= kNumLanes; ++lane) {
+    Lane& at = LaneAt(lane);
+    const std::lock_guard<std::mutex> lock(at.lock);
+    if (!at.is_busy) continue;
+    is_default ? at.end.block(*CurrentStream()) : at.end.synchronize();
+    at.is_busy = false;
+    --num_busy;
+  }
+}
+
+void TellAllocator(const c10::Storage& memory, int lane) {
+  if (!IsOnHost() && lane != kMainStream) CudaGuard().recordDataPtrOnStream(memory.data_ptr(), LaneAt(lane).stream);
+}
+
+std::optional<c10::Stream> StreamToRead(int lane) {
+  return IsOnHost() || lane == kMainStream ? CurrentStream() : LaneAt(lane).stream;
+}
+
+}  // namespace torch_lazy::lazy

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Threads that share a model replay each on a stream of its own, and nothing is read before it is there: Note [Lanes]."""
+
+import queue
+import threading
+
+import pytest
+import torch
+import torch_lazy
+from devices import EAGER, Child
+
+THREADS, REQUESTS, WIDTH = 8, 60, 256
+
+
+def _model(device):
+    torch.manual_seed(0)
+    layers = [layer for _ in range(4) for layer in (torch.nn.Linear(WIDTH, WIDTH), torch.nn.LayerNorm(WIDTH), torch.nn.GELU())]
+    return torch.nn.Sequential(*layers).to(device).eval()
+
+
+def _request(thread, k):
+    return torch.full((8, WIDTH), 0.1 + thread) + torch.linspace(0, 1 + k % 7, WIDTH)
+
+
+def _in_threads(serve):
+    """What serve(thread) has returned, per thread; raises what one has raised."""
+    results, errors = {}, []
+
+    def run(thread):
+        try:
+            with torch.inference_mode():
+                results[thread] = serve(thread)
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(k,)) for k in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+    return [results[k] for k in range(THREADS)]
+
+
+def read_at_once(device):
+    """Sums of each request's answer."""
+    net = _model(device)
+    sums = _in_threads(lambda thread: [net(_request(thread, k).to(device)).cpu().double().sum().item() for k in range(REQUESTS)])
+    return sums, _lane_replays(device)
+
+
+def kept_for_later(device):
+    """Answers that are read some requests later have moved out of the homes of replays meanwhile."""
+    net = _model(device)
+
+    def serve(thread):
+        kept = []
+        for k in range(REQUESTS):
+            kept.append(net(_request(thread, k).to(device)))
+            kept[-1][0, 0].item()
+        return [answer.cpu().double().sum().item() for answer in kept]
+
+    return _in_threads(serve), _lane_replays(device)
+
+
+def handed_on(device):
+    """Each thread's answer is the next thread's second request, and may lie on another lane."""
+    net = _model(device)
+    boxes = [queue.Queue() for _ in range(THREADS)]
+
+    def serve(thread):
+        sums = []
+        for k in range(REQUESTS):
+            answer = net(_request(thread, k).to(device))
+            answer[0, 0].item()
+            boxes[(thread + 1) % THREADS].put(answer)
+            sums.append(net(boxes[thread].get(timeout=60)).cpu().double().sum().item())
+        return sums
+
+    return _in_threads(serve), _lane_replays(device)
+
+
+def beside_a_thread_that_allocates(device):
+    """Memory that a replay still reads is given to nobody: another thread fills all that it gets with NaN."""
+    net, ended = _model(device), threading.Event()
+
+    def fill():
+        while not ended.is_set():
+            torch.full((8, WIDTH), float("nan"), device=EAGER)
+            torch.full((8, WIDTH), float("nan")).to(device)[0, 0].item()
+
+    filler = threading.Thread(target=fill)
+    filler.start()
+    try:
+        sums = _in_threads(lambda thread: [net(_request(thread, k).to(device)).cpu().double().sum().item() for k in range(REQUESTS)])
+    finally:
+        ended.set()
+        filler.join()
+    return sums, _lane_replays(device)
+
+
+def weights_change(device):
+    """Between two rounds the weights are updated in place, on the main stream, and no thread reads old ones."""
+    net, sums = _model(device), []
+    for _ in range(6):
+        sums += _in_threads(lambda thread: [net(_request(thread, k).to(device)).cpu().double().sum().item() for k in range(20)])
+        with torch.no_grad():
+            for parameter in net.parameters():
+                parameter.mul_(1.01)
+    return sums, _lane_replays(device)
+
+
+def one_trains(device):
+    """A thread updates the same weights meanwhile, by a step that leaves them as they are."""
+    net, ended = _model(device), threading.Event()
+
+    def train():
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.0)
+        while not ended.is_set():
+            net(_request(0, 0).to(device)).square().mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+    trainer = threading.Thread(target=train)
+    trainer.start()
+    try:
+        sums = _in_threads(lambda thread: [net(_request(thread, k).to(device)).cpu().double().sum().item() for k in range(REQUESTS)])
+    finally:
+        ended.set()
+        trainer.join()
+    return sums, _lane_replays(device)
+
+
+def _lane_replays(device):
+    return torch_lazy.metrics()["lane_replays"] if device == "lazy" else 0
+
+
+LOOPS = [read_at_once, kept_for_later, handed_on, beside_a_thread_that_allocates, weights_change, one_trains]
+FEWEST = {"read_at_once": THREADS * REQUESTS // 2, "kept_for_later": THREADS, "beside_a_thread_that_allocates": THREADS}
+
+
+@pytest.mark.parametrize("loop", LOOPS, ids=lambda loop: loop.__name__)
+def test_answers_are_those_of_eager(loop):
+    children = [Child(loop, EAGER), Child(loop, "lazy", compile="sync")]
+    (eager, _), (lazy, replays) = (child.result() for child in children)
+    torch.testing.assert_close(torch.tensor(lazy), torch.tensor(eager), rtol=1e-4, atol=1e-2)
+    print(f"{loop.__name__}: {replays} replays on lanes")
+    assert replays >= FEWEST.get(loop.__name__, 0)
+
+
+def test_one_thread_has_no_lane():
+    def serve(device):
+        net = _model(device)
+        with torch.inference_mode():
+            return [net(_request(0, k).to(device)).cpu().double().sum().item() for k in range(REQUESTS)], _lane_replays(device)
+
+    assert serve("lazy")[1] == 0
