@@ -36,6 +36,8 @@ WORKLOADS = [
     CudaWorkload("GPT, 96 lengths shuffled, C++", "gpt_shuffled", 1.15, block=96, is_cpp=True),
     CudaWorkload("64 requests on one thread, C++", "serve1", 1.0, is_cpp=True),
     CudaWorkload("64 requests on eight threads, C++", "serve8", 1.0, is_cpp=True),
+    CudaWorkload("64 requests of 20 convolutions on one thread, C++", "serve_conv1", 1.5, is_cpp=True),
+    CudaWorkload("64 requests of 20 convolutions on eight threads, C++", "serve_conv8", 3.0, is_cpp=True),
     CudaWorkload("ResNet, C++", "resnet", 2.2, is_cpp=True),
     CudaWorkload("MLP, C++", "mlp", 2.5, is_cpp=True),
     CudaWorkload("12 pointwise ops, 8192 x 8192", "pointwise", 11.0, 1.0, block=20, arrays=3),

@@ -118,11 +118,14 @@ int main(int argc, char** argv) {
       {"resnet", bench::Resnet},
       {"serve1", [](const torch::Device& device) { return bench::Serve(device, 1); }},
       {"serve8", [](const torch::Device& device) { return bench::Serve(device, 8); }},
+      {"serve_conv1", [](const torch::Device& device) { return bench::ServeConvolutions(device, 1); }},
+      {"serve_conv8", [](const torch::Device& device) { return bench::ServeConvolutions(device, 8); }},
   };
   if (argc != 3 || !workloads.contains(argv[1])) {
-    std::fprintf(
-        stderr,
-        "usage: train_bench adam64|adam300|mlp|gru|gpt|gpt_lengths|gpt_shuffled|resnet|serve1|serve8 cpu|cuda|lazy\n");
+    std::fprintf(stderr,
+                 "usage: train_bench "
+                 "adam64|adam300|mlp|gru|gpt|gpt_lengths|gpt_shuffled|resnet|serve1|serve8|serve_conv1|serve_conv8 "
+                 "cpu|cuda|lazy\n");
     return 2;
   }
   const c10::Device device = bench::Open(argv[2]);  // first, since PyTorch looks for CUDA once
@@ -134,6 +137,7 @@ int main(int argc, char** argv) {
   for (std::string word; std::cin >> word;) {
     if (word == "counts") {
       std::cout << "{\"graph_replays\": " << bench::Metric("graph_replays")
+                << ", \"lane_replays\": " << bench::Metric("lane_replays")
                 << ", \"kernel_launches\": " << bench::Metric("kernel_launches")
                 << ", \"traces_run\": " << bench::Metric("traces_run")
                 << ", \"trace_misses\": " << bench::Metric("trace_misses") << "}" << std::endl;

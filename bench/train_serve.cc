@@ -2,12 +2,15 @@
 #include <ATen/Functions.h>
 #include <c10/core/InferenceMode.h>
 #include <torch/nn/modules/activation.h>
+#include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/normalization.h>
 
 #include <barrier>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "bench/train_steps.h"
@@ -17,25 +20,51 @@ namespace {
 
 namespace nn = torch::nn;
 
-constexpr int64_t kBatch = 8, kWidth = 512;
-constexpr int kLayers = 6, kRequests = 64;  // a step
+constexpr int kRequests = 64;  // a step
 
-nn::Sequential Net() {
+struct Model {
+  nn::Sequential net;
+  at::Tensor request;
+};
+
+Model Mlp() {
+  constexpr int64_t kBatch = 8, kWidth = 512;
+  constexpr int kLayers = 6;
   nn::Sequential net;
   for (int k = 0; k < kLayers; ++k) {
     net->push_back(nn::Linear(kWidth, kWidth));
     net->push_back(nn::LayerNorm(nn::LayerNormOptions({kWidth})));
     net->push_back(nn::GELU());
   }
-  return net;
+  return {net, at::randn({kBatch, kWidth})};
+}
+
+struct BlockImpl : nn::Module {
+  static constexpr int64_t kChannels = 64;
+  nn::Conv2d conv1 = register_module("conv1", Conv()), conv2 = register_module("conv2", Conv());
+  nn::BatchNorm2d norm1 = register_module("norm1", nn::BatchNorm2d(kChannels));
+  nn::BatchNorm2d norm2 = register_module("norm2", nn::BatchNorm2d(kChannels));
+
+  static nn::Conv2d Conv() { return nn::Conv2d(nn::Conv2dOptions(kChannels, kChannels, 3).padding(1).bias(false)); }
+  at::Tensor forward(const at::Tensor& x) { return at::relu(x + norm2(conv2(at::relu(norm1(conv1(x)))))); }
+};
+TORCH_MODULE(Block);
+
+// The first blocks of a ResNet, for one image.
+Model Convolutions() {
+  constexpr int64_t kSide = 56;
+  nn::Sequential net;
+  for (int k = 0; k < 10; ++k) net->push_back(Block());
+  return {net, at::randn({1, BlockImpl::kChannels, kSide, kSide})};
 }
 
 // Threads that answer requests, a step's share each. They live as long as the process.
 class Server {
  public:
-  Server(const c10::Device& device, int threads) : device_(device), begin_(threads + 1), end_(threads + 1) {
-    net_->to(device);
-    net_->eval();
+  Server(const c10::Device& device, int threads, Model model)
+      : device_(device), model_(std::move(model)), begin_(threads + 1), end_(threads + 1) {
+    model_.net->to(device);
+    model_.net->eval();
     for (int k = 0; k < threads; ++k) std::thread([this, share = kRequests / threads] { Serve(share); }).detach();
   }
 
@@ -47,26 +76,29 @@ class Server {
  private:
   void Serve(int share) {
     const c10::InferenceMode inference;
-    const at::Tensor request = at::randn({kBatch, kWidth});
     for (;;) {
       begin_.arrive_and_wait();
-      for (int k = 0; k < share; ++k) net_->forward(request.to(device_)).cpu();
+      for (int k = 0; k < share; ++k) model_.net->forward(model_.request.to(device_)).cpu();
       end_.arrive_and_wait();
     }
   }
 
   const c10::Device device_;
-  nn::Sequential net_ = Net();
+  Model model_;
   std::barrier<> begin_, end_;
 };
 
-}  // namespace
-
-Step Serve(const c10::Device& device, int threads) {
-  return [server = new Server(device, threads)](int) {
+Step ServeBy(Model model, const c10::Device& device, int threads) {
+  return [server = new Server(device, threads, std::move(model))](int) {
     server->Step();
     return at::Tensor();
   };
 }
+
+}  // namespace
+
+Step Serve(const c10::Device& device, int threads) { return ServeBy(Mlp(), device, threads); }
+
+Step ServeConvolutions(const c10::Device& device, int threads) { return ServeBy(Convolutions(), device, threads); }
 
 }  // namespace bench

@@ -20,7 +20,9 @@ Step Gpt(const c10::Device& device, Lengths lengths);
 // The network of workloads/resnet.py.
 Step Resnet(const c10::Device& device);
 
-// Inference of one model by so many threads at once: 64 requests a step, each of 8 rows, answered on the host.
+// Inference of one model by so many threads at once: 64 requests a step, answered on the host. Each is 8 rows for an
+// MLP, or one image for 20 convolutions.
 Step Serve(const c10::Device& device, int threads);
+Step ServeConvolutions(const c10::Device& device, int threads);
 
 }  // namespace bench
