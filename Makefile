@@ -62,9 +62,10 @@ aarch64: setup
 # Eight threads that record at once, under ThreadSanitizer. Builds everything anew, in build/tsan.
 tsan: setup
 	@cmake --preset tsan >/dev/null
-	@cmake --build build/tsan -j $(JOBS) --target device_test
-	@TSAN_OPTIONS="suppressions=$(CURDIR)/test/tsan/suppressions.txt ignore_noninstrumented_modules=1" \
-	  OMP_NUM_THREADS=1 build/tsan/bin/device_test --gtest_filter='Threads.*'
+	@cmake --build build/tsan -j $(JOBS) --target device_test graphs_of_threads_test
+	@export TSAN_OPTIONS="suppressions=$(CURDIR)/test/tsan/suppressions.txt ignore_noninstrumented_modules=1" OMP_NUM_THREADS=1; \
+	  build/tsan/bin/device_test --gtest_filter='Threads.*' && \
+	  LAZY_BACKEND=stand_in LAZY_COMPILE=sync build/tsan/bin/graphs_of_threads_test
 
 bench: build
 	@bench/run

@@ -21,8 +21,9 @@ class EmulatorModule final : public Module {
   void Wait() override { wrapped_->Wait(); }
   void* Function(int kernel) const override {
     absl::MutexLock lock(&backend_->mutex_);
-    kernels_[kernel]->one = kernels_[kernel]->many = wrapped_->Function(kernel);
-    return kernels_[kernel];
+    BlockKernel* const found = kernels_[kernel];  // which another thread may launch already
+    if (found->one == nullptr) found->one = found->many = wrapped_->Function(kernel);
+    return found;
   }
 
  private:

@@ -2,7 +2,8 @@
 // Where a captured CUDA graph leaves a result, at each replay.
 //
 // Storages take the result over as it lies there. One that still holds it when the next replay is due gets memory of
-// its own, and so does one whose address somebody asks for.
+// its own, and so does one whose address somebody asks for, or that another thread uses: the next replay may be asked
+// for at any time then.
 #pragma once
 
 #include <memory>
@@ -35,7 +36,11 @@ bool IsLent(const c10::Storage& content);
 int LaneOf(const c10::Storage& content);
 
 // The memory that an allocator gave for the content: its home's, or its own.
-const c10::Storage& MemoryOf(const c10::Storage& content);
+c10::Storage MemoryOf(const c10::Storage& content);
+
+// If the content lies in a home of another thread's, moves it into memory of its own. To be called before the calling
+// thread asks for its address.
+void TakeFromOtherThread(const c10::Storage& content);
 
 // If the content lies in a home, moves it into memory of its own.
 void MoveOut(c10::StorageImpl* content);

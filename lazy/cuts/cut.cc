@@ -11,6 +11,7 @@
 #include "base/flags.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "lazy/cuda/graph_result.h"
 #include "lazy/cuts/early_cuts.h"
 #include "lazy/cuts/early_reads.h"
 #include "lazy/cuts/growing_sizes.h"
@@ -115,6 +116,7 @@ bool IsOnce(const Trace& trace, const char* reason) {
 void Run(Trace* trace, Entry* entry, const Parts& parts, bool once, bool goes_on) {
   if (std::exchange(trace->after, nullptr) != nullptr) RunThread::Get().Wait();
   TORCH_CHECK(trace->failure_before.empty(), trace->failure_before);
+  for (const Trace::Slot& slot : trace->slots) TakeFromOtherThread(slot.content);
   if (entry != nullptr) {
     entry->Run(trace, once);
     if (goes_on) MarkEndOfPart(trace);

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/metrics.h"
 #include "lazy/calls/append_call.h"
+#include "lazy/cuda/graph_result.h"
 #include "lazy/cuts/cut.h"
 #include "lazy/cuts/early_reads.h"
 #include "lazy/cuts/known_value.h"
@@ -104,6 +105,7 @@ c10::Storage ContentAfterSync(LazyStorageImpl* storage, const char* reason, bool
   c10::Storage made;  // for what nobody has written, without the lock
   while (true) {
     std::shared_ptr<Trace> trace;
+    c10::Storage content;
     {
       Locked lock(DeviceLock());
       for (const LazyStorageImpl::Touch& touch : storage->touches) {
@@ -117,9 +119,13 @@ c10::Storage ContentAfterSync(LazyStorageImpl* storage, const char* reason, bool
         }
         if (storage->content) {
           if (writes) storage->WasWritten();
-          return storage->content;
+          content = storage->content;
         }
       }
+    }
+    if (content) {
+      TakeFromOtherThread(content);
+      return content;
     }
     if (trace != nullptr) {
       if (trace == NewestTrace() || !TakeFilled(storage, trace)) CutAndRun(trace, reason);

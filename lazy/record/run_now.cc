@@ -13,6 +13,7 @@
 #include "lazy/eager/geometry.h"
 #include "lazy/eager/memory.h"
 #include "lazy/eager/on_host.h"
+#include "lazy/host/lock.h"
 #include "lazy/run/run_on_aliases.h"
 #include "lazy/trace/replay_recorder.h"
 #include "lazy/trace/storage.h"
@@ -46,6 +47,12 @@ class Table {
   absl::flat_hash_map<Key, size_t> places_;  // of many
 };
 
+// Other threads may write other parts of the storage meanwhile.
+bool IsContentOf(const LazyStorageImpl& storage, const at::Tensor& alias) {
+  const Locked lock(DeviceLock());
+  return alias.storage().unsafeGetStorageImpl() == storage.content.unsafeGetStorageImpl();
+}
+
 // The arguments of one call replaced by eager tensors on the same memory, one alias per tensor and one alias storage
 // per lazy storage, so that identity and aliasing among arguments survive; and the way back.
 class AliasCall {
@@ -70,9 +77,8 @@ class AliasCall {
       }
       torch_compat::CopyNames(original, alias);
       LazyStorageImpl* storage = LazyStorageImpl::Of(original);
-      if (storage != nullptr && alias.storage().unsafeGetStorageImpl() != storage->content.unsafeGetStorageImpl()) {
-        TORCH_CHECK(false, op_.name, ": replacing the storage of an output is not supported on device lazy");
-      }
+      TORCH_CHECK(storage == nullptr || IsContentOf(*storage, alias), op_.name,
+                  ": replacing the storage of an output is not supported on device lazy");
       if (storage != nullptr && storage->nbytes() != alias.storage().nbytes()) {
         storage->set_nbytes(alias.storage().nbytes());
         changed = true;

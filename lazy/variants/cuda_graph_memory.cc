@@ -211,7 +211,7 @@ bool CudaGraphMemory::MayRunOn(int lane, Trace* trace) const {
 
 void CudaGraphMemory::TellOfParams(int lane, Trace* trace) {
   for (Param& param : params_) {
-    const c10::Storage& memory = MemoryOf(ContentAt(plan_.lowered(), param.slot, trace));
+    const c10::Storage memory = MemoryOf(ContentAt(plan_.lowered(), param.slot, trace));
     const void* const address = memory.data();
     if (param.told._unsafe_get_target() == memory.unsafeGetStorageImpl() && param.told_address == address) continue;
     TellAllocator(memory, lane);

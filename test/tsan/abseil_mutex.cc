@@ -50,5 +50,18 @@ void Mutex::Await(const Condition& condition) {
   __tsan_acquire(this);
 }
 
+bool Mutex::AwaitWithTimeout(const Condition& condition, Duration timeout) {
+  static auto* const await = Original<bool(Mutex*, const Condition&, Duration)>(
+      "_ZN4absl7debian35Mutex16AwaitWithTimeoutERKNS0_9ConditionENS0_8DurationE");
+  __tsan_release(this);
+  bool is_true = false;
+  {
+    const IgnoreReads ignore;
+    is_true = await(this, condition, timeout);
+  }
+  __tsan_acquire(this);
+  return is_true;
+}
+
 ABSL_NAMESPACE_END
 }  // namespace absl
