@@ -16,7 +16,7 @@ namespace {
 using ir::DType;
 using ir::Value;
 
-constexpr int64_t kMostQueries = 8;     // of a head, each of which reads all keys
+constexpr int64_t kMostQueries = 8;     // of a head of keys, each of which reads all of them
 constexpr int64_t kMostWidth = 256;     // of a head
 constexpr int64_t kMostKeys = 1 << 14;  // one block reads them: more are better shared
 
@@ -39,23 +39,29 @@ bool AttendByFew(lazy::Lowering& call) {
   if (!call.IsForCuda() || keeps_sums || is_causal || draws) return false;
   ir::Builder& b = call.b();
   const Value query = call.Tensor(0), keys = call.Tensor(1), values = call.Tensor(2);
-  const ir::Ints sizes = call.Sizes(0);
+  const ir::Ints sizes = call.Sizes(0), sizes_of_keys = call.Sizes(1);
   if (b.rank(query) != 4 || b.rank(keys) != 4 || !ir::IsHalf(b.dtype(keys)) || b.dtype(query) != b.dtype(keys) ||
       b.type(keys) != b.type(values))
     return false;
   const ir::Dims rows = b.dims(query), of_keys = b.dims(keys);
-  const bool is_of_few = sizes[2] <= kMostQueries && sizes[3] <= kMostWidth && call.Sizes(1)[2] <= kMostKeys;
-  if (!is_of_few || rows[0] != of_keys[0] || rows[1] != of_keys[1] || rows[3] != of_keys[3]) return false;
+  const int64_t heads = sizes_of_keys[1], num_keys = sizes_of_keys[2];
+  if (heads == 0 || sizes[1] % heads != 0) return false;
+  const int64_t queries = sizes[1] / heads * sizes[2];  // heads that share keys are one head with more queries
+  const bool is_of_few = queries <= kMostQueries && sizes[3] <= kMostWidth && num_keys <= kMostKeys;
+  if (!is_of_few || rows[0] != of_keys[0] || rows[3] != of_keys[3]) return false;
+  const auto shared = [&](Value of_queries, const ir::Extent& last) {
+    return b.Reshape(of_queries, {rows[0], of_keys[1], call.ExtentOf(queries), last});
+  };
   Value bias = ir::kNoValue;
   if (!call.IsNone(3)) {
     bias = call.Tensor(3);
     if (!ir::IsFloat(b.dtype(bias)) || b.rank(bias) != 4) return false;
-    bias = b.BroadcastTo(bias, {rows[0], rows[1], rows[2], of_keys[2]});
+    bias = shared(b.BroadcastTo(bias, {rows[0], rows[1], rows[2], of_keys[2]}), of_keys[2]);
   }
   const Value scale =
       call.IsNone(7) ? b.Const(DType::kF32, 1 / std::sqrt(static_cast<double>(sizes[3]))) : call.Number(7, DType::kF32);
-  const Value wide = b.Cast(query, DType::kF32), scaled = b.Mul(wide, b.FullLike(scale, wide));
-  call.Return(0, b.Attend(scaled, keys, values, bias));
+  const Value wide = b.Cast(query, DType::kF32), scaled = shared(b.Mul(wide, b.FullLike(scale, wide)), rows[3]);
+  call.Return(0, b.Reshape(b.Attend(scaled, keys, values, bias), rows));
   const ir::Dims& sums = call.Result(1).dims;
   const bool is_empty = static_cast<AttentionForm>(call.Int(4)) == AttentionForm::kEfficient;
   call.Return(1, is_empty ? b.Full(b.Const(DType::kF32, 0.0), sums) : b.Reshape(SumsOf(b, scaled, keys, bias), sums));
@@ -71,12 +77,12 @@ constexpr lazy::Row kAttentionRows[] = {
      .shape = shapes::AttentionBackward},
     {.name = "torch_lazy::attention",
      .lower = AttendByFew,
-     .flags = kTakesSeed,
+     .flags = kTakesSeed | kPreparesByThread,
      .shape = shapes::AttentionOfCuda,
      .runner = RunAttention,
      .check = CheckAttention},
     {.name = "torch_lazy::attention_backward",
-     .flags = kTakesSeed,
+     .flags = kTakesSeed | kPreparesByThread,
      .shape = shapes::AttentionOfCudaBackward,
      .runner = RunAttentionBackward,
      .check = CheckAttentionBackward},

@@ -72,6 +72,7 @@ bool MayRunAhead(const Trace& trace, const Entry& entry, bool waited) {
   if (!IsOnHost()) {
     if (waited || base::NumAllowedProcessors() == 1 || SettingsVary(trace.settings())) return false;
     if (entry.replays()) return true;
+    if (entry.prepares_by_thread()) return false;
     const Locked lock(DeviceLock());
     return trace.trie->IsPartOfAnySize(*trace.path.back());
   }

@@ -92,6 +92,10 @@ enum RowFlags : uint32_t {
   // --- How it is compiled ---
   // A product of matrices, done by a library: operands and result lie in memory.
   kProduct = 1 << 27,
+
+  // --- How it runs ---
+  // (all) On a GPU its library takes tens of milliseconds to prepare for new sizes, and does so once a thread.
+  kPreparesByThread = 1u << 31,
 };
 
 // How an operator runs on CPU aliases when it is not the operator itself that is called there.

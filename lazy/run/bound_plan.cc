@@ -52,6 +52,7 @@ BoundPlan::BoundPlan(const CallSequence& calls, const LoweredTrace& lowered, con
   shares_launches_ = LaunchesExactRowsAlone(symbols);
   const bool may_run_ahead = planned.dump_folder().empty() && backends::Get().computes();
   is_short_ = may_run_ahead && IsOnHost() && IsShort() && CanLimitProductThreads();
+  prepares_by_thread_ = PreparesByThread();
   runs_ahead_ = is_short_ || (may_run_ahead && !IsOnHost() && IsWorthAThread());
   if (!is_short_ && backends::Get().computes()) TuneProducts();
   if (!planned.dump_folder().empty()) {
@@ -113,6 +114,13 @@ bool BoundPlan::IsWorthAThread() const {
     return call.op->seed_arg < 0 ? call.op->random : call.PlaceOfNumber(static_cast<size_t>(call.op->seed_arg)) >= 0;
   };
   return plan_.steps.size() >= kFewestSteps && std::ranges::none_of(plan_.steps, draws);
+}
+
+bool BoundPlan::PreparesByThread() const {
+  return std::ranges::any_of(plan_.steps, [&](const codegen::Step& step) {
+    return step.kind == codegen::Step::Kind::kCall &&
+           calls_.calls()[static_cast<size_t>(graph_.node(step.call).attrs.index)]->op->Has(kPreparesByThread);
+  });
 }
 
 void BoundPlan::RunConvolution(size_t step, PlanMemory* memory) const {

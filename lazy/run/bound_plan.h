@@ -43,6 +43,8 @@ class BoundPlan {
   // a GPU, if it has steps enough, and no call that draws. Follows from the calls and the sizes, not from times:
   // digits must not change.
   bool runs_ahead() const { return runs_ahead_; }
+  // True if a call of it prepares for sizes on each thread anew (kPreparesByThread).
+  bool prepares_by_thread() const { return prepares_by_thread_; }
 
   // True if all it does is launches of kernels for rows of the length seen first, which take more instances as well as
   // one, and need no memory beside their results.
@@ -65,6 +67,7 @@ class BoundPlan {
   void TuneProducts();
   bool IsShort() const;
   bool IsWorthAThread() const;
+  bool PreparesByThread() const;
   bool LaunchesExactRowsAlone(absl::Span<const int64_t> symbols) const;
   void RunCall(size_t step, Trace* trace, PlanMemory* memory) const;
   void RunConvolution(size_t step, PlanMemory* memory) const;
@@ -81,6 +84,7 @@ class BoundPlan {
   ParamUses uses_;
   bool is_short_ = false;
   bool runs_ahead_ = false;
+  bool prepares_by_thread_ = false;
   bool shares_launches_ = false;
   std::unique_ptr<StepPage> page_;  // null without option dump
 };

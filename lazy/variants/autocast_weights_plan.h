@@ -36,6 +36,7 @@ class AutocastWeightsPlan final : public Runnable {
   void Release() override { next_->Release(); }
   size_t PeakBytes() const override { return next_->PeakBytes(); }
   bool runs_ahead() const override { return next_->runs_ahead(); }
+  bool prepares_by_thread() const override { return next_->prepares_by_thread(); }
   bool replays() const override { return next_->replays(); }
   bool shares_launches() const override { return next_->shares_launches(); }
   const std::shared_ptr<Runnable>& next() const { return next_; }

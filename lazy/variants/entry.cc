@@ -32,6 +32,7 @@ std::shared_ptr<Runnable> Entry::Prepare(Trace* prepared, bool once) {
   }
   way = variants_->Choose(std::move(way), trace, once);
   runs_ahead_.store(way->runs_ahead(), std::memory_order_relaxed);
+  prepares_by_thread_.store(way->prepares_by_thread(), std::memory_order_relaxed);
   replays_.store(way->replays(), std::memory_order_relaxed);
   shares_launches_.store(way->shares_launches(), std::memory_order_relaxed);
   return way;

@@ -33,6 +33,9 @@ class Entry final : public TraceRunner {
   // True if it ran as a CUDA graph.
   bool replays() const { return replays_.load(std::memory_order_relaxed); }
 
+  // As BoundPlan says.
+  bool prepares_by_thread() const { return prepares_by_thread_.load(std::memory_order_relaxed); }
+
   // True if its plan is compiled, and launches of several such steps are one that takes no longer than theirs.
   bool shares_launches() const { return shares_launches_.load(std::memory_order_relaxed); }
 
@@ -53,7 +56,8 @@ class Entry final : public TraceRunner {
   std::atomic<Entry*> replaced_;                 // until this one runs
   std::vector<std::atomic<int64_t>*> recorded_;  // per call: how often its operator was run by ATen in its place
 
-  std::atomic<bool> runs_ahead_{false}, shares_launches_{false}, replays_{false};  // of the way it ran
+  // Of the way it ran.
+  std::atomic<bool> runs_ahead_{false}, prepares_by_thread_{false}, shares_launches_{false}, replays_{false};
 
   std::mutex lock_;  // over what follows
   PlainPlan plain_{&calls_};
