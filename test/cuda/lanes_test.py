@@ -137,7 +137,8 @@ def _lane_replays(device):
 
 
 LOOPS = [read_at_once, kept_for_later, handed_on, beside_a_thread_that_allocates, weights_change, one_trains]
-FEWEST = {"read_at_once": THREADS * REQUESTS // 2, "kept_for_later": THREADS, "beside_a_thread_that_allocates": THREADS}
+# At least one a thread: when a plan is captured follows the clock. What a thread is handed by another may be on another lane.
+FEWEST = {"read_at_once": THREADS, "kept_for_later": THREADS, "beside_a_thread_that_allocates": THREADS}
 
 
 @pytest.mark.parametrize("loop", LOOPS, ids=lambda loop: loop.__name__)
