@@ -86,8 +86,13 @@ int LaneOfThread() {
 MainWork::MainWork() : is_on_gpu_(!IsOnHost()) {
   if (!is_on_gpu_) return;
   Gate::Get().EnterMain();
+  try {
+    JoinLanes();
+  } catch (...) {
+    Gate::Get().LeaveMain();
+    throw;
+  }
   ++amid_main_work;
-  JoinLanes();
 }
 
 MainWork::~MainWork() {
@@ -101,8 +106,10 @@ bool LaneWork::IsPossible() { return IsOnHost() || (amid_main_work == 0 && IsMai
 bool LaneWork::IsAmid() { return amid_lane_work; }
 
 LaneWork::LaneWork(int lane) : lane_(lane) {
-  amid_lane_work = true;
-  if (IsOnHost()) return;
+  if (IsOnHost()) {
+    amid_lane_work = true;
+    return;
+  }
   Lane& at = LaneAt(lane);
   Gate::Get().EnterLane();
   try {
@@ -110,8 +117,8 @@ LaneWork::LaneWork(int lane) : lane_(lane) {
     at.begin.record(*CurrentStream());
     at.begin.block(at.stream);
     on_.emplace(at.stream);
+    amid_lane_work = true;
   } catch (...) {
-    amid_lane_work = false;
     Gate::Get().LeaveLane();
     throw;
   }

@@ -148,6 +148,7 @@ bool CudaGraphTurn::TryReplay(Trace* trace, int64_t now, bool is_new) {
     memory_.CopyIn(trace);
   } catch (const std::exception& error) {
     LAZY_LOG(1, "no replay: ", error.what());
+    lane.reset();  // a CUDA graph that is dropped waits for its lane
     choice_.Dropped();
     Drop();
     LeaveRoom();
