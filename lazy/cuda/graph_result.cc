@@ -31,8 +31,8 @@ void NoteThread(std::thread::id thread) {
   if (!first.compare_exchange_strong(none, thread)) have_several_threads = true;
 }
 
-// Held while a content that others may hold moves out, or is asked where it lies. Nobody waits for the GPU, or for
-// another lock, meanwhile.
+// Held while a content that others may hold moves out, or is asked where it lies. No other lock of this library is
+// asked for meanwhile.
 std::unique_lock<std::mutex> LockTenancies() {
   static auto* const lock = new std::mutex;
   return have_several_threads.load(std::memory_order_relaxed) ? std::unique_lock<std::mutex>(*lock)

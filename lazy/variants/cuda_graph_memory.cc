@@ -213,9 +213,10 @@ void CudaGraphMemory::TellOfParams(int lane, Trace* trace) {
   for (Param& param : params_) {
     const c10::Storage memory = MemoryOf(ContentAt(plan_.lowered(), param.slot, trace));
     const void* const address = memory.data();
-    if (param.told._unsafe_get_target() == memory.unsafeGetStorageImpl() && param.told_address == address) continue;
+    if (param.told == memory.unsafeGetStorageImpl() && param.told_address == address) continue;
     TellAllocator(memory, lane);
-    param.told = c10::weak_intrusive_ptr<c10::StorageImpl>(memory.getWeakStorageImpl());
+    param.told = memory.unsafeGetStorageImpl();
+    param.told_place = c10::weak_intrusive_ptr<c10::StorageImpl>(memory.getWeakStorageImpl());
     param.told_address = address;
   }
 }

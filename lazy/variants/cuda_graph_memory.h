@@ -33,8 +33,9 @@ class CudaGraphMemory {
     bool moves = false;             // its address goes on changing
     bool is_lent = false;           // it lay in a home
     c10::Storage home = {};         // where the CUDA graph reads one that moves
-    // The memory that PyTorch's allocator was told of last.
-    c10::weak_intrusive_ptr<c10::StorageImpl> told{c10::intrusive_ptr<c10::StorageImpl>()};
+    // The memory that PyTorch's allocator was told of last. No other has its place meanwhile.
+    const c10::StorageImpl* told = nullptr;
+    c10::weak_intrusive_ptr<c10::StorageImpl> told_place{c10::intrusive_ptr<c10::StorageImpl>()};
     const void* told_address = nullptr;
   };
 
