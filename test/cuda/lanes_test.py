@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Threads that share a model replay each on a stream of its own, and nothing is read before it is there: Note [Lanes]."""
 
+import contextlib
 import queue
 import threading
 
@@ -46,8 +47,7 @@ def _in_threads(serve):
 def read_at_once(device):
     """Sums of each request's answer."""
     net = _model(device)
-    sums = _in_threads(lambda thread: [net(_request(thread, k).to(device)).cpu().double().sum().item() for k in range(REQUESTS)])
-    return sums, _lane_replays(device)
+    return _sums_of_answers(net, device), _lane_replays(device)
 
 
 def kept_for_later(device):
@@ -81,30 +81,45 @@ def handed_on(device):
     return _in_threads(serve), _lane_replays(device)
 
 
-def beside_a_thread_that_allocates(device):
-    """Memory that a replay still reads is given to nobody: another thread fills all that it gets with NaN."""
-    net, ended = _model(device), threading.Event()
+def _sums_of_answers(net, device, requests=REQUESTS):
+    return _in_threads(lambda thread: [net(_request(thread, k).to(device)).cpu().double().sum().item() for k in range(requests)])
 
-    def fill():
+
+@contextlib.contextmanager
+def _beside(work):
+    """Another thread does it again and again."""
+    ended = threading.Event()
+
+    def run():
         while not ended.is_set():
-            torch.full((8, WIDTH), float("nan"), device=EAGER)
-            torch.full((8, WIDTH), float("nan")).to(device)[0, 0].item()
+            work()
 
-    filler = threading.Thread(target=fill)
-    filler.start()
+    thread = threading.Thread(target=run)
+    thread.start()
     try:
-        sums = _in_threads(lambda thread: [net(_request(thread, k).to(device)).cpu().double().sum().item() for k in range(REQUESTS)])
+        yield
     finally:
         ended.set()
-        filler.join()
-    return sums, _lane_replays(device)
+        thread.join()
+
+
+def beside_a_thread_that_allocates(device):
+    """Memory that a replay still reads is given to nobody: another thread fills all that it gets with NaN."""
+
+    def fill():
+        torch.full((8, WIDTH), float("nan"), device=EAGER)
+        torch.full((8, WIDTH), float("nan")).to(device)[0, 0].item()
+
+    net = _model(device)
+    with _beside(fill):
+        return _sums_of_answers(net, device), _lane_replays(device)
 
 
 def weights_change(device):
     """Between two rounds the weights are updated in place, on the main stream, and no thread reads old ones."""
     net, sums = _model(device), []
     for _ in range(6):
-        sums += _in_threads(lambda thread: [net(_request(thread, k).to(device)).cpu().double().sum().item() for k in range(20)])
+        sums += _sums_of_answers(net, device, requests=20)
         with torch.no_grad():
             for parameter in net.parameters():
                 parameter.mul_(1.01)
@@ -113,23 +128,16 @@ def weights_change(device):
 
 def one_trains(device):
     """A thread updates the same weights meanwhile, by a step that leaves them as they are."""
-    net, ended = _model(device), threading.Event()
+    net = _model(device)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.0)
 
     def train():
-        optimizer = torch.optim.SGD(net.parameters(), lr=0.0)
-        while not ended.is_set():
-            net(_request(0, 0).to(device)).square().mean().backward()
-            optimizer.step()
-            optimizer.zero_grad()
+        net(_request(0, 0).to(device)).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
 
-    trainer = threading.Thread(target=train)
-    trainer.start()
-    try:
-        sums = _in_threads(lambda thread: [net(_request(thread, k).to(device)).cpu().double().sum().item() for k in range(REQUESTS)])
-    finally:
-        ended.set()
-        trainer.join()
-    return sums, _lane_replays(device)
+    with _beside(train):
+        return _sums_of_answers(net, device), _lane_replays(device)
 
 
 def _lane_replays(device):
@@ -151,9 +159,8 @@ def test_answers_are_those_of_eager(loop):
 
 
 def test_one_thread_has_no_lane():
-    def serve(device):
-        net = _model(device)
-        with torch.inference_mode():
-            return [net(_request(0, k).to(device)).cpu().double().sum().item() for k in range(REQUESTS)], _lane_replays(device)
-
-    assert serve("lazy")[1] == 0
+    net = _model("lazy")
+    with torch.inference_mode():
+        for k in range(REQUESTS):
+            net(_request(0, k).to("lazy")).cpu()
+    assert _lane_replays("lazy") == 0
