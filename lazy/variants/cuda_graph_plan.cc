@@ -34,7 +34,6 @@ bool CudaGraphPlan::Run(Trace* trace) {
   if (refused_.load(std::memory_order_relaxed)) return plan_.Run(trace);
   const int64_t now = NextRun();
   const double start = SecondsNow();
-  NoteThread();
   const std::shared_ptr<CudaGraphTurn> turn = TurnOf(trace);
   const auto outcome = turn == nullptr ? CudaGraphTurn::Outcome::kLaunch : turn->Run(trace, now, is_shared());
   replays_.store(outcome == CudaGraphTurn::Outcome::kReplayed, std::memory_order_relaxed);
@@ -58,7 +57,6 @@ void CudaGraphPlan::Refuse() {
 
 void CudaGraphPlan::NoteThread() {
   const std::thread::id thread = ProgramThread();
-  const std::lock_guard<std::mutex> lock(mutex_);
   if (std::exchange(last_thread_, thread) != thread && !is_shared()) ++handed_on_;
 }
 
@@ -66,6 +64,7 @@ bool CudaGraphPlan::is_shared() const { return handed_on_ >= kTimesHandedOn; }
 
 std::shared_ptr<CudaGraphTurn> CudaGraphPlan::TurnOf(Trace* trace) {
   const std::lock_guard<std::mutex> lock(mutex_);
+  NoteThread();
   if (++runs_ % kShortAbsence == 0) RetireUnused();
   const std::optional<size_t> last = LastOfThisThread();
   std::optional<size_t> found = last ? FindTurn(turns_[*last].next, trace) : std::nullopt;
