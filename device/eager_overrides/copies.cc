@@ -4,7 +4,6 @@
 // PyTorch sends every copy_ with a lazy tensor here as one _copy_from, broadcast and cast included. On the device it is
 // a recorded call; from the host the bytes are taken at once, since the program may change or free them right after.
 #include <algorithm>
-#include <optional>
 
 #include <ATen/ops/_local_scalar_dense.h>
 #include <ATen/ops/_local_scalar_dense_native.h>
@@ -70,13 +69,6 @@ void FillHost(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
   at::Tensor(to).copy_(staged);
 }
 
-// Of a tensor of SyncToRead(), that on which it may be read. Nothing on the host.
-std::optional<c10::Stream> StreamOf(const at::Tensor& eager) {
-  if (!eager.is_cuda()) return std::nullopt;
-  const int lane = lazy::LaneOf(eager.storage());
-  return lane == lazy::kMainStream ? std::nullopt : lazy::StreamToRead(lane);
-}
-
 // Host data goes straight into its final place, unless pending work still needs what is there: then it waits in a
 // storage of its own for its turn.
 void CopyFromHost(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
@@ -106,7 +98,7 @@ at::Tensor CopyFrom(const at::Tensor& from, const at::Tensor& to, bool non_block
   if (!to.is_privateuseone()) {
     const at::Tensor eager = lazy::SyncToRead(from, "copy to host");
     const lazy::OnDevice on(from.device().index());
-    const lazy::OnStream lane(StreamOf(eager));
+    const lazy::OnStream lane(lazy::StreamOfLane(lazy::LaneOf(eager.storage())));
     FillHost(eager, to, non_blocking);
   } else if (from.device() == to.device()) {
     RecordCopy(to, from, non_blocking);
@@ -128,7 +120,7 @@ at::Scalar LocalScalarDense(const at::Tensor& self) {
   const at::Tensor eager = lazy::SyncToRead(self, "item");
   if (eager.is_cpu()) return at::native::_local_scalar_dense_cpu(eager);
   const lazy::OnDevice on(self.device().index());
-  const lazy::OnStream lane(StreamOf(eager));
+  const lazy::OnStream lane(lazy::StreamOfLane(lazy::LaneOf(eager.storage())));
   return at::_local_scalar_dense(eager);
 }
 

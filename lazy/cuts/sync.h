@@ -17,7 +17,7 @@ at::Tensor SyncToAlias(const at::Tensor& tensor, const char* reason, bool writes
 // a step is cut at the same place of every step, whether the value was pending or not.
 at::Tensor SyncForHost(const at::Tensor& tensor, const char* reason);
 
-// The same for who only reads it, on the stream of its lane (StreamToRead), and gives it to nobody else. What the host
+// The same for who only reads it, on the stream of its lane (StreamOfLane), and gives it to nobody else. What the host
 // knows is not waited for, and what stands behind a small value in a GPU's queue is not either: Note [Known values],
 // Note [Early reads], Note [Lanes].
 at::Tensor SyncToRead(const at::Tensor& tensor, const char* reason);

@@ -155,8 +155,9 @@ void TellAllocator(const c10::Storage& memory, int lane) {
   if (!IsOnHost() && lane != kMainStream) CudaGuard().recordDataPtrOnStream(memory.data_ptr(), LaneAt(lane).stream);
 }
 
-std::optional<c10::Stream> StreamToRead(int lane) {
-  return IsOnHost() || lane == kMainStream ? CurrentStream() : LaneAt(lane).stream;
+std::optional<c10::Stream> StreamOfLane(int lane) {
+  if (IsOnHost() || lane == kMainStream) return std::nullopt;
+  return LaneAt(lane).stream;
 }
 
 }  // namespace torch_lazy::lazy

@@ -68,7 +68,7 @@ void JoinLanes();
 // The memory, which PyTorch's allocator gave, is used on the lane: Note [Lanes].
 void TellAllocator(const c10::Storage& memory, int lane);
 
-// The stream on which a lane's results may be read; the main one's for kMainStream.
-std::optional<c10::Stream> StreamToRead(int lane);
+// The stream on which a lane's results may be read; nothing for kMainStream, and where lanes have no streams.
+std::optional<c10::Stream> StreamOfLane(int lane);
 
 }  // namespace torch_lazy::lazy
