@@ -4,6 +4,7 @@
 #include <atomic>
 #include <mutex>
 #include <thread>
+#include <typeinfo>
 
 #include "lazy/eager/eager_device.h"
 #include "lazy/eager/lanes.h"
@@ -12,6 +13,16 @@
 
 namespace torch_lazy::lazy {
 namespace {
+
+// A content that was lent once. Whether it still is, the deleter says, which changes when it moves out; what it was
+// made as never does, so no lock is needed to see that other contents are not lent.
+class LentStorage final : public c10::StorageImpl {
+  using StorageImpl::StorageImpl;
+};
+
+bool WasLent(const c10::Storage& content) {
+  return content && typeid(*content.unsafeGetStorageImpl()) == typeid(LentStorage);
+}
 
 // What a result that somebody holds is given.
 struct Tenancy {
@@ -52,6 +63,7 @@ void MoveOutLocked(c10::StorageImpl* content) {
 }
 
 bool IsAnotherThreads(const c10::Storage& content) {
+  if (!WasLent(content)) return false;
   const auto lock = LockTenancies();
   return IsLent(content) && TenancyOf(content).thread != ProgramThread();
 }
@@ -62,10 +74,10 @@ c10::Storage CudaGraphResult::Lend(int lane) {
   const size_t size_bytes = memory_->nbytes();
   const std::thread::id thread = ProgramThread();
   NoteThread(thread);
-  c10::Storage content(
-      c10::Storage::use_byte_size_t(), size_bytes,
+  c10::Storage content(c10::make_intrusive<LentStorage>(
+      c10::StorageImpl::use_byte_size_t(), size_bytes,
       c10::DataPtr(memory_->mutable_data(), new Tenancy{memory_, thread, lane}, &LetGo, memory_->device()),
-      memory_->allocator(), /*resizable=*/true);
+      memory_->allocator(), /*resizable=*/true));
   tenant_ = c10::weak_intrusive_ptr<c10::StorageImpl>(content.getWeakStorageImpl());
   return content;
 }
@@ -74,14 +86,16 @@ void CudaGraphResult::Vacate() {
   if (const c10::intrusive_ptr<c10::StorageImpl> tenant = tenant_.lock()) MoveOut(tenant.get());
 }
 
-bool IsLent(const c10::Storage& content) { return content && content.data_ptr().get_deleter() == &LetGo; }
+bool IsLent(const c10::Storage& content) { return WasLent(content) && content.data_ptr().get_deleter() == &LetGo; }
 
 int LaneOf(const c10::Storage& content) {
+  if (!WasLent(content)) return kMainStream;
   const auto lock = LockTenancies();
   return IsLent(content) ? TenancyOf(content).lane : kMainStream;
 }
 
 c10::Storage MemoryOf(const c10::Storage& content) {
+  if (!WasLent(content)) return content;
   const auto lock = LockTenancies();
   return IsLent(content) ? *TenancyOf(content).memory : content;
 }
@@ -92,7 +106,7 @@ void MoveOut(c10::StorageImpl* content) {
 }
 
 void TakeFromOtherThread(const c10::Storage& content) {
-  if (!have_several_threads.load(std::memory_order_relaxed) || !content || !IsAnotherThreads(content)) return;
+  if (!have_several_threads.load(std::memory_order_relaxed) || !IsAnotherThreads(content)) return;
   JoinLanes();
   MoveOut(content.unsafeGetStorageImpl());
 }
