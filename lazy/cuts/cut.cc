@@ -125,7 +125,14 @@ void Run(Trace* trace, Entry* entry, const Parts& parts, bool once, bool goes_on
   }
 }
 
-// On a thread of ours.
+// What a cut runs in: without Python's lock, and without modes of the program (of Python's dispatch, of function
+// transforms), which saw the calls when they were recorded.
+struct OutsideProgram {
+  const ReleaseGil release;
+  const c10::impl::ForceDispatchKeyGuard no_modes{c10::impl::LocalDispatchKeySet(c10::impl::PODLocalDispatchKeySet{})};
+};
+
+// Of a trace that is ahead.
 void RunAndFinish(const std::shared_ptr<Trace>& trace, Entry* entry, const Stream& stream) {
   try {
     const OnThreadAhead on(*trace, stream);
@@ -135,6 +142,19 @@ void RunAndFinish(const std::shared_ptr<Trace>& trace, Entry* entry, const Strea
     throw;
   }
   Finish(trace);
+}
+
+bool RunWhereGiven(const std::shared_ptr<Trace>& trace, Entry* entry, const Stream& stream, RunThread::Where where) {
+  if (where == RunThread::Where::kHere) {
+    if (entry->WouldPrepare(trace.get())) return false;
+    RunAndFinish(trace, entry, stream);
+    return true;
+  }
+  base::Count(base::Counter::kTracesSentBack);
+  const OutsideProgram outside;
+  const UseSettings settings(trace->settings());
+  RunAndFinish(trace, entry, stream);
+  return true;
 }
 
 Parts PartsFor(const Trace& trace, const char* reason, bool host_waits) {
@@ -156,9 +176,7 @@ Parts PartsFor(const Trace& trace, const char* reason, bool host_waits) {
 enum class Then { kHostWaits, kWait, kGoOn };
 
 void Cut(const std::shared_ptr<Trace>& trace, const char* reason, Then then) {
-  ReleaseGil release;
-  // Modes of the program (of Python's dispatch, of function transforms) saw these calls when they were recorded.
-  const c10::impl::ForceDispatchKeyGuard no_modes{c10::impl::LocalDispatchKeySet(c10::impl::PODLocalDispatchKeySet{})};
+  const OutsideProgram outside;
   Entry* entry = nullptr;
   Parts parts;
   {
@@ -190,8 +208,8 @@ void Cut(const std::shared_ptr<Trace>& trace, const char* reason, Then then) {
   bool ahead = false;
   try {
     ahead = entry != nullptr && !once && MayRunAhead(*trace, *entry, then != Then::kGoOn) &&
-            RunAhead(trace, [entry](const std::shared_ptr<Trace>& given, const Stream& stream) {
-              RunAndFinish(given, entry, stream);
+            RunAhead(trace, [entry](const std::shared_ptr<Trace>& given, const Stream& stream, RunThread::Where where) {
+              return RunWhereGiven(given, entry, stream, where);
             });
     if (!ahead) {
       WaitForMoves();

@@ -79,7 +79,7 @@ bool MayRunAhead(const Trace& trace, const Entry& entry, bool waited) {
   return at::get_num_threads() > 1 && !(waited && IsTiny(trace));
 }
 
-bool RunAhead(const std::shared_ptr<Trace>& trace, std::function<void(const std::shared_ptr<Trace>&, Stream)> run) {
+bool RunAhead(const std::shared_ptr<Trace>& trace, RunsTrace run) {
   const Stream stream = CurrentStream();
   RunThread& thread = RunThread::Get();
   if (!thread.Acquire()) return false;
@@ -87,10 +87,12 @@ bool RunAhead(const std::shared_ptr<Trace>& trace, std::function<void(const std:
   try {
     kept = Prepare(trace);
   } catch (...) {
-    thread.Post([] {}, nullptr);
+    thread.Post([](RunThread::Where) { return true; }, nullptr);
     throw;
   }
-  auto run_it = [run = std::move(run), &trace = kept->trace, stream] { run(trace, stream); };
+  auto run_it = [run = std::move(run), &trace = kept->trace, stream](RunThread::Where where) {
+    return run(trace, stream, where);
+  };
   base::Count(base::Counter::kTracesAhead);
   thread.Post(std::move(run_it), std::move(kept));
   return true;

@@ -8,6 +8,7 @@
 
 #include "lazy/eager/current_device.h"
 #include "lazy/eager/eager_device.h"
+#include "lazy/host/run_thread.h"
 #include "lazy/trace/trace.h"
 #include "lazy/variants/entry.h"
 
@@ -17,10 +18,11 @@ namespace torch_lazy::lazy {
 // is this.
 bool MayRunAhead(const Trace& trace, const Entry& entry, bool waited);
 
-// Leaves the trace to the thread, which calls `run` with it. False if the thread is busy or there is none: nothing was
-// done.
+// Leaves the trace to the thread, which calls `run` with it, as RunThread::Runs says. False if the thread is busy or
+// there is none: nothing was done.
 using Stream = std::optional<c10::Stream>;  // of a GPU, the one that takes the work of who has recorded the trace
-bool RunAhead(const std::shared_ptr<Trace>& trace, std::function<void(const std::shared_ptr<Trace>&, Stream)> run);
+using RunsTrace = std::function<bool(const std::shared_ptr<Trace>&, const Stream&, RunThread::Where)>;
+bool RunAhead(const std::shared_ptr<Trace>& trace, RunsTrace run);
 
 // What `run` does is done on the trace's device, in that stream's order, for as long as it lives.
 class OnThreadAhead {

@@ -15,7 +15,7 @@
 namespace torch_lazy::lazy {
 namespace {
 
-thread_local bool is_run_thread = false;
+thread_local bool runs_what_was_posted = false;  // on this thread
 
 // Until `value` is another. To sleep and to be woken costs tens of microseconds, and most waits
 // here are short.
@@ -66,7 +66,7 @@ bool RunThread::Start() {
   return true;
 }
 
-void RunThread::Post(std::function<void()> run, std::shared_ptr<void> keep) {
+void RunThread::Post(Runs run, std::shared_ptr<void> keep) {
   {
     std::lock_guard<std::mutex> lock(lock_);
     run_ = std::move(run);
@@ -130,11 +130,54 @@ void RunThread::Open() {
 }
 
 void RunThread::HelpUntilDone(uint64_t ticket) {
-  while (true) {
+  while (!runs_what_was_posted) {
     const uint32_t event = events_.load();
     if (done_.load() >= ticket) return;
-    if (!backends::Get().Help()) WaitForChange(events_, event);
+    if (!RunSentBack() && !backends::Get().Help()) WaitForChange(events_, event);
   }
+}
+
+void RunThread::SendBack(Runs run) {
+  {
+    std::lock_guard<std::mutex> lock(lock_);
+    sent_back_ = std::move(run);
+    is_sent_back_ = true;
+  }
+  events_.fetch_add(1);
+  events_.notify_all();
+}
+
+bool RunThread::RunSentBack() {
+  if (!is_sent_back_.load(std::memory_order_relaxed)) return false;
+  Runs run;
+  {
+    std::lock_guard<std::mutex> lock(lock_);
+    run = std::exchange(sent_back_, nullptr);
+    is_sent_back_ = false;
+  }
+  if (run == nullptr) return false;
+  std::exception_ptr error;
+  runs_what_was_posted = true;
+  try {
+    run(Where::kInProgram);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  runs_what_was_posted = false;
+  run = nullptr;
+  End(error);
+  return true;
+}
+
+void RunThread::End(std::exception_ptr error) {
+  {
+    std::lock_guard<std::mutex> lock(lock_);
+    leftovers_.push_back(std::move(keep_));
+    if (error != nullptr) error_ = std::move(error);
+    done_.fetch_add(1);
+  }
+  events_.fetch_add(1);
+  events_.notify_all();
 }
 
 void RunThread::DropAndRaise() {
@@ -149,35 +192,35 @@ void RunThread::DropAndRaise() {
   if (error != nullptr) std::rethrow_exception(error);
 }
 
-std::thread::id ProgramThread() { return is_run_thread ? RunThread::Get().user() : std::this_thread::get_id(); }
+std::thread::id ProgramThread() {
+  return runs_what_was_posted ? RunThread::Get().user() : std::this_thread::get_id();
+}
 
 void RunThread::Serve() {
-  is_run_thread = true;
+  runs_what_was_posted = true;
   thread_.store(gettid());
   at::get_num_threads();  // sets this thread's team, which OfferLaunches takes from it again
   backends::Get().OfferLaunches(&events_);
   for (uint32_t served = 0;; ++served) {
     WaitForChange(posts_, served);
-    std::function<void()> run;
+    Runs run;
     {
       std::lock_guard<std::mutex> lock(lock_);
       run = std::exchange(run_, nullptr);
     }
+    bool has_run = true;
     std::exception_ptr error;
     try {
-      run();
+      has_run = run(Where::kHere);
     } catch (...) {
       error = std::current_exception();
     }
-    run = nullptr;
-    {
-      std::lock_guard<std::mutex> lock(lock_);
-      leftovers_.push_back(std::move(keep_));
-      if (error != nullptr) error_ = error;
-      done_.fetch_add(1);
+    if (has_run) {
+      run = nullptr;
+      End(std::move(error));
+    } else {
+      SendBack(std::move(run));
     }
-    events_.fetch_add(1);
-    events_.notify_all();
     base::WatchForExit();
   }
 }

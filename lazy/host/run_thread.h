@@ -10,6 +10,9 @@
 // One trace at a time is *ahead*: given to this thread and not done. Another trace may use its
 // storages as if it were done, provided that it runs later, which Trace::after sees to. What it
 // will find in them it inherits at the end of that run.
+//
+// A run may turn out to be one for a thread of the program: its CUDA graph does not fit, say, and cuDNN would prepare
+// convolutions on this thread anew. The thread then sends it back, and who next waits for it runs it.
 #pragma once
 
 #include <atomic>
@@ -31,9 +34,13 @@ class RunThread {
   // program can have no more threads. From then on Wait and Drain wait for the post, too.
   bool Acquire();
 
+  enum class Where { kHere, kInProgram };  // on this thread, or on one of the program's
+  // False if it must run in the program, and nothing was done. That is asked here alone.
+  using Runs = std::function<bool(Where)>;
+
   // To be called after Acquire, whatever happens. `keep` is dropped by one of the program's threads, later: what it
   // owns may belong to Python.
-  void Post(std::function<void()> run, std::shared_ptr<void> keep);
+  void Post(Runs run, std::shared_ptr<void> keep);
 
   // Until nothing that was posted before is left to do; helps. Raises what a run has raised, once.
   void Wait();
@@ -57,6 +64,9 @@ class RunThread {
   void Serve();
   void KeepAway();
   void HelpUntilDone(uint64_t ticket);
+  void SendBack(Runs run);
+  bool RunSentBack();  // false if there is nothing
+  void End(std::exception_ptr error);
   void DropAndRaise();
 
   std::atomic<uint32_t> events_{0};  // what a helper waits for: offers, and ends of runs
@@ -65,11 +75,12 @@ class RunThread {
   std::atomic<int> away_from_{-1};     // the processor that it leaves to the program
   std::atomic<uint64_t> done_{0};      // the last ticket that is
   std::atomic<std::thread::id> user_;  // who acquired it last
+  std::atomic<bool> is_sent_back_{false};
   std::mutex lock_;                    // over what follows
   bool has_thread_ = false;
   int num_closed_ = 0;
   uint64_t ticket_ = 0;  // the last that was acquired; the thread is free if it is done
-  std::function<void()> run_;
+  Runs run_, sent_back_;
   std::shared_ptr<void> keep_;
   std::vector<std::shared_ptr<void>> leftovers_;  // of runs that are done
   std::exception_ptr error_;

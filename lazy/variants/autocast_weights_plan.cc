@@ -154,18 +154,33 @@ void AutocastWeightsPlan::Stamp(Trace* trace) {
   }
 }
 
+bool AutocastWeightsPlan::RunBy(Runnable* way, Trace* trace) {
+  const bool has_run = way->Run(trace);
+  replays_.store(way->replays(), std::memory_order_relaxed);
+  return has_run;
+}
+
+bool AutocastWeightsPlan::WouldReplay(Trace* trace) const {
+  const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock() || refused_ || !Follows(*trace)) return next_->WouldReplay(trace);
+  if (step_ != nullptr) return step_->WouldReplay(trace);
+  Patience patience = patience_;
+  patience.Run();
+  const bool compiles = graphs_ != nullptr && (planned_first_->IsPending() || planned_step_->IsPending());
+  return (compiles || !patience.IsWorth(kFollowingRuns)) && next_->WouldReplay(trace);
+}
+
 bool AutocastWeightsPlan::Run(Trace* trace) {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock() || refused_) return next_->Run(trace);
+  if (!lock.owns_lock() || refused_) return RunBy(next_.get(), trace);
   if (Follows(*trace)) {
     patience_.Run();
   } else {
     End();
   }
   stamps_.clear();  // should it fail
-  const bool is_narrow =
-      step_ != nullptr || (patience_.IsWorth(kFollowingRuns) && IsCompiled(*trace) && TryBegin(*trace));
-  if (!(is_narrow ? step_->Run(trace) : next_->Run(trace))) return false;
+  const bool is_narrow = step_ != nullptr || (patience_.IsWorth(kFollowingRuns) && IsCompiled(*trace) && TryBegin(*trace));
+  if (!RunBy(is_narrow ? step_.get() : next_.get(), trace)) return false;
   if (is_narrow) {
     account_.Save(0);
     base::Count(base::Counter::kValuesCarried, static_cast<int64_t>(graphs_->step.kept_contents->size()));

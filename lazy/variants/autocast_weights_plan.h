@@ -12,6 +12,7 @@
 // last one to begin has them. Traces that are run in parts have none.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -37,12 +38,14 @@ class AutocastWeightsPlan final : public Runnable {
   size_t PeakBytes() const override { return next_->PeakBytes(); }
   bool runs_ahead() const override { return next_->runs_ahead(); }
   bool prepares_by_thread() const override { return next_->prepares_by_thread(); }
-  bool replays() const override { return next_->replays(); }
+  bool replays() const override { return replays_.load(std::memory_order_relaxed); }
+  bool WouldReplay(Trace* trace) const override;
   bool shares_launches() const override { return next_->shares_launches(); }
   const std::shared_ptr<Runnable>& next() const { return next_; }
 
  private:
   bool Follows(const Trace& trace) const;
+  bool RunBy(Runnable* way, Trace* trace);
   bool IsCompiled(const Trace& trace);
   bool TryBegin(const Trace& trace);
   std::string Begin(const Trace& trace);  // why it cannot; empty: nothing
@@ -57,7 +60,8 @@ class AutocastWeightsPlan final : public Runnable {
   const std::shared_ptr<Runnable> next_;
   Account& account_;                        // of sets of narrow weights, and runs that take them
   const std::vector<int32_t> slots_;        // of the wide parameters
-  std::mutex mutex_;                        // over what follows, for a whole run
+  std::atomic<bool> replays_{false};        // the run before
+  mutable std::mutex mutex_;                // over what follows, for a whole run
   std::vector<uint64_t> stamps_;            // that the last run has left there; empty: unknown
   Patience patience_;                       // for runs that follow one another
   bool refused_ = false;                    // for its memory, or what failed

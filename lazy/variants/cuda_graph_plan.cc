@@ -44,6 +44,14 @@ bool CudaGraphPlan::Run(Trace* trace) {
   return true;
 }
 
+bool CudaGraphPlan::WouldReplay(Trace* trace) const {
+  if (refused_.load(std::memory_order_relaxed)) return false;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::optional<size_t> last = LastOfThisThread();
+  const std::optional<size_t> found = last ? FindTurn(turns_[*last].next, trace) : std::nullopt;
+  return found && turns_[*found].graph->WouldReplay(trace, is_shared());
+}
+
 void CudaGraphPlan::LetGo() {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const Turn& turn : turns_) turn.graph->LetGo();

@@ -52,6 +52,8 @@ class CudaGraphPlan {
   bool Run(Trace* trace);
   // True if the run before was a CUDA graph's.
   bool replays() const { return replays_.load(std::memory_order_relaxed); }
+  // As Runnable says.
+  bool WouldReplay(Trace* trace) const;
   // Something else runs in the plan's place: lets go of what is not running. Later runs may capture anew.
   void LetGo();
 
@@ -79,7 +81,7 @@ class CudaGraphPlan {
   std::atomic<bool> refused_{false}, replays_{false};
   std::atomic<uint64_t> newest_{0};  // of the storages that it has read, the number of the one made last
   std::atomic<int> handed_on_{0};    // runs by another thread than the one before; not counted to the end
-  std::mutex mutex_;                 // over what follows
+  mutable std::mutex mutex_;         // over what follows
   std::thread::id last_thread_;
   std::vector<Turn> turns_;
   int64_t runs_ = 0;

@@ -88,8 +88,14 @@ CudaGraphTurn::Outcome CudaGraphTurn::Run(Trace* trace, int64_t now, bool is_sha
   return TryRun(trace, now, is_shared);
 }
 
+bool CudaGraphTurn::WouldReplay(Trace* trace, bool is_shared) const {
+  const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  return lock.owns_lock() && captured_.is_there() && !MovesToLane(is_shared) && captured_.HasNumbersOf(*trace) &&
+         memory_.Fits(trace) && captured_.DrawsLike(*trace);
+}
+
 CudaGraphTurn::Outcome CudaGraphTurn::TryRun(Trace* trace, int64_t now, bool is_shared) {
-  const bool moves_to_lane = captured_.is_there() && captured_.lane() == kMainStream && WantsLane(is_shared);
+  const bool moves_to_lane = MovesToLane(is_shared);
   if (captured_.is_there() && !moves_to_lane) {
     if (!captured_.HasNumbersOf(*trace)) {
       RefusePlan("a number among the arguments of a call changes");

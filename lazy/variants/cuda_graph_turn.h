@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "lazy/cuda/graphs.h"
+#include "lazy/eager/lanes.h"
 #include "lazy/host/run_thread.h"
 #include "lazy/run/bound_plan.h"
 #include "lazy/trace/trace.h"
@@ -37,6 +38,8 @@ class CudaGraphTurn : public CudaGraphOwner {
   };
   // `now`: that of cuda_graph_choice.h and kept_cuda_graphs.h. `is_shared`: several threads run the plan.
   Outcome Run(Trace* trace, int64_t now, bool is_shared);
+  // True if that would be a replay.
+  bool WouldReplay(Trace* trace, bool is_shared) const;
   // The plan did, and that took so many seconds, the question included.
   void AddLaunched(double seconds);
 
@@ -54,6 +57,9 @@ class CudaGraphTurn : public CudaGraphOwner {
   bool MayCapture(Trace* trace, int64_t now);
   bool Capture(Trace* trace, bool is_shared);
   bool WantsLane(bool is_shared) const { return is_shared && memory_.WritesResultsAlone() && !captured_.draws(); }
+  bool MovesToLane(bool is_shared) const {
+    return captured_.is_there() && captured_.lane() == kMainStream && WantsLane(is_shared);
+  }
   bool WasLaunchedHere() const { return launcher_ == std::this_thread::get_id(); }
   bool IsTooEarly();
   bool MayNoLongerBeTooEarly() const;
@@ -65,7 +71,7 @@ class CudaGraphTurn : public CudaGraphOwner {
 
   const BoundPlan& plan_;
   const std::thread::id thread_ = ProgramThread();  // whose results lie in the homes
-  std::mutex mutex_;                                // over what follows, for a whole run
+  mutable std::mutex mutex_;                        // over what follows, for a whole run
   CudaGraphMemory memory_;
   CapturedPlan captured_;
   CudaGraphChoice choice_;

@@ -35,7 +35,18 @@ std::shared_ptr<Runnable> Entry::Prepare(Trace* prepared, bool once) {
   prepares_by_thread_.store(way->prepares_by_thread(), std::memory_order_relaxed);
   replays_.store(way->replays(), std::memory_order_relaxed);
   shares_launches_.store(way->shares_launches(), std::memory_order_relaxed);
+  way_ = way;
   return way;
+}
+
+bool Entry::WouldPrepare(Trace* trace) {
+  if (!prepares_by_thread()) return false;
+  std::shared_ptr<Runnable> way;
+  {
+    const std::lock_guard<std::mutex> lock(lock_);
+    way = way_.lock();
+  }
+  return way == nullptr || !way->WouldReplay(trace);
 }
 
 void Entry::Run(Trace* trace, bool once) {

@@ -36,6 +36,9 @@ class Entry final : public TraceRunner {
   // As BoundPlan says.
   bool prepares_by_thread() const { return prepares_by_thread_.load(std::memory_order_relaxed); }
 
+  // True if a run of the trace would prepare on the calling thread what the program's has prepared: no CUDA graph fits.
+  bool WouldPrepare(Trace* trace);
+
   // True if its plan is compiled, and launches of several such steps are one that takes no longer than theirs.
   bool shares_launches() const { return shares_launches_.load(std::memory_order_relaxed); }
 
@@ -62,6 +65,7 @@ class Entry final : public TraceRunner {
   std::mutex lock_;  // over what follows
   PlainPlan plain_{&calls_};
   std::optional<Variants> variants_;  // nothing before the plain plan is ready
+  std::weak_ptr<Runnable> way_;       // it ran
 };
 
 // The entry of the trace's last call that serves these live slots, made if there is none, or none that returns about as

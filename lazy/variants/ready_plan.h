@@ -31,6 +31,7 @@ class ReadyPlan final : public Runnable {
   bool prepares_by_thread() const override { return bound_.prepares_by_thread(); }
   bool shares_launches() const override { return bound_.shares_launches(); }
   bool replays() const override { return cuda_graph_ != nullptr && cuda_graph_->replays(); }
+  bool WouldReplay(Trace* trace) const override { return cuda_graph_ != nullptr && cuda_graph_->WouldReplay(trace); }
 
  private:
   const BoundPlan bound_;

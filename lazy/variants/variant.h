@@ -37,6 +37,8 @@ class Runnable {
   virtual bool shares_launches() const { return false; }
   // True if the run before was a CUDA graph's.
   virtual bool replays() const { return false; }
+  // True if a run of the trace would be, for the program's thread that the calling one works for.
+  virtual bool WouldReplay(Trace* /*trace*/) const { return false; }
 };
 
 // Of one entry, which has it under a lock.

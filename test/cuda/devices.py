@@ -36,6 +36,18 @@ def early_reads():
     return torch_lazy.metrics()["early_reads"]
 
 
+def traces_ahead():
+    import torch_lazy
+
+    return torch_lazy.metrics()["traces_ahead"]
+
+
+def traces_sent_back():
+    import torch_lazy
+
+    return torch_lazy.metrics()["traces_sent_back"]
+
+
 def _call(function, arguments, pipe, options):
     try:
         import torch

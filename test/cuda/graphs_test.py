@@ -64,6 +64,14 @@ def test_a_loss_is_read_while_the_gpu_goes_on():
     torch.testing.assert_close(torch.tensor(early), torch.tensor(eager), **tolerance)
 
 
+def test_convolutions_without_a_graph_stay_with_the_program():
+    """cuDNN would prepare them on the library's thread anew."""
+    losses, counts = Child(loops.weights_of_convolutions_that_move, "lazy", compile="sync").result()
+    whole, none = Child(loops.weights_of_convolutions_that_move, "lazy", compile="sync", overlap="0").result()
+    assert counts[15][0] > 0 and counts[-1][1] > counts[15][1] and not any(ahead for ahead, _ in none)
+    torch.testing.assert_close(torch.tensor(losses), torch.tensor(whole), rtol=1e-3, atol=1e-6)  # cuDNN adds in any order
+
+
 def test_steps_leave_narrow_weights_to_the_next():
     """While nobody else writes them; and nothing else is computed."""
     children = [Child(loops.under_autocast, "lazy", compile="sync"), Child(loops.under_autocast, "lazy", compile="sync", disable="carry")]

@@ -4,7 +4,7 @@
 import torch
 from torch import nn
 
-from devices import early_reads, replays, results_copied, wait_for
+from devices import early_reads, replays, results_copied, traces_ahead, traces_sent_back, wait_for
 
 
 def _net(device, seed=0):
@@ -155,6 +155,26 @@ def reads_the_loss_of_large_steps(device):
         optimizer.step()
         losses.append(loss.item())
         counts.append(early_reads())
+    return losses, counts
+
+
+def weights_of_convolutions_that_move(device):
+    """Steps that are cut early. Beside the losses: traces that were given to the library's thread, and that it sent back, after each step."""
+    torch.manual_seed(0)
+    net = nn.Sequential(*[part for _ in range(24) for part in (nn.Conv2d(32, 32, 3, padding=1), nn.GELU(), nn.GroupNorm(8, 32))]).to(device)
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-2)
+    losses, counts = [], []
+    for step in range(24):
+        if step == 16:
+            for weight in net.parameters():
+                weight.data = weight.data.clone()
+        x = torch.sin(torch.arange(32 * 32 * 32 * 32.0).view(32, 32, 32, 32) * 0.01 * (step % 4 + 1)).to(device)
+        optimizer.zero_grad()
+        loss = (net(x) - x).square().mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        counts.append((traces_ahead(), traces_sent_back()))
     return losses, counts
 
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <latch>
+#include <stdexcept>
 #include <thread>
 
 #include "gtest/gtest.h"
@@ -27,9 +28,10 @@ TEST_F(RunsAhead, AContentIsUsedWhenWhatTheThreadHasPostedIsDone) {
   std::atomic<bool> done{false};
   ASSERT_TRUE(RunThread::Get().Acquire());
   RunThread::Get().Post(
-      [&] {
+      [&](RunThread::Where) {
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
         done = true;
+        return true;
       },
       nullptr);
   Use();
@@ -42,9 +44,10 @@ TEST_F(RunsAhead, AnotherThreadsIsNotWaitedFor) {
   std::thread other([&] {
     EXPECT_TRUE(RunThread::Get().Acquire());
     RunThread::Get().Post(
-        [&] {
+        [&](RunThread::Where) {
           used.wait();
           done = true;
+          return true;
         },
         nullptr);
     posted.count_down();
@@ -61,10 +64,67 @@ TEST_F(RunsAhead, AnotherThreadsIsNotWaitedFor) {
 TEST_F(RunsAhead, TheThreadWorksForWhoHasPosted) {
   std::thread::id id;
   ASSERT_TRUE(RunThread::Get().Acquire());
-  RunThread::Get().Post([&] { id = ProgramThread(); }, nullptr);
+  RunThread::Get().Post(
+      [&](RunThread::Where) {
+        id = ProgramThread();
+        return true;
+      },
+      nullptr);
   RunThread::Get().Wait();
   EXPECT_EQ(id, std::this_thread::get_id());
   EXPECT_EQ(ProgramThread(), std::this_thread::get_id());
+}
+
+// What sends a run back, and what that leaves to the program.
+class SendsBack : public RunsAhead {
+ protected:
+  void Post(bool fails = false) {
+    ASSERT_TRUE(RunThread::Get().Acquire());
+    RunThread::Get().Post(
+        [this, fails](RunThread::Where where) {
+          ++asked_;
+          if (where == RunThread::Where::kHere) return false;
+          runner_ = std::this_thread::get_id();
+          if (fails) throw std::runtime_error("it failed");
+          return true;
+        },
+        nullptr);
+  }
+
+  std::atomic<int> asked_{0};
+  std::atomic<std::thread::id> runner_{};
+};
+
+TEST_F(SendsBack, WhoUsesAContentRunsIt) {
+  Post();
+  Use();
+  EXPECT_EQ(runner_.load(), std::this_thread::get_id());
+  EXPECT_EQ(asked_, 2);
+}
+
+TEST_F(SendsBack, WhoPostsTheNextRunsIt) {
+  Post();
+  ASSERT_TRUE(RunThread::Get().Acquire());
+  EXPECT_EQ(runner_.load(), std::this_thread::get_id());
+  RunThread::Get().Post([](RunThread::Where) { return true; }, nullptr);
+  RunThread::Get().Wait();
+  EXPECT_EQ(asked_, 2);
+}
+
+TEST_F(SendsBack, AnotherThreadThatWaitsRunsIt) {
+  Post();
+  std::thread::id other;
+  std::thread([&] {
+    other = std::this_thread::get_id();
+    RunThread::Get().Wait();
+  }).join();
+  EXPECT_EQ(runner_.load(), other);
+}
+
+TEST_F(SendsBack, WhatItRaisesIsRaisedByAWait) {
+  Post(/*fails=*/true);
+  EXPECT_THROW(RunThread::Get().Wait(), std::runtime_error);
+  RunThread::Get().Wait();
 }
 
 }  // namespace
