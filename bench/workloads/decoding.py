@@ -38,15 +38,16 @@ def make(variant, build, **settings):
     """A step returns the last token. build(): as in_bfloat16 has it. settings: of `generate`, more of them."""
     net = in_bfloat16(variant, build)
     prompts = variant.batches(lambda g: (torch.randint(net.config.vocab_size, (1, PROMPT), generator=g),))
+    settings.update(max_new_tokens=TOKENS, min_new_tokens=TOKENS, do_sample=False, pad_token_id=0)
 
     @torch.no_grad()
     def step(index):
-        return net.generate(*prompts(index), max_new_tokens=TOKENS, min_new_tokens=TOKENS, do_sample=False, pad_token_id=0, **settings)[:, -1]
+        return net.generate(*prompts(index), **settings)[:, -1]
 
     @torch.no_grad()
     def step_without_values(index):  # which no value ends
         try:
-            net.generate(*prompts(index), max_new_tokens=TOKENS, do_sample=False, pad_token_id=0, streamer=_Counter(), **settings)
+            net.generate(*prompts(index), streamer=_Counter(), **settings)
         except _Counter.Ended:
             pass
 
