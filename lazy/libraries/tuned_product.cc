@@ -7,6 +7,7 @@
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/mm.h>
 #include <dlfcn.h>
@@ -46,9 +47,18 @@ constexpr const char* kNames[] = {"mkl", "onednn"};
 // at::native::mkldnn_matmul(x, y, result, beta, alpha), which PyTorch uses for 16-bit floats; no header declares it.
 using OneDnnMatmul = void (*)(const at::Tensor&, const at::Tensor&, const at::Tensor&, float, float);
 
+// It refuses all types on a processor that has no instructions for 16-bit floats, as those with AVX2 alone.
+bool TakesProducts() {
+  const auto supports = c10::Dispatcher::singleton().findSchema({"mkldnn::_is_mkldnn_bf16_supported", ""});
+  return supports.has_value() && supports->typed<bool()>().call();
+}
+
+// Null where it would refuse.
 OneDnnMatmul FindOneDnn() {
   static const auto found =
-      reinterpret_cast<OneDnnMatmul>(dlsym(RTLD_DEFAULT, "_ZN2at6native13mkldnn_matmulERKNS_6TensorES3_S3_ff"));
+      TakesProducts()
+          ? reinterpret_cast<OneDnnMatmul>(dlsym(RTLD_DEFAULT, "_ZN2at6native13mkldnn_matmulERKNS_6TensorES3_S3_ff"))
+          : nullptr;
   return found;
 }
 

@@ -17,6 +17,9 @@ MOST_TIMED = 20  # runs of one size, before it is decided
 TRIALS = 2  # sizes of a class that are tried
 SIZE = 192  # its product is large enough
 LONGEST_S = 60  # a loaded machine spends what may be spent on waiting, and is given more as time passes
+IS_SUPPORTED = "_is_mkldnn_bf16_supported"  # of namespace mkldnn: whether PyTorch gives oneDNN products, of any type
+takes_products = pytest.mark.skipif(not getattr(torch.ops.mkldnn, IS_SUPPORTED)(),
+                                    reason="PyTorch gives oneDNN no products on a processor without instructions for 16-bit floats")
 
 
 def _counts():
@@ -74,6 +77,7 @@ def decided(with_first, tmp_path_factory):
     return cache
 
 
+@takes_products
 def test_turns_then_the_winner(tmp_path):
     seen = _decide(tmp_path / "cache")
     assert 7 <= seen[-1]["timed"] <= MOST_TIMED  # at least three runs of MKL, and oneDNN's first and three more
@@ -89,6 +93,7 @@ def test_turns_then_the_winner(tmp_path):
     assert interpreted <= 1 and other["mkl"] in (first, first - interpreted)
 
 
+@takes_products
 @pytest.mark.parametrize("word, by_onednn", [("mkl", 0), ("onednn 0", 20), ("onednn 8", 12), ("onednn 4096", 0)])
 def test_a_size_takes_onednn_from_the_run_on_that_is_kept(tmp_path, word, by_onednn, decided):
     """Whatever the times are."""
@@ -102,6 +107,7 @@ def test_a_size_takes_onednn_from_the_run_on_that_is_kept(tmp_path, word, by_one
     assert other["onednn"] - by_onednn in (0, 1) if by_onednn else other["onednn"] == 0
 
 
+@takes_products
 def test_alike_sizes_share_a_choice(tmp_path):
     """Few are tried, one decides for all, and a process that meets others of them tries nothing."""
     cache = tmp_path / "cache"
@@ -112,6 +118,7 @@ def test_alike_sizes_share_a_choice(tmp_path):
     assert in_child(_multiply, 20, shapes, compile="sync", cache_dir=str(cache))[-1]["timed"] == 0
 
 
+@takes_products
 def test_what_does_not_come_again_is_not_tried(tmp_path):
     def run():
         return [_multiply(1, [(rows, SIZE, SIZE)])[-1] for rows in range(64, 640, 4)]
@@ -120,10 +127,25 @@ def test_what_does_not_come_again_is_not_tried(tmp_path):
     assert last["timed"] == last["onednn"] == 0 and last["mkl"] > 100
 
 
+def _multiplies_unsupported(runs, deterministic):
+    library = torch.library.Library("mkldnn", "IMPL")
+    library.impl(IS_SUPPORTED, lambda: False, "CompositeImplicitAutograd")
+    return _multiply(runs, ((400, 400, 400),), deterministic=deterministic)[-1]
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_where_onednn_takes_no_products_nothing_is_tried(tmp_path, deterministic):
+    """It would raise an error, so neither a trial, nor a choice that another machine left, nor a rule may ask it."""
+    for _ in range(2):
+        counts = in_child(_multiplies_unsupported, 40, deterministic, compile="sync", cache_dir=str(tmp_path / "cache"))
+        assert counts == {"mkl": 0, "onednn": 0, "timed": 0, "undecided": 0}
+
+
 DAMAGED = [b"", b"products", b"products f32\nmkl\n", b"\xff" * 100, *(b"KEY\n%b\n" % word for word in (b"", b"neither", b"onednn", b"onednn x",
                                                                                                 b"onednn -1", b"onednn 99999999999"))]
 
 
+@takes_products
 @pytest.mark.parametrize("damage", DAMAGED)
 def test_a_damaged_word_is_no_word(tmp_path, damage, decided):
     cache = tmp_path / "cache"
@@ -152,6 +174,7 @@ def test_nothing_to_choose(tmp_path, arguments, options):
 
 
 # A tenth of a second is twenty seconds' share.
+@takes_products
 @pytest.mark.parametrize("seconds, tries", [("0.1", False), ("1e9", False), ("1e-6", True), ("-1", True), ("nan", True), ("soon", True)])
 def test_a_process_begins_when_it_can_pay_for_the_first(tmp_path, seconds, tries, with_first):
     cache = tmp_path / "cache"
@@ -163,6 +186,7 @@ def test_a_process_begins_when_it_can_pay_for_the_first(tmp_path, seconds, tries
     assert (seen["timed"] > 0) == tries
 
 
+@takes_products
 def test_no_disk(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")
@@ -180,6 +204,7 @@ print(torch_lazy.metrics()["tuned_products"].get("timed", 0))
 """
 
 
+@takes_products
 def test_short_programs_decide_together(tmp_path, with_first):
     """None of them could pay for the first product, which takes as long as five of them may spend."""
     cache = tmp_path / "cache"
