@@ -32,7 +32,7 @@ namespace torch_lazy::base {
   X(TraceMisses, "trace_misses", kCount)             \
   X(TracesInterpreted, "traces_interpreted", kCount) \
   X(TracesAhead, "traces_ahead", kCount)             \
-  X(TracesSentBack, "traces_sent_back", kCount)      \
+  X(TracesTakenBack, "traces_taken_back", kCount)    \
   X(EarlyReads, "early_reads", kCount)               \
   X(KernelsCompiled, "kernels_compiled", kCount)     \
   X(KernelsFromDisk, "kernels_from_disk", kCount)    \

@@ -150,10 +150,11 @@ bool RunWhereGiven(const std::shared_ptr<Trace>& trace, Entry* entry, const Stre
     RunAndFinish(trace, entry, stream);
     return true;
   }
-  base::Count(base::Counter::kTracesSentBack);
+  base::Count(base::Counter::kTracesTakenBack);
   const OutsideProgram outside;
   const UseSettings settings(trace->settings());
   RunAndFinish(trace, entry, stream);
+  StayInProgram();
   return true;
 }
 

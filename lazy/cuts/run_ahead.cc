@@ -18,6 +18,7 @@
 #include "lazy/eager/on_host.h"
 #include "lazy/host/raise.h"
 #include "lazy/host/run_thread.h"
+#include "lazy/host/team.h"
 #include "lazy/ops/call_settings.h"
 
 namespace torch_lazy::lazy {
@@ -30,6 +31,17 @@ bool IsTiny(const Trace& trace) {
   size_t size_bytes = 0;
   for (const Trace::Slot& slot : trace.slots) size_bytes += slot.size_bytes;
   return size_bytes <= kTiny;
+}
+
+constexpr int kStay = 64;  // traces, for one that waits in vain
+thread_local int stay_in_program = 0;
+
+// The last of them leaves no team that would spin.
+bool StaysInProgram() {
+  if (stay_in_program == 0) return false;
+  if (--stay_in_program > 0) return true;
+  DropTeam();
+  return false;
 }
 
 // A GPU's libraries ask PyTorch for their settings when they are called. A program that changes these between its calls
@@ -76,7 +88,11 @@ bool MayRunAhead(const Trace& trace, const Entry& entry, bool waited) {
     const Locked lock(DeviceLock());
     return trace.trie->IsPartOfAnySize(*trace.path.back());
   }
-  return at::get_num_threads() > 1 && !(waited && IsTiny(trace));
+  return at::get_num_threads() > 1 && !(waited && (StaysInProgram() || IsTiny(trace)));
+}
+
+void StayInProgram() {
+  if (IsOnHost()) stay_in_program = kStay;
 }
 
 bool RunAhead(const std::shared_ptr<Trace>& trace, RunsTrace run) {

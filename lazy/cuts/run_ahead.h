@@ -18,6 +18,10 @@ namespace torch_lazy::lazy {
 // is this.
 bool MayRunAhead(const Trace& trace, const Entry& entry, bool waited);
 
+// The calling thread has taken a run back (run_thread.h): a team spins, its own or that of ATen's calls. On the host,
+// its next traces that somebody waits for run with that team, and then one asks the thread again.
+void StayInProgram();
+
 // Leaves the trace to the thread, which calls `run` with it, as RunThread::Runs says. False if the thread is busy or
 // there is none: nothing was done.
 using Stream = std::optional<c10::Stream>;  // of a GPU, the one that takes the work of who has recorded the trace

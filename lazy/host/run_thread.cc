@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/host/run_thread.h"
 
+#include <chrono>
 #include <utility>
 
 #include <ATen/Parallel.h>
@@ -71,6 +72,7 @@ void RunThread::Post(Runs run, std::shared_ptr<void> keep) {
     std::lock_guard<std::mutex> lock(lock_);
     run_ = std::move(run);
     keep_ = std::move(keep);
+    state_ = State::kPosted;
   }
   KeepAway();
   posts_.fetch_add(1);
@@ -130,31 +132,39 @@ void RunThread::Open() {
 }
 
 void RunThread::HelpUntilDone(uint64_t ticket) {
+  constexpr std::chrono::microseconds kPatience(200);  // an idle processor takes up to half of that to wake a thread
+  const auto start = std::chrono::steady_clock::now();
   while (!runs_what_was_posted) {
     const uint32_t event = events_.load();
     if (done_.load() >= ticket) return;
-    if (!RunSentBack() && !backends::Get().Help()) WaitForChange(events_, event);
+    if (TakeBack(State::kSentBack) || backends::Get().Help()) continue;
+    if (state_.load() != State::kPosted) {
+      WaitForChange(events_, event);
+    } else if (std::chrono::steady_clock::now() - start < kPatience || !TakeBack(State::kPosted)) {
+      std::this_thread::yield();
+    }
   }
+}
+
+RunThread::Runs RunThread::Take(State if_state) {
+  if (state_.load() != if_state) return nullptr;
+  std::lock_guard<std::mutex> lock(lock_);
+  State expected = if_state;
+  return state_.compare_exchange_strong(expected, State::kTaken) ? std::exchange(run_, nullptr) : nullptr;
 }
 
 void RunThread::SendBack(Runs run) {
   {
     std::lock_guard<std::mutex> lock(lock_);
-    sent_back_ = std::move(run);
-    is_sent_back_ = true;
+    run_ = std::move(run);
+    state_ = State::kSentBack;
   }
   events_.fetch_add(1);
   events_.notify_all();
 }
 
-bool RunThread::RunSentBack() {
-  if (!is_sent_back_.load(std::memory_order_relaxed)) return false;
-  Runs run;
-  {
-    std::lock_guard<std::mutex> lock(lock_);
-    run = std::exchange(sent_back_, nullptr);
-    is_sent_back_ = false;
-  }
+bool RunThread::TakeBack(State if_state) {
+  Runs run = Take(if_state);
   if (run == nullptr) return false;
   std::exception_ptr error;
   runs_what_was_posted = true;
@@ -165,7 +175,7 @@ bool RunThread::RunSentBack() {
   }
   runs_what_was_posted = false;
   run = nullptr;
-  End(error);
+  End(std::move(error));
   return true;
 }
 
@@ -192,9 +202,7 @@ void RunThread::DropAndRaise() {
   if (error != nullptr) std::rethrow_exception(error);
 }
 
-std::thread::id ProgramThread() {
-  return runs_what_was_posted ? RunThread::Get().user() : std::this_thread::get_id();
-}
+std::thread::id ProgramThread() { return runs_what_was_posted ? RunThread::Get().user() : std::this_thread::get_id(); }
 
 void RunThread::Serve() {
   runs_what_was_posted = true;
@@ -203,11 +211,8 @@ void RunThread::Serve() {
   backends::Get().OfferLaunches(&events_);
   for (uint32_t served = 0;; ++served) {
     WaitForChange(posts_, served);
-    Runs run;
-    {
-      std::lock_guard<std::mutex> lock(lock_);
-      run = std::exchange(run_, nullptr);
-    }
+    Runs run = Take(State::kPosted);
+    if (run == nullptr) continue;  // the program has taken it back
     bool has_run = true;
     std::exception_ptr error;
     try {

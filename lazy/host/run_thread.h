@@ -11,8 +11,12 @@
 // storages as if it were done, provided that it runs later, which Trace::after sees to. What it
 // will find in them it inherits at the end of that run.
 //
-// A run may turn out to be one for a thread of the program: its CUDA graph does not fit, say, and cuDNN would prepare
-// convolutions on this thread anew. The thread then sends it back, and who next waits for it runs it.
+// Note [Taken back]
+// The program takes a run back, and who waits for it runs it:
+// - where it turns out to be one for a thread of the program, and this thread sends it back: its CUDA graph does not
+//   fit, say, and cuDNN would prepare convolutions on this thread anew;
+// - where this thread has not begun it after a while. A team of OpenMP spins on all processors for some milliseconds
+//   after its work, be that ATen's on tensors of the host, and Linux may let this thread wait for one of its ticks.
 #pragma once
 
 #include <atomic>
@@ -59,28 +63,30 @@ class RunThread {
   std::thread::id user() const { return user_.load(); }  // who posted last
 
  private:
+  enum class State : int { kTaken, kPosted, kSentBack };
   RunThread() = default;
   bool Start();  // false if there are no more threads
   void Serve();
   void KeepAway();
   void HelpUntilDone(uint64_t ticket);
+  Runs Take(State if_state);  // null if it is in another
   void SendBack(Runs run);
-  bool RunSentBack();  // false if there is nothing
+  bool TakeBack(State if_state);  // runs it; false if it is in another
   void End(std::exception_ptr error);
   void DropAndRaise();
 
   std::atomic<uint32_t> events_{0};  // what a helper waits for: offers, and ends of runs
   std::atomic<uint32_t> posts_{0};
-  std::atomic<int> thread_{0};         // its number in the system, once it runs
-  std::atomic<int> away_from_{-1};     // the processor that it leaves to the program
-  std::atomic<uint64_t> done_{0};      // the last ticket that is
-  std::atomic<std::thread::id> user_;  // who acquired it last
-  std::atomic<bool> is_sent_back_{false};
-  std::mutex lock_;                    // over what follows
+  std::atomic<int> thread_{0};               // its number in the system, once it runs
+  std::atomic<int> away_from_{-1};           // the processor that it leaves to the program
+  std::atomic<uint64_t> done_{0};            // the last ticket that is
+  std::atomic<std::thread::id> user_;        // who acquired it last
+  std::atomic<State> state_{State::kTaken};  // of what was posted
+  std::mutex lock_;                          // over what follows
   bool has_thread_ = false;
   int num_closed_ = 0;
   uint64_t ticket_ = 0;  // the last that was acquired; the thread is free if it is done
-  Runs run_, sent_back_;
+  Runs run_;
   std::shared_ptr<void> keep_;
   std::vector<std::shared_ptr<void>> leftovers_;  // of runs that are done
   std::exception_ptr error_;

@@ -179,7 +179,8 @@ bool AutocastWeightsPlan::Run(Trace* trace) {
     End();
   }
   stamps_.clear();  // should it fail
-  const bool is_narrow = step_ != nullptr || (patience_.IsWorth(kFollowingRuns) && IsCompiled(*trace) && TryBegin(*trace));
+  const bool is_narrow =
+      step_ != nullptr || (patience_.IsWorth(kFollowingRuns) && IsCompiled(*trace) && TryBegin(*trace));
   if (!RunBy(is_narrow ? step_.get() : next_.get(), trace)) return false;
   if (is_narrow) {
     account_.Save(0);

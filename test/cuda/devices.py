@@ -42,10 +42,10 @@ def traces_ahead():
     return torch_lazy.metrics()["traces_ahead"]
 
 
-def traces_sent_back():
+def traces_taken_back():
     import torch_lazy
 
-    return torch_lazy.metrics()["traces_sent_back"]
+    return torch_lazy.metrics()["traces_taken_back"]
 
 
 def _call(function, arguments, pipe, options):

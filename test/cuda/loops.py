@@ -4,7 +4,7 @@
 import torch
 from torch import nn
 
-from devices import early_reads, replays, results_copied, traces_ahead, traces_sent_back, wait_for
+from devices import early_reads, replays, results_copied, traces_ahead, traces_taken_back, wait_for
 
 
 def _net(device, seed=0):
@@ -159,7 +159,7 @@ def reads_the_loss_of_large_steps(device):
 
 
 def weights_of_convolutions_that_move(device):
-    """Steps that are cut early. Beside the losses: traces that were given to the library's thread, and that it sent back, after each step."""
+    """Steps that are cut early. Beside the losses: traces that were given to the library's thread, and that the program took back, after each step."""
     torch.manual_seed(0)
     net = nn.Sequential(*[part for _ in range(24) for part in (nn.Conv2d(32, 32, 3, padding=1), nn.GELU(), nn.GroupNorm(8, 32))]).to(device)
     optimizer = torch.optim.SGD(net.parameters(), lr=1e-2)
@@ -174,7 +174,7 @@ def weights_of_convolutions_that_move(device):
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
-        counts.append((traces_ahead(), traces_sent_back()))
+        counts.append((traces_ahead(), traces_taken_back()))
     return losses, counts
 
 

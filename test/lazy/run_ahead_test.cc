@@ -2,11 +2,16 @@
 // What waits for traces that run ahead, where CUDA graphs are emulated: LAZY_BACKEND is stand_in here.
 #include "lazy/cuts/run_ahead.h"
 
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <latch>
 #include <stdexcept>
 #include <thread>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "lazy/cuts/sync.h"
@@ -125,6 +130,66 @@ TEST_F(SendsBack, WhatItRaisesIsRaisedByAWait) {
   Post(/*fails=*/true);
   EXPECT_THROW(RunThread::Get().Wait(), std::runtime_error);
   RunThread::Get().Wait();
+}
+
+// Busy threads on all processors, and a library's thread that the system gives what they leave.
+class Starved {
+ public:
+  Starved() {
+    std::atomic<pid_t> thread{0};
+    EXPECT_TRUE(RunThread::Get().Acquire());
+    RunThread::Get().Post(
+        [&](RunThread::Where) {
+          thread = gettid();
+          return true;
+        },
+        nullptr);
+    while (thread == 0) std::this_thread::yield();
+    RunThread::Get().Wait();
+    const sched_param none{};
+    EXPECT_EQ(sched_setscheduler(thread, SCHED_IDLE, &none), 0);
+    thread_ = thread;
+    const unsigned processors = std::max(1u, std::thread::hardware_concurrency());
+    for (unsigned k = 0; k < 2 * processors; ++k) {
+      busy_.emplace_back([this] {
+        while (!ends_) {
+        }
+      });
+    }
+  }
+  ~Starved() {
+    ends_ = true;
+    for (std::thread& thread : busy_) thread.join();
+    const sched_param none{};
+    sched_setscheduler(thread_, SCHED_OTHER, &none);
+  }
+
+ private:
+  pid_t thread_ = 0;
+  std::atomic<bool> ends_{false};
+  std::vector<std::thread> busy_;
+};
+
+TEST_F(RunsAhead, WhatTheThreadHasNotBegunIsTakenBack) {
+  const Starved starved;
+  const std::thread::id here = std::this_thread::get_id();
+  int taken_back = 0, ran = 0;
+  for (int k = 0; k < 20; ++k) {
+    ASSERT_TRUE(RunThread::Get().Acquire());
+    std::thread::id runner;
+    RunThread::Get().Post(
+        [&](RunThread::Where where) {
+          ++ran;
+          runner = std::this_thread::get_id();
+          taken_back += where == RunThread::Where::kInProgram;
+          return true;
+        },
+        nullptr);
+    Use();
+    EXPECT_EQ(ran, k + 1);
+    EXPECT_TRUE(runner == here || ran > taken_back);
+  }
+  EXPECT_GT(taken_back, 0);
 }
 
 }  // namespace
