@@ -69,7 +69,8 @@ void GiveBack(const std::shared_ptr<Trace>& trace, Trace::Slot* slot) {
 void NoteRun(Trace* trace, const char* reason, bool ahead, bool waited) {
   if (trace->num_calls() == 0 || reason == kUnknownShape) return;
   const Locked lock(DeviceLock());
-  if (trace->at_once.Ran(trace->num_calls(), !ahead && trace->op_by_op, waited) && MayRunAtOnce())
+  const bool is_new = trace->divergence.now != nullptr;
+  if (trace->at_once.Ran(trace->num_calls(), !ahead && trace->op_by_op, waited, is_new) && MayRunAtOnce())
     trace->at_once.Start();
   if (!AreDeterministic(trace->settings())) trace->chunks.Ran(trace->num_calls(), !ahead && trace->is_new);
 }

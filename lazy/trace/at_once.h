@@ -11,6 +11,11 @@
 // records from the next wait on, and needs twice as many short ones the next time. All of it follows from counts. What
 // the interpreter and a call at once give is the same: eager's bits.
 //
+// Long traces may come alone and be new each time, as where values say which rows of a table are added: such a loop
+// over a sentence's words is never compiled. So a thread whose last long traces were waited for, run op by op, and new
+// to the trie, lets its next calls run at once, too. After a number of calls that doubles each time, two traces are
+// recorded again.
+//
 // Note [Handed over]
 // A pool's thread writes one row of a tensor, and the next thread another row. Each would find the row of the one
 // before pending, and run a trace of one call. So a thread whose last traces were short, and run by other threads that
@@ -35,14 +40,16 @@ class AtOnce {
   static constexpr int kTracesToSee = 8;       // ... and so many between two times ...
   static constexpr int kMostToSee = 64;        // ... or up to so many, until a long one has come
   static constexpr size_t kShort = 64;         // calls of a trace, or from one wait to the next
+  static constexpr int kNewLong = 16;          // long traces in a row, each new ...
+  static constexpr int kNewLongToSee = 2;      // ... of which so many come between two times
   static constexpr int64_t kFirstCalls = 512;  // that run at once the first time
   static constexpr int64_t kMostCalls = 1 << 14;
 
   // True if the next call shall run at once.
   bool is_on() const { return is_on_; }
 
-  // A trace of so many calls was run. True if calls should run at once from now on.
-  bool Ran(size_t num_calls, bool op_by_op, bool waited) {
+  // A trace of so many calls was run. `is_new`: the trie did not know it. True if calls should run at once from now on.
+  bool Ran(size_t num_calls, bool op_by_op, bool waited, bool is_new) {
     if (!op_by_op) {
       ItPays();
       return false;
@@ -50,7 +57,8 @@ class AtOnce {
     if (num_calls > kShort) {
       patience_.SetBack(kTraces / 4);
       to_see_ = std::min(to_see_, 1);
-      return false;
+      if (waited) new_long_ = is_new ? std::min(new_long_ + 1, kNewLong) : 0;
+      return new_long_ == kNewLong;
     }
     if (!waited) return false;
     patience_.Run();
@@ -73,6 +81,13 @@ class AtOnce {
 
   // The host waits for a value.
   void Wait() {
+    if (new_long_ == kNewLong) {
+      since_wait_ = 0;
+      if (!is_on_ || calls_left_ > 0) return;
+      is_on_ = false;
+      new_long_ = kNewLong - kNewLongToSee;
+      return;
+    }
     if (std::exchange(since_wait_, 0) > kShort) {
       had_long_ = true;
       patience_.SetBack(kTraces / 4);
@@ -107,6 +122,7 @@ class AtOnce {
   void ItPays() {
     patience_.StartOver();
     to_see_ = 0;
+    new_long_ = 0;
     next_calls_ = kFirstCalls;
   }
 
@@ -114,6 +130,7 @@ class AtOnce {
   bool had_long_ = false;  // since it is
   Patience patience_;      // in short traces that ran op by op
   int to_see_ = 0;         // of these, so many before calls run at once again
+  int new_long_ = 0;       // long ones in a row that were new; the most: calls run at once for these
   int handed_over_ = 0;    // short traces in a row
   int64_t next_calls_ = kFirstCalls;
   int64_t calls_left_ = 0;

@@ -3,6 +3,8 @@
 
 import concurrent.futures
 import ctypes
+import functools
+import random
 
 import pytest
 import torch
@@ -22,6 +24,13 @@ def _long(x, turn):
     for _ in range(LONG):
         x = x + turn
     return x[0].item()
+
+
+def _new(first, x, turn):
+    chosen, y = random.Random(first + turn), x[0]
+    for _ in range(LONG):
+        y = y + x[chosen.randrange(4)]
+    return y.item()
 
 
 def _counts():
@@ -64,6 +73,14 @@ def test_deterministic_traces_are_recorded():
 
 def test_long_traces_are_recorded():
     assert in_child(_run, [(_long, 2 * TRACES)], compile="off") == [(2 * TRACES, 0)]
+
+
+def test_long_traces_that_are_new_each_time_run_at_once():
+    turns = [(functools.partial(_new, 1000 * k), times) for k, times in enumerate((16, 6, 2, 11, 2))]
+    expected = [(16, 0), (0, 6 * LONG), (2, 0), (0, 11 * LONG), (2, 0)]
+    assert in_child(_run, turns, compile="off") == expected
+    known_among_them = [(functools.partial(_new, 0), 15), (functools.partial(_new, 0), 1), (functools.partial(_new, 1000), 15)]
+    assert in_child(_run, known_among_them, compile="off") == [(15, 0), (1, 0), (15, 0)]
 
 
 def test_long_ways_to_the_next_wait_are_recorded_soon():
