@@ -47,7 +47,7 @@ enum RowFlags : uint32_t {
   kRefusesZero = 1 << 10,
   kRefusesNegative = 1 << 11,
   kRefusesTruth = 1 << 12,
-  // (all) Sums, products and quotients: eager refuses no number but for its type.
+  // (all) Sums, products, quotients and comparisons: eager refuses no number but for its type.
   kTakesAllNumbers = 1 << 13,
 
   // --- Whether it may fail when it runs ---

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include <ATen/ExpandUtils.h>
+#include <ATen/native/TypeProperties.h>
 
 #include "lazy/shapes/elementwise_shape.h"
 
@@ -14,20 +15,37 @@ const c10::IValue* FirstArgument(const Op& op, const torch::jit::Stack& stack) {
   return stack.data() + (stack.size() - op.args.size());
 }
 
-// In place, the sizes of all operands together are those of what is written.
+at::Tensor TensorOf(const CallOperand& operand) {
+  return at::Tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(operand.tensor));
+}
+
+// The dtype that all operands are converted to.
+at::ScalarType CommonType(const CallDescription& call) {
+  at::native::ResultTypeState state = {};
+  for (const CallOperand& operand : call.operands)
+    state = at::native::update_result_type_state(TensorOf(operand), state);
+  return at::native::result_type(state);
+}
+
+// In place, the sizes of all operands together are those of what is written. Operands of several dtypes give what they
+// are converted to, or the rule fails its test.
 bool Pointwise(const Op& op, const CallDescription& call, ShapeCall* question) {
   if (!op.pointwise || op.return_alias.size() != 1 || call.operands.empty()) return false;
   // Operators may refuse some numbers (softshrink's, for one), which their Meta kernels know.
   if (!call.numbers.empty() && !op.Has(kTakesAllNumbers)) return false;
   const caffe2::TypeMeta dtype = call.operands[0].tensor->dtype();
   at::DimVector sizes;
+  bool is_mixed = false;
   for (const CallOperand& operand : call.operands) {
-    if (operand.tensor->dtype() != dtype || operand.item >= 0) return false;
+    if (operand.item >= 0) return false;
+    is_mixed |= operand.tensor->dtype() != dtype;
     sizes = at::infer_size_dimvector(sizes, operand.tensor->sizes());
   }
-  if (op.return_alias[0] < 0) {
-    return question->ReturnElementwise(op.Has(kBoolean) ? at::kBool : c10::typeMetaToScalarType(dtype));
-  }
+  if (is_mixed && (!call.numbers.empty() || op.return_alias[0] >= 0)) return false;
+  if (op.return_alias[0] < 0)
+    return question->ReturnElementwise(op.Has(kBoolean) ? at::kBool
+                                       : is_mixed       ? CommonType(call)
+                                                        : c10::typeMetaToScalarType(dtype));
   const size_t written = static_cast<size_t>(op.return_alias[0]);
   return question->Tensor(written).sizes() == c10::IntArrayRef(sizes) && question->ReturnWritten(written);
 }

@@ -8,6 +8,8 @@ at once, and what it returns must lie as eager's does.
 import os
 import pathlib
 import re
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -362,3 +364,20 @@ def test_what_eager_refuses_is_refused_at_the_call(name):
     run(name, "lazy", 3, 5)
     for b, t in (3, 5), (4, 7):
         assert error_of(REFUSED[name], "lazy", b, t) == error_of(REFUSED[name], EAGER, b, t)
+
+
+COMMON = """
+import sys, torch, torch_lazy
+f, i = torch.randn(5, 7, device="lazy"), torch.randint(9, (5, 7), device="lazy")
+b, h = f > 0.5, f.bfloat16()
+for _ in range(3):  # run at once, learned from, recorded
+    for x in (f * b, b * i, f * i, f / i, i == 3, i != 0, h > 0, h < 0.5, b == 0, i + 1, i * 2, 1 - i, h * h, h + 1, b & b, torch.where(b, f, f)):
+        x.sum().item()
+print([name for name in ("torch._dynamo", "sympy") if name in sys.modules])
+"""
+
+
+def test_common_calls_wait_for_no_import():
+    """Python's Meta kernels import packages for a second or two, which eager's own kernels do not."""
+    run = subprocess.run([sys.executable, "-c", COMMON], capture_output=True, text=True)
+    assert (run.stdout, run.returncode) == ("[]\n", 0), run.stderr
