@@ -94,6 +94,7 @@ class SendsBack : public RunsAhead {
           return true;
         },
         nullptr);
+    while (asked_ == 0) std::this_thread::yield();  // else the program would take back what was not begun
   }
 
   std::atomic<int> asked_{0};
