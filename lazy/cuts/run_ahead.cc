@@ -92,7 +92,9 @@ bool MayRunAhead(const Trace& trace, const Entry& entry, bool waited) {
 }
 
 void StayInProgram() {
-  if (IsOnHost()) stay_in_program = kStay;
+  if (!IsOnHost()) return;
+  stay_in_program = kStay;
+  DropTeam();  // it would hold up what is left to the thread next
 }
 
 bool RunAhead(const std::shared_ptr<Trace>& trace, RunsTrace run) {

@@ -18,8 +18,9 @@ namespace torch_lazy::lazy {
 // is this.
 bool MayRunAhead(const Trace& trace, const Entry& entry, bool waited);
 
-// The calling thread has taken a run back (run_thread.h): a team spins, its own or that of ATen's calls. On the host,
-// its next traces that somebody waits for run with that team, and then one asks the thread again.
+// The calling thread has taken a run back (run_thread.h), since a team spins. On the host, its own ends, and its next
+// traces that somebody waits for run in the program, with the team that ATen's calls make. Then one asks the thread
+// again.
 void StayInProgram();
 
 // Leaves the trace to the thread, which calls `run` with it, as RunThread::Runs says. False if the thread is busy or
