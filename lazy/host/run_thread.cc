@@ -132,7 +132,7 @@ void RunThread::Open() {
 }
 
 void RunThread::HelpUntilDone(uint64_t ticket) {
-  constexpr std::chrono::microseconds kPatience(200);  // an idle processor takes up to half of that to wake a thread
+  constexpr std::chrono::milliseconds kPatience(1);  // a processor that idles wakes a thread much sooner
   const auto start = std::chrono::steady_clock::now();
   while (!runs_what_was_posted) {
     const uint32_t event = events_.load();
