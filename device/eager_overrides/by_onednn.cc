@@ -3,6 +3,7 @@
 #include <vector>
 
 #include <ATen/Context.h>
+#include <ATen/autocast_mode.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/dropout.h>
@@ -38,13 +39,18 @@ bool TakesType(at::ScalarType dtype) {
          (dtype == at::kHalf && half && !at::GradMode::is_enabled());
 }
 
+// Autocast hands the layer what eager's check of types has not seen, and eager raises where oneDNN refuses that.
+at::ScalarType TypeOfLayer(const Tensor& input) {
+  const bool lowers = at::autocast::is_autocast_enabled(at::kPrivateUse1) && input.scalar_type() != at::kDouble;
+  return lowers ? at::autocast::get_autocast_dtype(at::kPrivateUse1) : input.scalar_type();
+}
+
 bool IsSymbolic(const Tensor& tensor) { return tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides(); }
 
 bool TakesOneDnn(const RecurrentNet& net) {
   const bool is_plain = net.mode == RnnMode::kLstm && !net.batch_sizes.has_value();
-  return is_plain && lazy::IsOnHost() && at::globalContext().userEnabledMkldnn() &&
-         TakesType(net.input.scalar_type()) && !IsSymbolic(net.input) && !IsSymbolic(net.hx) &&
-         net.input.numel() != 0 && net.hx.size(2) == net.cx.size(2);
+  return is_plain && lazy::IsOnHost() && at::globalContext().userEnabledMkldnn() && TakesType(TypeOfLayer(net.input)) &&
+         !IsSymbolic(net.input) && !IsSymbolic(net.hx) && net.input.numel() != 0 && net.hx.size(2) == net.cx.size(2);
 }
 
 // Whether a gradient is recorded decides what the kernel does. It runs when nobody knows any more, so that is said by

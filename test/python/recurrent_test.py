@@ -52,6 +52,21 @@ def test_lstms_of_bfloat16_are_eagers_to_the_bit(how):
     assert_same(trained("lazy", "LSTM", {"num_layers": 2}, **how), trained("cpu", "LSTM", {"num_layers": 2}, **how))
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_autocast_asks_onednn_for_no_type_that_it_lacks(dtype):
+    """Eager's check sees the type before autocast, so it raises instead: of float16 always, of bfloat16 on a processor with AVX2 alone."""
+    def train(**autocast):
+        torch.manual_seed(1)
+        net, x = nn.LSTM(5, 6, 2).to("lazy"), torch.randn(7, 3, 5).to("lazy")
+        with torch.autocast("lazy", **autocast):
+            y, _ = net(x)
+        y.float().square().mean().backward()
+        return [y.detach().float().cpu(), *(p.grad.cpu() for p in net.parameters())]
+
+    for mine, precise in zip(train(dtype=dtype), train(enabled=False), strict=True):
+        torch.testing.assert_close(mine, precise, rtol=0.05, atol=2e-3)
+
+
 @pytest.mark.parametrize("kind, options, how", [
     ("GRU", {"num_layers": 2, "bidirectional": True}, {}),
     ("RNN", {"nonlinearity": "relu"}, {}),
