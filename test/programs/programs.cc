@@ -33,11 +33,14 @@ std::vector<double> LossLog::Values() const {
 void Initialize(torch::nn::Module& module, const Options& options) {
   const torch::NoGradGuard no_grad;
   const at::Generator generator = at::detail::createCPUGenerator(/*seed_val=*/1);
+  const at::Generator directions = at::detail::createCPUGenerator(/*seed_val=*/4);
   for (auto& parameter : module.named_parameters()) {
     torch::Tensor& value = parameter.value();
     if (value.dim() > 1) {
       const double fan_in = static_cast<double>(value.numel() / value.size(0));
       value.normal_(0.0, 1.0 / std::sqrt(fan_in), generator);
+      if (options.is_off_by_a_rounding)
+        value.copy_(torch::nextafter(value, torch::randn(value.sizes(), directions) * INFINITY));
     } else if (parameter.key().find("bias") != std::string::npos) {
       value.zero_();
     }

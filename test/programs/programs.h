@@ -19,6 +19,8 @@ struct Options {
   int steps = 50;
   // The loss is read (`item()`) at steps 0, n, 2n, ...; 0 reads none before the end.
   int read_every = 1;
+  // Each number of the first weights is moved to one of its neighbours, up or down by chance.
+  bool is_off_by_a_rounding = false;
   // Called after each step with the number of steps done.
   std::function<void(int)> after_step = [](int) {};
 };

@@ -19,6 +19,8 @@ class Options:
     steps: int = 50
     # The loss is read (`item()`) at steps 0, n, 2n, ...; 0 reads none before the end.
     read_every: int = 1
+    # Each number of the first weights is moved to one of its neighbours, up or down by chance.
+    is_off_by_a_rounding: bool = False
     # Called after each step with the number of steps done.
     after_step: Callable[[int], None] = lambda step: None
 
@@ -57,11 +59,13 @@ class LossLog:
 
 def initialize(module, options):
     """Draws every matrix of the module anew, sets biases to zero, and moves the module."""
-    generator = torch.Generator().manual_seed(1)
+    generator, directions = torch.Generator().manual_seed(1), torch.Generator().manual_seed(4)
     with torch.no_grad():
         for name, value in module.named_parameters():
             if value.dim() > 1:
                 value.normal_(0.0, 1.0 / math.sqrt(value.numel() // value.size(0)), generator=generator)
+                if options.is_off_by_a_rounding:
+                    value.copy_(torch.nextafter(value, torch.randn(value.shape, generator=directions) * math.inf))
             elif "bias" in name:
                 value.zero_()
     torch.manual_seed(3)
