@@ -150,6 +150,12 @@ bool Where(ShapeCall& call) {
          call.ReturnElementwise(call.Tensor(1).scalar_type());
 }
 
+// (self, mask, value); contiguous, whatever self is
+bool MaskedFill(ShapeCall& call) {
+  return call.Return(at::infer_size_dimvector(call.Tensor(0).sizes(), call.Tensor(1).sizes()),
+                     call.Tensor(0).scalar_type());
+}
+
 // (grad, input_sizes, dim, ...)
 bool PartBackward(ShapeCall& call) {
   const std::vector<int64_t> sizes = call.Ints(1);

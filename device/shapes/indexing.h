@@ -20,6 +20,7 @@ bool Sort(ShapeCall& call);
 bool TopK(ShapeCall& call);
 bool Bucketize(ShapeCall& call);
 bool Where(ShapeCall& call);
+bool MaskedFill(ShapeCall& call);
 bool PartBackward(ShapeCall& call);
 
 }  // namespace torch_lazy::device::shapes

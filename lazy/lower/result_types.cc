@@ -1,23 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/lower/result_types.h"
 
+#include <algorithm>
+
 #include "lazy/shapes/meta_call.h"
 
 namespace torch_lazy::lazy {
 namespace {
 
-// Of tensors of one floating type, and numbers, comes that type.
+// Of tensors of one type, masks, and numbers that the type holds, comes that type, since it is what is written.
 bool KeepsType(const TrieNode& call, const Trace& trace) {
   if (call.op->Has(kBoolean)) return false;
+  std::optional<at::ScalarType> type;
   for (const NodeOperand& operand : call.operands) {
-    if (!at::isFloatingType(operand.geometry.dtype) || operand.geometry.dtype != call.operands[0].geometry.dtype)
-      return false;
+    const at::ScalarType dtype = operand.geometry.dtype;
+    if (dtype == at::kBool) continue;
+    if (type.value_or(dtype) != dtype) return false;
+    type = dtype;
   }
-  for (const int16_t arg : call.number_args) {
+  if (!type || c10::isComplexType(*type)) return false;
+  return std::all_of(call.number_args.begin(), call.number_args.end(), [&](int16_t arg) {
     const c10::IValue& number = trace.Argument(call, static_cast<size_t>(arg));
-    if (!number.isDouble() && !number.isInt() && !number.isBool()) return false;
-  }
-  return true;
+    return number.isInt() || number.isBool() || (number.isDouble() && at::isFloatingType(*type));
+  });
 }
 
 std::optional<c10::OperatorHandle> FunctionalForm(const Op& op) {

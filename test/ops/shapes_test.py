@@ -115,6 +115,8 @@ CASES = {
     "aten::copy_": lambda m: m.rows().copy_(m(m.t, 6)),
     "aten::fill_.Scalar": lambda m: m.rows().fill_(2),
     "aten::fill_.Tensor": lambda m: m.rows().fill_(m()),
+    "aten::masked_fill.Scalar": lambda m: m.rows().mT.masked_fill(m(6, m.t) > 0, 2),
+    "aten::masked_fill.Tensor": lambda m: m(m.t, 1).masked_fill(m.rows() > 0, m()),
     "aten::masked_fill_.Scalar": lambda m: m.rows().masked_fill_(m.rows() > 0, 2),
     "aten::masked_fill_.Tensor": lambda m: m.rows().masked_fill_(m.rows() > 0, m()),
     "aten::scatter.src": lambda m: m.rows().scatter(1, m.below(m.t, m.b, 1, 6), m.rows()),  # equal indices: in no order
@@ -307,6 +309,7 @@ def test_every_rule_has_a_case():
 # Calls that eager refuses because of sizes or integers, although calls like them were taken.
 REFUSED = {
     "aten::copy_": lambda m: m.rows().copy_(m(m.t + 1, 6)),
+    "aten::masked_fill.Scalar": lambda m: m.rows().masked_fill(m(m.b, m.t + 1, 6) > 0, 2),
     "aten::masked_fill_.Scalar": lambda m: m.rows().masked_fill_(m(m.b, m.t + 1, 6) > 0, 2),
     "aten::scatter.src": lambda m: m.rows().scatter(1, m.below(m.t, m.b + 1, m.t, 6), m.rows()),
     "aten::scatter_add_": lambda m: m.rows().scatter_add_(3, m.below(m.t, m.b, m.t, 6), m.rows()),
@@ -370,8 +373,9 @@ COMMON = """
 import sys, torch, torch_lazy
 f, i = torch.randn(5, 7, device="lazy"), torch.randint(9, (5, 7), device="lazy")
 b, h = f > 0.5, f.bfloat16()
-for _ in range(3):  # run at once, learned from, recorded
-    for x in (f * b, b * i, f * i, f / i, i == 3, i != 0, h > 0, h < 0.5, b == 0, i + 1, i * 2, 1 - i, h * h, h + 1, b & b, torch.where(b, f, f)):
+for _ in range(5):  # run at once, learned from, recorded, compiled
+    for x in (f * b, b * i, f * i, f / i, i == 3, i != 0, h > 0, h < 0.5, b == 0, i + 1, i * 2, 1 - i, h * h, h + 1, b & b, torch.where(b, f, f),
+              f.masked_fill(b, -1), i.masked_fill(b, 2), f.masked_fill(b, f.sum()), f.clone().masked_fill_(b, 0.5), i.clone().masked_fill_(b, 1)):
         x.sum().item()
 print([name for name in ("torch._dynamo", "sympy") if name in sys.modules])
 """
