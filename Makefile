@@ -59,13 +59,14 @@ aarch64: setup
 	  -DLAZY_TESTS=OFF -DLAZY_BENCH=OFF -DLAZY_EXAMPLES=OFF -DLAZY_ABSEIL_SOURCE=ON $(CMAKE_ARGS) >/dev/null
 	@cmake --build build/aarch64 -j $(JOBS) --target lazy_device lazy_lazy lazy_backends lazy_codegen lazy_ir lazy_base
 
-# Eight threads that record at once, under ThreadSanitizer. Builds everything anew, in build/tsan.
+# Eight threads that record at once, and the thread that runs ahead, under ThreadSanitizer. Builds everything anew, in build/tsan.
 tsan: setup
 	@cmake --preset tsan >/dev/null
-	@cmake --build build/tsan -j $(JOBS) --target device_test graphs_of_threads_test
+	@cmake --build build/tsan -j $(JOBS) --target device_test graphs_of_threads_test lazy_run_ahead_test
 	@export TSAN_OPTIONS="suppressions=$(CURDIR)/test/tsan/suppressions.txt ignore_noninstrumented_modules=1" OMP_NUM_THREADS=1; \
 	  build/tsan/bin/device_test --gtest_filter='Threads.*' && \
-	  LAZY_BACKEND=stand_in LAZY_COMPILE=sync build/tsan/bin/graphs_of_threads_test
+	  LAZY_BACKEND=stand_in LAZY_COMPILE=sync build/tsan/bin/graphs_of_threads_test && \
+	  LAZY_BACKEND=stand_in build/tsan/bin/lazy_run_ahead_test
 
 bench: build
 	@bench/run
