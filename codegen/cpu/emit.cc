@@ -5,7 +5,8 @@
 
 namespace torch_lazy::codegen {
 
-WrittenKernel EmitKernel(const ir::Graph& graph, Group::Shape shape, const Body& body) {
+WrittenKernel EmitKernel(const ir::Graph& graph, Group::Shape shape, const Body& body,
+                         absl::Span<const int64_t> seen_extents) {
   switch (shape) {
     case Group::Shape::kMap: {
       WrittenKernel written = EmitMap(graph, body);
@@ -13,9 +14,9 @@ WrittenKernel EmitKernel(const ir::Graph& graph, Group::Shape shape, const Body&
       return written;
     }
     case Group::Shape::kRows:
-      return EmitRows(graph, body);
+      return EmitRows(graph, body, seen_extents);
     case Group::Shape::kColumns: {
-      WrittenKernel written = EmitColumns(graph, body);
+      WrittenKernel written = EmitColumns(graph, body, seen_extents);
       written.instance.grain = 16;
       return written;
     }

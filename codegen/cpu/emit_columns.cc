@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tiles of columns walk down together: the innermost loop runs across the tile, whose columns lie
-// side by side, and each column has an accumulator of its own.
+// side by side, and each column has an accumulator of its own. Short rows are walked so, too: a
+// tile is some rows, and its columns lie a row's length apart.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/cpu/emit.h"
 #include "codegen/kernels/op_text.h"
+#include "codegen/plan/seen_sizes.h"
 
 namespace torch_lazy::codegen {
 namespace {
 
 constexpr int kTile = 64;
+constexpr int kFewColumns = 16;  // side by side
+constexpr int kColumnBlock = 128;      // elements of a column
 
 class ColumnEmitter {
  public:
-  ColumnEmitter(const ir::Graph& graph, const Body& body) : body_(body), loops_(MakeLoops(body)), text_(graph, body) {}
+  ColumnEmitter(const Loops& loops, Length length, KernelText* text)
+      : body_(text->body()), loops_(loops), length_(length), text_(*text) {}
 
-  WrittenKernel Emit() {
+  void Write() {
     for (size_t e = 0; e < body_.expressions.size(); ++e) {  // numbers that no loop changes
       const Expression& expression = body_.expressions[e];
       if (expression.uses != 0 || expression.depth > 0) continue;
@@ -29,7 +34,7 @@ class ColumnEmitter {
     for (int stage = 0; stage < stages; ++stage) EmitStage(stage);
     EmitColumnStores();
     CloseTiles();
-    return text_.Finish("columns", RangeOf(loops_));
+    for (const int e : global_) text_.Forget(e);
   }
 
  private:
@@ -91,6 +96,8 @@ class ColumnEmitter {
     int expression;
     std::string name;
     bool is_index;
+    Fold fold = {};          // of the others
+    std::string block = "";  // the sums of a block, where they are not added up in `name` themselves
   };
 
   bool StoresInner(const Store& store) const {
@@ -115,17 +122,45 @@ class ColumnEmitter {
       sinks.push_back(store.expression);
     }
     if (sinks.empty()) return;
+    const bool has_blocks = std::any_of(accumulators.begin(), accumulators.end(),
+                                        [](const Accumulator& accumulator) { return !accumulator.block.empty(); });
     for (size_t k = 0; k < loops_.inner.size(); ++k) {
-      const std::string j = absl::StrCat("j", k);
-      text_.Open(
-          absl::StrCat("for (long ", j, " = 0; ", j, " < ", text_.Number(loops_.inner[k].extent), "; ++", j, ") {"));
+      const std::string j = absl::StrCat("j", k), extent = text_.Number(loops_.inner[k].extent);
+      if (has_blocks && k + 1 == loops_.inner.size()) {
+        OpenBlock(j, extent, accumulators);
+      } else {
+        text_.Open(absl::StrCat("for (long ", j, " = 0; ", j, " < ", extent, "; ++", j, ") {"));
+      }
     }
     OpenLanes(sinks);
     for (const Accumulator& accumulator : accumulators) Step(accumulator);
     for (const Store& store : stores) WriteStore(store, /*along_inner=*/true);
     CloseLanes();
+    if (has_blocks) CloseBlock(accumulators);
     for (size_t k = 0; k < loops_.inner.size(); ++k) text_.Close("}");
     for (const Accumulator& accumulator : accumulators) results_.push_back(accumulator);
+  }
+
+  // Sums of f32 are f32 within a block, and double from block to block.
+  void OpenBlock(const std::string& j, const std::string& extent, const std::vector<Accumulator>& accumulators) {
+    text_.Open(absl::StrCat("for (long ", j, " = 0; ", j, " < ", extent, ";) {"));
+    text_.Line(absl::StrCat("const long stop = ", extent, " - ", j, " < ", kColumnBlock, " ? ", extent, " : ", j, " + ",
+                            kColumnBlock, ";"));
+    for (const Accumulator& accumulator : accumulators) {
+      if (!accumulator.block.empty())
+        text_.Line(absl::StrCat(accumulator.fold.block_type, " ", accumulator.block, "[", kTile, "] = {};"));
+    }
+    text_.Open(absl::StrCat("for (; ", j, " < stop; ++", j, ") {"));
+  }
+
+  void CloseBlock(const std::vector<Accumulator>& accumulators) {
+    text_.Close("}");
+    for (const Accumulator& accumulator : accumulators) {
+      if (accumulator.block.empty()) continue;
+      const std::string lane = absl::StrCat(accumulator.name, "[l]"), block = absl::StrCat(accumulator.block, "[l]");
+      text_.Line(absl::StrCat("for (int l = 0; l < ", kTile, "; ++l) ", lane, " = ",
+                              Substitute(accumulator.fold.combine, {lane, block}), ";"));
+    }
   }
 
   // One number a column, after all stages.
@@ -201,7 +236,10 @@ class ColumnEmitter {
       text_.Line(absl::StrCat(each, c, "_at[l] = -1;"));
       return accumulator;
     }
-    const Fold fold = FoldOf(Target::kCpu, node.op, node.type.dtype);
+    accumulator.fold = FoldOf(Target::kCpu, node.op, node.type.dtype);
+    Fold& fold = accumulator.fold;
+    if (length_ == Length::kShort) fold.type = fold.block_type;
+    if (fold.type != fold.block_type && !loops_.inner.empty()) accumulator.block = absl::StrCat(c, "_block");
     text_.Line(absl::StrCat(fold.type, " ", c, "[", kTile, "];"));
     text_.Line(absl::StrCat(each, c, "[l] = ", fold.identity, ";"));
     return accumulator;
@@ -211,12 +249,9 @@ class ColumnEmitter {
     const Expression& expression = body_.expressions[accumulator.expression];
     const ir::Node& node = text_.graph().node(expression.node);
     const std::string& operand = text_.name(expression.arguments[0]);
-    const std::string lane = absl::StrCat(accumulator.name, "[l]");
-    if (!accumulator.is_index) {
-      text_.Line(absl::StrCat(lane, " = ",
-                              Substitute(FoldOf(Target::kCpu, node.op, node.type.dtype).step, {lane, operand}), ";"));
-      return;
-    }
+    const std::string lane = absl::StrCat(accumulator.block.empty() ? accumulator.name : accumulator.block, "[l]");
+    if (!accumulator.is_index)
+      return text_.Line(absl::StrCat(lane, " = ", Substitute(accumulator.fold.step, {lane, operand}), ";"));
     std::string flat;
     for (size_t k = 0; k < loops_.inner.size(); ++k) {
       flat = k == 0 ? "j0" : absl::StrCat("(", flat, ") * ", text_.Number(loops_.inner[k].extent), " + j", k);
@@ -232,14 +267,36 @@ class ColumnEmitter {
   }
 
   const Body& body_;
-  const Loops loops_;
-  KernelText text_;
+  const Loops& loops_;
+  const Length length_;
+  KernelText& text_;
   std::vector<int> global_;
   std::vector<Accumulator> results_;  // of earlier stages
 };
 
 }  // namespace
 
-WrittenKernel EmitColumns(const ir::Graph& graph, const Body& body) { return ColumnEmitter(graph, body).Emit(); }
+void WriteColumns(const Loops& loops, Length length, absl::Span<const int64_t> seen_extents, KernelText* text) {
+  const auto seen = [&](const Loop& loop) { return SeenSize(loop.extent, seen_extents); };
+  Loops across = loops;
+  const auto longest = std::max_element(across.outer.begin(), across.outer.end(),
+                                        [&](const Loop& a, const Loop& b) { return seen(a) < seen(b); });
+  const bool is_narrow = !loops.outer.empty() && seen(loops.outer.back()) < kFewColumns && seen(*longest) > kFewColumns;
+  if (!is_narrow) return ColumnEmitter(loops, length, text).Write();
+  text->Open(absl::StrCat("if (", text->Number(loops.outer.back().extent), " < ", kFewColumns, ") {"));
+  std::rotate(longest, longest + 1, across.outer.end());
+  ColumnEmitter(across, length, text).Write();
+  text->Close("}");
+  text->Open("else {");
+  ColumnEmitter(loops, length, text).Write();
+  text->Close("}");
+}
+
+WrittenKernel EmitColumns(const ir::Graph& graph, const Body& body, absl::Span<const int64_t> seen_extents) {
+  KernelText text(graph, body);
+  const Loops loops = MakeLoops(body);
+  WriteColumns(loops, Length::kAny, seen_extents, &text);
+  return text.Finish("columns", RangeOf(loops));
+}
 
 }  // namespace torch_lazy::codegen

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A row is walked once per stage (row_stages.h). Numbers of the row as a whole are constants
-// between the walks.
+// between the walks. Where rows seen first are short, such as points of three coordinates, the
+// kernel can walk some of them side by side, too: 32 lanes for each row would be mostly idle.
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
@@ -11,6 +12,7 @@
 #include "codegen/cpu/row_scratch.h"
 #include "codegen/kernels/op_text.h"
 #include "codegen/kernels/row_stages.h"
+#include "codegen/plan/seen_sizes.h"
 
 namespace torch_lazy::codegen {
 namespace {
@@ -19,18 +21,25 @@ constexpr int kNearby = 16384;    // a row of so many elements is still in the c
                                   // one begins
 constexpr int kCacheLine = 64;    // bytes
 constexpr int kRowsInFloat = 64;  // of a share, before they are added up in double
+constexpr int kShort = 16;        // elements of a row
+
+Monomial LengthOf(const Loops& loops) {
+  Monomial length;
+  for (const Loop& loop : loops.inner) length = length * loop.extent;
+  return length;
+}
 
 class RowEmitter {
  public:
-  RowEmitter(const ir::Graph& graph, const Body& body)
-      : body_(body),
-        loops_(MakeLoops(body)),
-        rows_(MakeRowStages(graph, body)),
-        prefetch_(MakeRowPrefetch(graph, body, loops_, rows_)),
-        text_(graph, body),
-        scratch_(body, rows_, loops_, &text_) {}
+  RowEmitter(const Loops& loops, KernelText* text)
+      : body_(text->body()),
+        loops_(loops),
+        rows_(MakeRowStages(text->graph(), body_)),
+        prefetch_(MakeRowPrefetch(text->graph(), body_, loops_, rows_)),
+        text_(*text),
+        scratch_(body_, rows_, loops_, text) {}
 
-  WrittenKernel Emit() {
+  void Write() {
     if (body_.has_shares()) OpenShares();
     if (prefetch_.stage >= 0) {
       text_.Line(absl::StrCat("const bool nearby = ", text_.Number(loops_.inner[0].extent), " <= ", kNearby, ";"));
@@ -46,11 +55,9 @@ class RowEmitter {
     if (body_.has_shares()) text_.Close("}");
     if (std::any_of(body_.stores.begin(), body_.stores.end(), [](const Store& store) { return store.is_non_temporal; }))
       text_.Line("lazy_streamed();");
-    WrittenKernel written =
-        text_.Finish("rows", body_.has_shares() ? ir::Dims{ir::Extent::Constant(body_.shares)} : RangeOf(loops_));
-    scratch_.Note(loops_, &written.instance);
-    return written;
   }
+
+  void NoteScratch(Instance* instance) const { scratch_.Note(loops_, instance); }
 
  private:
   // A share of the rows is summed up in scratch memory, in f32 for some rows, then in the share's
@@ -87,11 +94,7 @@ class RowEmitter {
     return absl::StrCat("(", text_.PointerTo(body_.addresses[store.address].slot), " + share * columns)");
   }
 
-  std::string Columns() {
-    Monomial columns;
-    for (const Loop& loop : loops_.inner) columns = columns * loop.extent;
-    return text_.Number(columns);
-  }
+  std::string Columns() { return text_.Number(LengthOf(loops_)); }
 
   void PlaceBases() {
     std::vector<KernelText::Along> along;
@@ -267,16 +270,34 @@ class RowEmitter {
   }
 
   const Body& body_;
-  const Loops loops_;
+  const Loops& loops_;
   const RowStages rows_;
   const RowPrefetch prefetch_;
-  KernelText text_;
+  KernelText& text_;
   const RowScratch scratch_;
   absl::flat_hash_set<int> available_;  // those that an earlier stage has kept
 };
 
 }  // namespace
 
-WrittenKernel EmitRows(const ir::Graph& graph, const Body& body) { return RowEmitter(graph, body).Emit(); }
+WrittenKernel EmitRows(const ir::Graph& graph, const Body& body, absl::Span<const int64_t> seen_extents) {
+  KernelText text(graph, body);
+  const Loops loops = MakeLoops(body);
+  const bool are_short = !body.has_shares() && !loops.inner.empty() && !loops.outer.empty() &&
+                         SeenSize(LengthOf(loops), seen_extents) <= kShort;
+  if (are_short) {
+    text.Open(absl::StrCat("if (", text.Number(LengthOf(loops)), " <= ", kShort, ") {"));
+    WriteColumns(loops, Length::kShort, seen_extents, &text);
+    text.Close("}");
+    text.Open("else {");
+  }
+  RowEmitter rows(loops, &text);
+  rows.Write();
+  if (are_short) text.Close("}");
+  WrittenKernel written =
+      text.Finish("rows", body.has_shares() ? ir::Dims{ir::Extent::Constant(body.shares)} : RangeOf(loops));
+  rows.NoteScratch(&written.instance);
+  return written;
+}
 
 }  // namespace torch_lazy::codegen

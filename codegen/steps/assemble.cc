@@ -38,7 +38,7 @@ class Assembler {
       costs[g] = {cost.nanoseconds_per_iteration * cost.iterations, BytesFreed(tasks_.tasks[g], options)};
       const Group::Shape shape = partition_.groups[g].shape;
       AddInstance(options.target == Target::kCuda ? cuda::EmitKernel(graph_, shape, bodies[g], options)
-                                                  : EmitKernel(graph_, shape, bodies[g]),
+                                                  : EmitKernel(graph_, shape, bodies[g], options.seen_extents),
                   cost.nanoseconds_per_iteration);
       NoteOrigins(partition_.groups[g], &plan_.origins[instances_.back().kernel]);
       if (!options.dump_folder.empty()) instances_.back().nodes = NodesOf(partition_.groups[g]);
