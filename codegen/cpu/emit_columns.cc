@@ -13,8 +13,8 @@ namespace torch_lazy::codegen {
 namespace {
 
 constexpr int kTile = 64;
-constexpr int kFewColumns = 16;  // side by side
-constexpr int kColumnBlock = 128;      // elements of a column
+constexpr int kFewColumns = 16;    // side by side
+constexpr int kColumnBlock = 128;  // elements of a column
 
 class ColumnEmitter {
  public:

@@ -236,6 +236,10 @@ inline double lazy_tan(double x) { return tan(x); }
 inline float lazy_atan2(float y, float x) { return atan2f(y, x); }
 inline double lazy_atan2(double y, double x) { return atan2(y, x); }
 )"},
+    {"lazy_float_mod", R"(
+inline float lazy_float_mod(float x, float y) { return fmodf(x, y); }
+inline double lazy_float_mod(double x, double y) { return fmod(x, y); }
+)"},
     {"lazy_power", R"(
 inline float lazy_power(float x, float y) { return powf(x, y); }
 inline double lazy_power(double x, double y) { return pow(x, y); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transcendental functions of floats are polynomials without branches, so that loops over them
-// become vector code; they are right to 2 ulp and handle NaN, infinities and subnormal numbers.
-// Those of doubles are libm's.
+// Transcendental functions are polynomials without branches, so that loops over them become vector
+// code; they are right to 2 ulp and handle NaN, infinities and subnormal numbers. Of doubles, those
+// that are only a call of __builtin_... are libm's.
 #include "codegen/kernels/float_functions.h"
 
 namespace torch_lazy::codegen {
@@ -120,6 +120,36 @@ inline double lazy_min(double a, double b) {
   return !(a >= b) & !(a < b) ? a + b : m;
 }
 )"},
+    {"lazy_fold_max", R"(
+// NaN if either is. The best waits for one instruction alone, which leaves it as it is where x is NaN.
+template <typename T> inline T lazy_fold_max(T best, T x) {
+  const T m = x > best ? x : best;
+  return x != x ? x : m;
+}
+)"},
+    {"lazy_fold_min", R"(
+template <typename T> inline T lazy_fold_min(T best, T x) {
+  const T m = x < best ? x : best;
+  return x != x ? x : m;
+}
+)"},
+    {"lazy_exp_series", R"(
+// (e^r - 1 - r) / r^2 for |r| <= ln(2) / 2.
+inline double lazy_exp_series(double r) {
+  double p = 0x1.1f956afe114b8p-29;
+  p = __builtin_fma(p, r, 0x1.af5ec019c90ecp-26);
+  p = __builtin_fma(p, r, 0x1.27e4c59b9d998p-22);
+  p = __builtin_fma(p, r, 0x1.71ddf852fee9ep-19);
+  p = __builtin_fma(p, r, 0x1.a01a01b0b95dfp-16);
+  p = __builtin_fma(p, r, 0x1.a01a01afe5669p-13);
+  p = __builtin_fma(p, r, 0x1.6c16c16c1444cp-10);
+  p = __builtin_fma(p, r, 0x1.111111110f6aep-7);
+  p = __builtin_fma(p, r, 0x1.555555555555ap-5);
+  p = __builtin_fma(p, r, 0x1.5555555555559p-3);
+  return __builtin_fma(p, r, 0.5);
+}
+)",
+     /*for_cpu_alone=*/true},
     {"lazy_exp_polynomial", R"(
 // e^r for |r| <= ln(2) / 2.
 inline float lazy_exp_polynomial(float r) {
@@ -131,14 +161,19 @@ inline float lazy_exp_polynomial(float r) {
   p = __builtin_fmaf(p, r, 1.0f);
   return __builtin_fmaf(p, r, 1.0f);
 }
+inline double lazy_exp_polynomial(double r) { return 1.0 + __builtin_fma(lazy_exp_series(r) * r, r, r); }
 )",
      /*for_cpu_alone=*/true},
     {"lazy_scaled", R"(
-// p * 2^n for p about 1, where `t` is n + 254 + 1.5 * 2^23, whose low bits are n + 254. Half of the power at a time: only
-// the last product may be subnormal or overflow, and is rounded once.
+// p * 2^n for p about 1, where `t` is n + 254 + 1.5 * 2^23, whose low bits are n + 254; or n + 2046 + 1.5 * 2^52.
+// Half of the power at a time: only the last product may be subnormal or overflow, and is rounded once.
 inline float lazy_scaled(float p, float t) {
   const unsigned n = __builtin_bit_cast(unsigned, t), half = n >> 1;
   return p * __builtin_bit_cast(float, half << 23) * __builtin_bit_cast(float, (n - half) << 23);
+}
+inline double lazy_scaled(double p, double t) {
+  const unsigned long n = __builtin_bit_cast(unsigned long, t), half = n >> 1;
+  return p * __builtin_bit_cast(double, half << 52) * __builtin_bit_cast(double, (n - half) << 52);
 }
 )",
      /*for_cpu_alone=*/true},
@@ -150,7 +185,13 @@ inline float lazy_exp(float x) {
   const float p = lazy_scaled(lazy_exp_polynomial(r), t);
   return x <= 88.7228394f ? p : x + __builtin_inff();
 }
-inline double lazy_exp(double x) { return __builtin_exp(x); }
+inline double lazy_exp(double x) {
+  const double y = x < -746.0 ? -746.0 : x;
+  const double t = __builtin_fma(y, 0x1.71547652b82fep+0, 6755399441057790.0), n = t - 6755399441057790.0;
+  const double r = __builtin_fma(n, -0x1.ef35793c7673p-45, __builtin_fma(n, -0x1.62e42fefa38p-1, y));
+  const double p = lazy_scaled(lazy_exp_polynomial(r), t);
+  return x <= 709.78271289338397 ? p : x + __builtin_inf();
+}
 )",
      /*for_cpu_alone=*/true},
     {"lazy_exp_nonpositive", R"(
@@ -161,7 +202,12 @@ inline float lazy_exp_nonpositive(float x) {
   const float r = __builtin_fmaf(n, -1.42860677e-6f, __builtin_fmaf(n, -0.693145752f, y));
   return lazy_exp_polynomial(r) * __builtin_bit_cast(float, __builtin_bit_cast(unsigned, t) << 23) * 0x1p-64f;
 }
-inline double lazy_exp_nonpositive(double x) { return __builtin_exp(x); }
+inline double lazy_exp_nonpositive(double x) {
+  const double y = x < -746.0 ? -746.0 : x;
+  const double t = __builtin_fma(y, 0x1.71547652b82fep+0, 6755399441056895.0), n = t - 6755399441056895.0;
+  const double r = __builtin_fma(n, -0x1.ef35793c7673p-45, __builtin_fma(n, -0x1.62e42fefa38p-1, y));
+  return lazy_exp_polynomial(r) * __builtin_bit_cast(double, __builtin_bit_cast(unsigned long, t) << 52) * 0x1p-128;
+}
 )",
      /*for_cpu_alone=*/true},
     {"lazy_exp2", R"(
@@ -171,11 +217,17 @@ inline float lazy_exp2(float x) {
   const float p = lazy_scaled(lazy_exp_polynomial(r * 0.693147182f), t);
   return x < 128.0f ? p : x + __builtin_inff();
 }
-inline double lazy_exp2(double x) { return __builtin_exp2(x); }
+inline double lazy_exp2(double x) {
+  const double y = x < -1076.0 ? -1076.0 : x;
+  const double t = y + 6755399441057790.0, r = y - (t - 6755399441057790.0);
+  const double p = lazy_scaled(lazy_exp_polynomial(r * 0x1.62e42fefa39efp-1), t);
+  return x < 1024.0 ? p : x + __builtin_inf();
+}
 )",
      /*for_cpu_alone=*/true},
     {"lazy_expm1_core", R"(
-// e^x - 1 as 2^n * (e^r - 1) + (2^n - 1), for -30 <= x <= 88; `scale` says how much smaller than that it is.
+// e^x - 1 as 2^n * (e^r - 1) + (2^n - 1), for -30 <= x <= 88, of doubles -40 <= x <= 710; `scale` says how much smaller
+// than that it is.
 inline float lazy_expm1_core(float x, unsigned bias, float scale) {
   const float t = __builtin_fmaf(x, 1.44269502f, 12582912.0f), n = t - 12582912.0f;
   const float r = __builtin_fmaf(n, -1.42860677e-6f, __builtin_fmaf(n, -0.693145752f, x));
@@ -188,6 +240,16 @@ inline float lazy_expm1_core(float x, unsigned bias, float scale) {
   const float power = __builtin_bit_cast(float, (__builtin_bit_cast(unsigned, t) + bias) << 23);
   return __builtin_fmaf(power * r, p * r, __builtin_fmaf(power, r, power - scale));
 }
+// The rounding of r is mended, as in fdlibm.
+inline double lazy_expm1_core(double x, unsigned long bias, double scale) {
+  const double t = __builtin_fma(x, 0x1.71547652b82fep+0, 0x1.8p52), n = t - 0x1.8p52;
+  const double rest = __builtin_fma(n, -0x1.62e42fefa38p-1, x);
+  const double r = __builtin_fma(n, -0x1.ef35793c7673p-45, rest);
+  const double lost = __builtin_fma(n, -0x1.ef35793c7673p-45, rest - r);
+  const double e = __builtin_fma(lazy_exp_series(r) * r, r, lost);
+  const double power = __builtin_bit_cast(double, (__builtin_bit_cast(unsigned long, t) + bias) << 52);
+  return __builtin_fma(power, e, __builtin_fma(power, r, power - scale));
+}
 )",
      /*for_cpu_alone=*/true},
     {"lazy_expm1", R"(
@@ -197,7 +259,57 @@ inline float lazy_expm1(float x) {
   const float m = 2.0f * lazy_expm1_core(y, 126u, 0.5f);
   return x == 0.0f || x != x ? x : x > 88.7228394f ? __builtin_inff() : m;
 }
-inline double lazy_expm1(double x) { return __builtin_expm1(x); }
+inline double lazy_expm1(double x) {
+  const double y = x < -40.0 ? -40.0 : x > 710.0 ? 710.0 : x;
+  const double m = 2.0 * lazy_expm1_core(y, 1022ul, 0.5);
+  return (__builtin_fabs(x) < 0x1p-54) | (x != x) ? x : x > 709.78271289338397 ? __builtin_inf() : m;
+}
+)",
+     /*for_cpu_alone=*/true},
+    {"lazy_log_reduced", R"(
+// m - 1 for positive x = m * 2^n with m in [sqrt(1/2), sqrt(2)]; also n, and as `unit` 2^(1 - n) where x is normal.
+inline double lazy_log_reduced(double x, double* n, double* unit) {
+  const bool small = x < 0x1p-1022;
+  const unsigned long b = __builtin_bit_cast(unsigned long, small ? x * 0x1p54 : x) + 0x00095f619980c433ul, e = b >> 52;
+  *n = __builtin_bit_cast(double, e | 0x4330000000000000ul) - (small ? 4503599627371573.0 : 4503599627371519.0);
+  *unit = __builtin_bit_cast(double, (0x7fful - e) << 52);
+  return __builtin_bit_cast(double, (b & 0x000ffffffffffffful) + 0x3fe6a09e667f3bcdul) - 1.0;
+}
+)",
+     /*for_cpu_alone=*/true},
+    {"lazy_log_series", R"(
+// log(1 + f) for f of lazy_log_reduced, as the sum of two numbers: by s = f / (2 + f), as in fdlibm.
+inline double lazy_log_series(double f, double* low) {
+  const double s = f / (2.0 + f), z = s * s, half = 0.5 * f;
+  double p = 0x1.2eac0201bd881p-3;
+  p = __builtin_fma(p, z, 0x1.39ab7b4dba03fp-3);
+  p = __builtin_fma(p, z, 0x1.7465d2ef488a5p-3);
+  p = __builtin_fma(p, z, 0x1.c71c5460fb51ap-3);
+  p = __builtin_fma(p, z, 0x1.2492493e8e59cp-2);
+  p = __builtin_fma(p, z, 0x1.999999998493bp-2);
+  p = __builtin_fma(p, z, 0x1.555555555557fp-1);
+  const double high = __builtin_fma(-half, f, f);
+  *low = __builtin_fma(s, __builtin_fma(p, z, half * f), __builtin_fma(-half, f, f - high));
+  return high;
+}
+)",
+     /*for_cpu_alone=*/true},
+    {"lazy_log_sum", R"(
+// n * step + p, rounded once: `step` is so short that n * step is exact, `step_low` and `p_low` are what they lack.
+inline double lazy_log_sum(double n, double step, double step_low, double p, double p_low) {
+  const double whole = n * step, sum = whole + p;
+  return sum + (whole - sum + p + __builtin_fma(n, step_low, p_low));
+}
+)",
+     /*for_cpu_alone=*/true},
+    {"lazy_log_scaled", R"(
+// log(x) * (scale + scale_low) for positive x, where `step` and `step_low` are log(2) times that.
+inline double lazy_log_scaled(double x, double scale, double scale_low, double step, double step_low) {
+  double n, unit, low;
+  const double high = lazy_log_series(lazy_log_reduced(x, &n, &unit), &low), p = high * scale;
+  const double p_low = __builtin_fma(high, scale, -p) + __builtin_fma(high, scale_low, low * scale);
+  return lazy_log_sum(n, step, step_low, p, p_low);
+}
 )",
      /*for_cpu_alone=*/true},
     {"lazy_log_parts", R"(
@@ -228,6 +340,10 @@ inline float lazy_log_of(float x, float logarithm) {
   const float special = x < 0.0f ? __builtin_nanf("") : x == 0.0f ? -__builtin_inff() : x;
   return x > 0.0f && x < __builtin_inff() ? logarithm : special;
 }
+inline double lazy_log_of(double x, double logarithm) {
+  const double special = x < 0.0 ? __builtin_nan("") : x == 0.0 ? -__builtin_inf() : x;
+  return (x > 0.0) & (x < __builtin_inf()) ? logarithm : special;
+}
 )",
      /*for_cpu_alone=*/true},
     {"lazy_log", R"(
@@ -236,7 +352,11 @@ inline float lazy_log(float x) {
   const float p = lazy_log_parts(x, &n);
   return lazy_log_of(x, __builtin_fmaf(n, 0.693147182f, p));
 }
-inline double lazy_log(double x) { return __builtin_log(x); }
+inline double lazy_log(double x) {
+  double n, unit, low;
+  const double high = lazy_log_series(lazy_log_reduced(x, &n, &unit), &low);
+  return lazy_log_of(x, lazy_log_sum(n, 0x1.62e42fefa38p-1, 0x1.ef35793c7673p-45, high, low));
+}
 )",
      /*for_cpu_alone=*/true},
     {"lazy_log2", R"(
@@ -245,7 +365,9 @@ inline float lazy_log2(float x) {
   const float p = lazy_log_parts(x, &n);
   return lazy_log_of(x, __builtin_fmaf(p, 1.44269502f, __builtin_fmaf(p, 1.92596303e-8f, n)));
 }
-inline double lazy_log2(double x) { return __builtin_log2(x); }
+inline double lazy_log2(double x) {
+  return lazy_log_of(x, lazy_log_scaled(x, 0x1.71547652b82fep+0, 0x1.777d0ffda0d24p-56, 1.0, 0.0));
+}
 )",
      /*for_cpu_alone=*/true},
     {"lazy_log10", R"(
@@ -254,7 +376,10 @@ inline float lazy_log10(float x) {
   const float p = lazy_log_parts(x, &n), low = __builtin_fmaf(n, 1.47348416e-8f, p * -1.01083980e-8f);
   return lazy_log_of(x, __builtin_fmaf(p, 0.434294492f, __builtin_fmaf(n, 0.301029980f, low)));
 }
-inline double lazy_log10(double x) { return __builtin_log10(x); }
+inline double lazy_log10(double x) {
+  return lazy_log_of(x, lazy_log_scaled(x, 0x1.bcb7b1526e50ep-2, 0x1.95355baaafad3p-57, 0x1.34413509f8p-2,
+                                        -0x1.80433b83b532ap-44));
+}
 )",
      /*for_cpu_alone=*/true},
     {"lazy_log1p", R"(
@@ -265,7 +390,14 @@ inline float lazy_log1p(float x) {
   const float y = lazy_log(u) + (u == 0.0f ? 0.0f : lost / u);
   return u == 1.0f || u == __builtin_inff() ? x : y;
 }
-inline double lazy_log1p(double x) { return __builtin_log1p(x); }
+inline double lazy_log1p(double x) {
+  const double u = 1.0 + x;
+  double n, unit, low;
+  const double m = lazy_log_reduced(u, &n, &unit), lost = 0.5 * (x - (u - 1.0)) * unit, f = m + lost;
+  const double high = lazy_log_series(f, &low);
+  const double y = lazy_log_sum(n, 0x1.62e42fefa38p-1, 0x1.ef35793c7673p-45, high, low + (m - f + lost));
+  return __builtin_fabs(x) < 0x1p-54 ? x : lazy_log_of(u, y);
+}
 )",
      /*for_cpu_alone=*/true},
     {"lazy_tanh", R"(

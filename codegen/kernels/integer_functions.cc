@@ -1,11 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// Division by 0 gives 0. Random numbers are integers, those of ir/philox.h.
+// Division of integers by 0 gives 0. Random numbers are integers, those of ir/philox.h.
 #include "codegen/kernels/integer_functions.h"
 
 namespace torch_lazy::codegen {
 namespace {
 
 constexpr NamedFunction kIntegerFunctions[] = {
+    {"lazy_float_mod", R"(
+// C's fmod, which is exact: long division, 48 bits of the quotient at a time, each wrong by one at most. What a step leaves is
+// a multiple of the divisor's last place and less than twice the divisor, so that a double holds it.
+inline float lazy_float_mod(float x, float y) {
+  const double size = __builtin_fabsf(x), d = __builtin_fabsf(y), inverse = 1.0 / d;
+  double r = size;
+  r = __builtin_fma(-__builtin_floor(r * inverse * 0x1p-240), d * 0x1p+240, r);
+  r = __builtin_fma(-__builtin_floor(r * inverse * 0x1p-192), d * 0x1p+192, r);
+  r = __builtin_fma(-__builtin_floor(r * inverse * 0x1p-144), d * 0x1p+144, r);
+  r = __builtin_fma(-__builtin_floor(r * inverse * 0x1p-96), d * 0x1p+96, r);
+  r = __builtin_fma(-__builtin_floor(r * inverse * 0x1p-48), d * 0x1p+48, r);
+  r = __builtin_fma(-__builtin_floor(r * inverse), d, r);
+  r = r < 0.0 ? r + d : r;
+  r = r >= d ? r - d : r;
+  r = (d == __builtin_inf()) & (size < __builtin_inf()) ? size : r;
+  return __builtin_copysignf((float)r, x);
+}
+// The same in one step, as long as the quotient has no more bits than a double.
+inline double lazy_float_mod(double x, double y) {
+  const double size = __builtin_fabs(x), d = __builtin_fabs(y), q = __builtin_trunc(size / d);
+  if (!(q < 0x1p52)) return __builtin_fmod(x, y);
+  const double r = __builtin_fma(-q, d, size);
+  return __builtin_copysign(q == 0.0 ? size : r < 0.0 ? r + d : r, x);
+}
+)",
+     /*for_cpu_alone=*/true},
     {"lazy_floor_div", R"(
 // Integers: 0 for division by 0; division by -1 is negation, since the lowest number divided by it traps.
 template <typename T> inline T lazy_floor_div(T a, T b) {
@@ -15,17 +41,15 @@ template <typename T> inline T lazy_floor_div(T a, T b) {
 }
 // Exact quotients stay exact where a / b would be rounded up to the next whole number.
 inline float lazy_floor_div(float a, float b) {
-  const float m = __builtin_fmodf(a, b);
-  float q = (a - m) / b;
-  if (m != 0 && (b < 0) != (m < 0)) q -= 1;
+  const float m = lazy_float_mod(a, b);
+  const float q = (a - m) / b - ((m != 0) & ((b < 0) != (m < 0)) ? 1.0f : 0.0f);
   const float f = __builtin_floorf(q);
   const float y = q == 0 ? __builtin_copysignf(0.0f, a / b) : q - f > 0.5f ? f + 1 : f;
   return b == 0 ? a / b : y;
 }
 inline double lazy_floor_div(double a, double b) {
-  const double m = __builtin_fmod(a, b);
-  double q = (a - m) / b;
-  if (m != 0 && (b < 0) != (m < 0)) q -= 1;
+  const double m = lazy_float_mod(a, b);
+  const double q = (a - m) / b - ((m != 0) & ((b < 0) != (m < 0)) ? 1.0 : 0.0);
   const double f = __builtin_floor(q);
   const double y = q == 0 ? __builtin_copysign(0.0, a / b) : q - f > 0.5 ? f + 1 : f;
   return b == 0 ? a / b : y;
@@ -46,12 +70,12 @@ template <typename T> inline T lazy_remainder(T a, T b) {
   return m != 0 && (m < 0) != (b < 0) ? m + b : m;
 }
 inline float lazy_remainder(float a, float b) {
-  const float m = __builtin_fmodf(a, b);
-  return m != 0 && (b < 0) != (m < 0) ? m + b : m;
+  const float m = lazy_float_mod(a, b);
+  return (m != 0) & ((b < 0) != (m < 0)) ? m + b : m;
 }
 inline double lazy_remainder(double a, double b) {
-  const double m = __builtin_fmod(a, b);
-  return m != 0 && (b < 0) != (m < 0) ? m + b : m;
+  const double m = lazy_float_mod(a, b);
+  return (m != 0) & ((b < 0) != (m < 0)) ? m + b : m;
 }
 )"},
     {"lazy_pow", R"(

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "codegen/kernels/number_facts.h"
 #include "ir/op_list.h"
+#include "ir/passes/numbers.h"
 
 namespace torch_lazy::codegen {
 namespace {
@@ -57,7 +58,7 @@ constexpr OpRow kOpRows[] = {
     {Op::kDiv, "$0 / $1", nullptr},
     {Op::kFloorDiv, "lazy_floor_div($0, $1)", "lazy_floor_div($0, $1)"},
     {Op::kTruncDiv, "@trunc$f($0 / $1)", "lazy_trunc_div($0, $1)"},
-    {Op::kFmod, "@fmod$f($0, $1)", "lazy_fmod($0, $1)"},
+    {Op::kFmod, "lazy_float_mod($0, $1)", "lazy_fmod($0, $1)"},
     {Op::kRemainder, "lazy_remainder($0, $1)", "lazy_remainder($0, $1)"},
     {Op::kPow, "lazy_power($0, $1)", "lazy_pow($0, $1)"},
     {Op::kAtan2, "lazy_atan2($0, $1)", nullptr},
@@ -84,15 +85,16 @@ struct FoldRow {
   const char* identity_of_floats;
   const char* identity_of_integers;
   const char* step;                           // also combines accumulators
+  const char* step_of_integers = nullptr;     // if it is another one
   const char* step_of_cuda_floats = nullptr;  // of f32, where that is one instruction
 };
 
 constexpr FoldRow kFoldRows[] = {
     {Op::kSum, "0", "0", "$0 + $1"},
     {Op::kProd, "1", "1", "$0 * $1"},
-    {Op::kReduceMax, "-@inf()", "lazy_lowest<$T>()", "$1 > $0 || $1 != $1 ? $1 : $0", "lazy_max($0, $1)"},
-    {Op::kReduceMaxNumber, "-@inf()", "", "$1 > $0 ? $1 : $0", "lazy_max_number($0, $1)"},
-    {Op::kReduceMin, "@inf()", "lazy_highest<$T>()", "$1 < $0 || $1 != $1 ? $1 : $0", "lazy_min($0, $1)"},
+    {Op::kReduceMax, "-@inf()", "lazy_lowest<$T>()", "lazy_fold_max($0, $1)", "$1 > $0 ? $1 : $0", "lazy_max($0, $1)"},
+    {Op::kReduceMaxNumber, "-@inf()", "", "$1 > $0 ? $1 : $0", nullptr, "lazy_max_number($0, $1)"},
+    {Op::kReduceMin, "@inf()", "lazy_highest<$T>()", "lazy_fold_min($0, $1)", "$1 < $0 ? $1 : $0", "lazy_min($0, $1)"},
     {Op::kAny, "0", "0", "$0 | $1"},
     {Op::kAll, "1", "1", "$0 & $1"},
 };
@@ -145,6 +147,17 @@ std::string CastText(DType from, DType to, const std::string& x) {
 std::string Rounded(const ir::Node& node, const std::string& text) {
   const bool exact = ChoosesOnly(node.op) || !ir::IsHalf(node.type.dtype);
   return exact ? text : CastText(DType::kF32, node.type.dtype, absl::StrCat("(", text, ")"));
+}
+
+// A constant, and not NaN.
+bool IsNumber(const ir::Graph& graph, ir::Value v) {
+  const ir::Node* const constant = ir::ConstantOf(graph, v);
+  return constant != nullptr && !std::isnan(constant->attrs.f);
+}
+
+// The larger or the smaller of a number and of `x`, which wins if it is NaN: one instruction.
+std::string BesideNumber(Op op, const std::string& number, const std::string& x) {
+  return absl::StrCat(number, op == Op::kMax ? " > " : " < ", x, " ? ", number, " : ", x);
 }
 
 }  // namespace
@@ -251,6 +264,11 @@ std::string OpText(Target target, const ir::Graph& graph, const ir::Node& node,
   if (node.op == Op::kExp && IsNonPositive(graph, node.inputs[0])) {
     return Rounded(node, absl::StrCat("lazy_exp_nonpositive(", arguments[0], ")"));
   }
+  if (target == Target::kCpu && ir::IsFloat(in) && (node.op == Op::kMax || node.op == Op::kMin)) {
+    for (const int k : {0, 1}) {
+      if (IsNumber(graph, node.inputs[k])) return BesideNumber(node.op, arguments[k], arguments[1 - k]);
+    }
+  }
   for (const OpRow& row : kOpRows) {
     if (row.op != node.op) continue;
     const char* pattern = ir::IsFloat(in) ? row.of_floats : row.of_integers;
@@ -275,7 +293,8 @@ Fold FoldOf(Target target, Op op, DType dtype) {
     fold.identity = NamedFor(target, ir::IsFloat(dtype) ? row.identity_of_floats : row.identity_of_integers);
     ReplaceAll(&fold.identity, "$T", fold.type);
     const bool is_native = target == Target::kCuda && fold.type == "float" && row.step_of_cuda_floats != nullptr;
-    fold.step = is_native ? row.step_of_cuda_floats : row.step;
+    const bool is_other = !ir::IsFloat(dtype) && row.step_of_integers != nullptr;
+    fold.step = is_native ? row.step_of_cuda_floats : is_other ? row.step_of_integers : row.step;
     fold.combine = fold.step;
     return fold;
   }
