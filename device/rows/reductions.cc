@@ -5,6 +5,7 @@
 #include "device/rows/formula.h"
 #include "device/rows/reduced_dims.h"
 #include "device/rows/rows.h"
+#include "ir/decompose/softmax.h"
 
 namespace torch_lazy::device {
 namespace {
@@ -42,6 +43,14 @@ bool MeanDims(lazy::Lowering& call) {
   if (!IsReal(call, 0) || !InClass(kFloats, call.ComputeType())) return false;
   const Tensor x = ReadAsResult(call, 0);
   call.Return(0, call.b().Mean(x, DimsArgument(call, 1, x.rank()), call.Bool(2)));
+  return true;
+}
+
+// (self, dims, keepdim)
+bool LogSumExpDims(lazy::Lowering& call) {
+  if (!IsReal(call, 0) || !InClass(kFloats, call.ComputeType())) return false;
+  const Tensor x = ReadAsResult(call, 0);
+  call.Return(0, ir::decompose::LogSumExp(call.b(), x, DimsArgument(call, 1, x.rank()), call.Bool(2)));
   return true;
 }
 
@@ -127,7 +136,7 @@ constexpr lazy::Row kReductionRows[] = {
     {"aten::all.dims", QuestionDims<Op::kAll>},
     {.name = "aten::mean", .shape = shapes::Mean},
     {.name = "aten::nansum", .shape = shapes::SumOverDims},
-    {.name = "aten::logsumexp", .flags = kWhole, .shape = shapes::ExtremeOverDims},
+    {"aten::logsumexp", LogSumExpDims, kWhole, shapes::ExtremeOverDims},
     {.name = "aten::cumprod", .flags = kTakesAllValues, .shape = shapes::Cumulative},
     {.name = "aten::cumsum", .flags = kTakesAllValues, .shape = shapes::Cumulative},
     {.name = "aten::trace", .runner = RunTrace},

@@ -230,6 +230,7 @@ for dims, keepdim in (([1], False), ([0], True), ([-1, 0], False), (None, True),
     case("amax", lambda t, d=dims, k=keepdim: aten.amax(t.x, d or [], k), REALS)
     case("amin", lambda t, d=dims, k=keepdim: aten.amin(t.x, d or [], k), REALS)
     case("mean.dim", lambda t, d=dims, k=keepdim: aten.mean.dim(t.y, d, k), exact=False)
+    case("logsumexp", lambda t, d=dims, k=keepdim: aten.logsumexp(t.y, d or [0, 1], k), exact=False)
 case("mean.dim", lambda t: aten.mean.dim(t.c, [0], dtype=torch.float32), exact=False)
 case("prod", lambda t: aten.prod(t.u), exact=False)
 case("prod.dim_int", lambda t: aten.prod.dim_int(t.u, 0, True), exact=False)
