@@ -56,7 +56,7 @@ OTHERS = {
     "interpolate": lambda x: F.interpolate(images(x), scale_factor=2), "layer_norm": lambda x: F.layer_norm(x, x.shape[1:]),
     "lerp": lambda x: torch.lerp(x, x + 1, 0.3), "log_softmax": lambda x: x.log_softmax(-1), "logsumexp": lambda x: x.logsumexp(-1),
     "masked_fill": lambda x: x.masked_fill(x > 0, 0.0), "max_pool2d": lambda x: F.max_pool2d(images(x), 3, 2, 1), "mean": lambda x: x.mean(0),
-    "mm": lambda x: x @ x.t(), "mse_loss": lambda x: F.mse_loss(x, x + 1), "norm": lambda x: x.norm(dim=-1), "normalize": F.normalize,
+    "mm": lambda x: x.t() @ x if x.size(0) > x.size(1) else x @ x.t(), "mse_loss": lambda x: F.mse_loss(x, x + 1), "norm": lambda x: x.norm(dim=-1), "normalize": F.normalize,
     "pad": lambda x: F.pad(images(x), (1, 1, 1, 1)), "permute of images": lambda x: images(x).permute(0, 2, 3, 1).contiguous(),
     "prod": lambda x: x.prod(-1), "randn_like": torch.randn_like, "repeat": lambda x: x.repeat(2, 1), "rms_norm": lambda x: F.rms_norm(x, x.shape[1:]),
     "roll": lambda x: x.roll(3, -1), "row sums": lambda x: x.sum(-1), "scatter_add": lambda x: torch.zeros_like(x).scatter_add(0, rows(x)[:, None].expand_as(x), x),
