@@ -14,6 +14,7 @@
 #include "base/spare_processors.h"
 #include "lazy/cuda/graph_result.h"
 #include "lazy/cuda/graphs.h"
+#include "lazy/cuts/stay.h"
 #include "lazy/eager/memory.h"
 #include "lazy/eager/on_host.h"
 #include "lazy/host/raise.h"
@@ -33,15 +34,13 @@ bool IsTiny(const Trace& trace) {
   return size_bytes <= kTiny;
 }
 
-constexpr int kStay = 64;  // traces, for one that waits in vain
-thread_local int stay_in_program = 0;
+thread_local Stay stay;
 
 // The last of them leaves no team that would spin.
 bool StaysInProgram() {
-  if (stay_in_program == 0) return false;
-  if (--stay_in_program > 0) return true;
-  DropTeam();
-  return false;
+  const bool was_on = stay.is_on(), stays = stay.Ask();
+  if (was_on && !stays) DropTeam();
+  return stays;
 }
 
 // A GPU's libraries ask PyTorch for their settings when they are called. A program that changes these between its calls
@@ -93,7 +92,7 @@ bool MayRunAhead(const Trace& trace, const Entry& entry, bool waited) {
 
 void StayInProgram() {
   if (!IsOnHost()) return;
-  stay_in_program = kStay;
+  stay.Begin();
   DropTeam();  // it would hold up what is left to the thread next
 }
 

@@ -19,8 +19,7 @@ namespace torch_lazy::lazy {
 bool MayRunAhead(const Trace& trace, const Entry& entry, bool waited);
 
 // The calling thread has taken a run back (run_thread.h), since a team spins. On the host, its own ends, and its next
-// traces that somebody waits for run in the program, with the team that ATen's calls make. Then one asks the thread
-// again.
+// traces that somebody waits for run in the program (stay.h), with the team that ATen's calls make.
 void StayInProgram();
 
 // Leaves the trace to the thread, which calls `run` with it, as RunThread::Runs says. False if the thread is busy or
