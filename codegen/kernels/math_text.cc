@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "codegen/kernels/double_functions.h"
 #include "codegen/kernels/float_functions.h"
 #include "codegen/kernels/integer_functions.h"
 
@@ -39,7 +40,8 @@ std::string FunctionsFor(absl::Span<const NamedFunction> functions, const std::s
   }
   std::string text;
   for (auto function = needed.rbegin(); function != needed.rend(); ++function) {
-    const std::string have = absl::StrCat("HAVE_", (*function)->name);
+    // Functions of floats and of doubles share names.
+    const std::string have = absl::StrCat("HAVE_", (*function)->name, "_", *function - functions.data());
     if (guarded) absl::StrAppend(&text, "#ifndef ", have, "\n#define ", have);
     absl::StrAppend(&text, (*function)->text, guarded ? "#endif\n" : "");
   }
@@ -49,6 +51,7 @@ std::string FunctionsFor(absl::Span<const NamedFunction> functions, const std::s
 absl::Span<const NamedFunction> MathFunctions() {
   static const auto* functions = [] {
     auto* all = new std::vector<NamedFunction>(FloatFunctions().begin(), FloatFunctions().end());
+    all->insert(all->end(), DoubleFunctions().begin(), DoubleFunctions().end());
     all->insert(all->end(), IntegerFunctions().begin(), IntegerFunctions().end());
     return all;
   }();

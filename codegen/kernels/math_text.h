@@ -14,7 +14,7 @@ namespace torch_lazy::codegen {
 // own.
 std::string FunctionsFor(absl::Span<const NamedFunction> functions, const std::string& code, bool guarded);
 
-// Those of floats, then those of integers.
+// Those of floats, then those of doubles, then those of integers.
 absl::Span<const NamedFunction> MathFunctions();
 std::string MathFunctionsFor(const std::string& code);
 

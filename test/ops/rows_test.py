@@ -223,7 +223,6 @@ case("zero_", lambda t: torch.empty_like(t.x).zero_(), REALS)
 for diagonal in (0, 2, -3):
     case("tril", lambda t, d=diagonal: aten.tril(t.x, d), REALS)
     case("triu", lambda t, d=diagonal: aten.triu(t.x, d), REALS)
-
 case("sum", lambda t: aten.sum(t.y), REALS, exact=False)
 for dims, keepdim in (([1], False), ([0], True), ([-1, 0], False), (None, True), ([], False)):
     case("sum.dim_IntList", lambda t, d=dims, k=keepdim: aten.sum.dim_IntList(t.y, d, k), REALS, exact=False)
