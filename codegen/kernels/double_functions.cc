@@ -456,6 +456,16 @@ inline __attribute__((always_inline)) double lazy_erf(double x) {
 }
 )",
      /*for_cpu_alone=*/true},
+    {"lazy_float_mod", R"(
+// In one step, as long as the quotient has no more bits than a double.
+inline __attribute__((always_inline)) double lazy_float_mod(double x, double y) {
+  const double size = __builtin_fabs(x), d = __builtin_fabs(y), q = __builtin_trunc(size / d);
+  if (!(q < 0x1p52)) return __builtin_fmod(x, y);
+  const double r = __builtin_fma(-q, d, size);
+  return __builtin_copysign(q == 0.0 ? size : r < 0.0 ? r + d : r, x);
+}
+)",
+     /*for_cpu_alone=*/true},
 };
 
 }  // namespace

@@ -430,6 +430,25 @@ inline float lazy_erf(float x) {
 }
 )",
      /*for_cpu_alone=*/true},
+    {"lazy_float_mod", R"(
+// C's fmod, which is exact: long division, 48 bits of the quotient at a time, each wrong by one at most. What a step leaves is
+// a multiple of the divisor's last place and less than twice the divisor, so that a double holds it.
+inline float lazy_float_mod(float x, float y) {
+  const double size = __builtin_fabsf(x), d = __builtin_fabsf(y), inverse = 1.0 / d;
+  double r = size;
+  r = __builtin_fma(-__builtin_floor(r * inverse * 0x1p-240), d * 0x1p+240, r);
+  r = __builtin_fma(-__builtin_floor(r * inverse * 0x1p-192), d * 0x1p+192, r);
+  r = __builtin_fma(-__builtin_floor(r * inverse * 0x1p-144), d * 0x1p+144, r);
+  r = __builtin_fma(-__builtin_floor(r * inverse * 0x1p-96), d * 0x1p+96, r);
+  r = __builtin_fma(-__builtin_floor(r * inverse * 0x1p-48), d * 0x1p+48, r);
+  r = __builtin_fma(-__builtin_floor(r * inverse), d, r);
+  r = r < 0.0 ? r + d : r;
+  r = r >= d ? r - d : r;
+  r = (d == __builtin_inf()) & (size < __builtin_inf()) ? size : r;
+  return __builtin_copysignf((float)r, x);
+}
+)",
+     /*for_cpu_alone=*/true},
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// C++ text of functions of floating numbers.
+// C++ text of functions of floats, of conversions, and of maxima and minima.
 #pragma once
 
 #include "absl/types/span.h"

@@ -6,32 +6,6 @@ namespace torch_lazy::codegen {
 namespace {
 
 constexpr NamedFunction kIntegerFunctions[] = {
-    {"lazy_float_mod", R"(
-// C's fmod, which is exact: long division, 48 bits of the quotient at a time, each wrong by one at most. What a step leaves is
-// a multiple of the divisor's last place and less than twice the divisor, so that a double holds it.
-inline float lazy_float_mod(float x, float y) {
-  const double size = __builtin_fabsf(x), d = __builtin_fabsf(y), inverse = 1.0 / d;
-  double r = size;
-  r = __builtin_fma(-__builtin_floor(r * inverse * 0x1p-240), d * 0x1p+240, r);
-  r = __builtin_fma(-__builtin_floor(r * inverse * 0x1p-192), d * 0x1p+192, r);
-  r = __builtin_fma(-__builtin_floor(r * inverse * 0x1p-144), d * 0x1p+144, r);
-  r = __builtin_fma(-__builtin_floor(r * inverse * 0x1p-96), d * 0x1p+96, r);
-  r = __builtin_fma(-__builtin_floor(r * inverse * 0x1p-48), d * 0x1p+48, r);
-  r = __builtin_fma(-__builtin_floor(r * inverse), d, r);
-  r = r < 0.0 ? r + d : r;
-  r = r >= d ? r - d : r;
-  r = (d == __builtin_inf()) & (size < __builtin_inf()) ? size : r;
-  return __builtin_copysignf((float)r, x);
-}
-// The same in one step, as long as the quotient has no more bits than a double.
-inline double lazy_float_mod(double x, double y) {
-  const double size = __builtin_fabs(x), d = __builtin_fabs(y), q = __builtin_trunc(size / d);
-  if (!(q < 0x1p52)) return __builtin_fmod(x, y);
-  const double r = __builtin_fma(-q, d, size);
-  return __builtin_copysign(q == 0.0 ? size : r < 0.0 ? r + d : r, x);
-}
-)",
-     /*for_cpu_alone=*/true},
     {"lazy_floor_div", R"(
 // Integers: 0 for division by 0; division by -1 is negation, since the lowest number divided by it traps.
 template <typename T> inline T lazy_floor_div(T a, T b) {
