@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Llama of generate_llama.py decodes 32 tokens of one text, each by one call of a compiled function over a static cache; nobody reads them."""
+"""The Llama of generate_llama.py decodes 32 tokens of one text over a static cache, its prompt too by one call of a compiled function; nobody reads them."""
 
 import torch
 import transformers
@@ -19,16 +19,16 @@ def make(variant, sizes=SIZES):
         logits = net(ids, position_ids=places[None], past_key_values=cache, use_cache=True, logits_to_keep=1).logits
         return logits.argmax(-1), places[-1:] + 1
 
-    decode_one = variant.compile(decode)
+    decode = variant.compile(decode, dynamic=False)  # once for a prompt, once for a token
 
     @torch.no_grad()
     def step(index):
         cache.reset()
-        token, place = decode(*prompts(index), torch.arange(PROMPT, device=variant.device))
-        tokens = [token]
-        for _ in range(TOKENS - 1):
-            token, place = decode_one(token, place)
-            tokens.append(token.clone() if variant.compile_mode == "reduce-overhead" else token)
+        ids, places = *prompts(index), torch.arange(PROMPT, device=variant.device)
+        tokens = []
+        for _ in range(TOKENS):
+            ids, places = decode(ids, places)
+            tokens.append(ids.clone() if variant.compile_mode == "reduce-overhead" else ids)
         return torch.cat(tokens, 1)
 
     return step

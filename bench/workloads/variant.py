@@ -20,10 +20,12 @@ class Variant:
     update_mode: str | None = None  # likewise, of the optimizer's step, if it is not that of the model
     deterministic: bool = False  # torch.use_deterministic_algorithms
 
-    def compile(self, function):
+    def compile(self, function, **settings):
+        """By torch.compile, if the variant compiles. settings: torch.compile's, beside mode and backend."""
         if self.compile_mode is None and self.backend is None:
             return function
-        return torch.compile(function, **({"backend": self.backend} if self.backend else {"mode": self.compile_mode}))
+        settings |= {"backend": self.backend} if self.backend else {"mode": self.compile_mode}
+        return torch.compile(function, **settings)
 
     def compile_update(self, update):
         return dataclasses.replace(self, compile_mode=self.update_mode or self.compile_mode).compile(update)
