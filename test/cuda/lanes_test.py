@@ -2,13 +2,14 @@
 """Threads that share a model replay each on a stream of its own, and nothing is read before it is there: Note [Lanes]."""
 
 import contextlib
+import ctypes
 import queue
 import threading
 
 import pytest
 import torch
 import torch_lazy
-from devices import EAGER, Child
+from devices import EAGER, Child, in_child
 
 THREADS, REQUESTS, WIDTH = 8, 60, 256
 
@@ -140,6 +141,40 @@ def one_trains(device):
         return _sums_of_answers(net, device), _lane_replays(device)
 
 
+class _CudaGraphs(ctypes.Structure):
+    """As lazy/cuda/graphs.h has it."""
+
+    _fields_ = [
+        ("begin", ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int)),
+        ("end", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
+        ("seek", ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64)),
+        ("replay", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
+        ("destroy", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
+    ]
+
+
+def captures_beside_ends(captures):
+    """Threads capture CUDA graphs, one at a time, and drop them while the next one captures. Returns how many there were."""
+    torch.ones(1, device="lazy").item()  # loads the library
+    with open("/proc/self/maps") as maps:
+        path = next(line.split()[-1] for line in maps if "libtorch_lazy_cuda" in line)
+    find = ctypes.CDLL(path).torch_lazy_cuda_graphs
+    find.restype = ctypes.POINTER(_CudaGraphs)
+    graphs, one_captures = find().contents, threading.Lock()
+
+    def serve(_):
+        work = torch.ones(8, device=EAGER)
+        for _ in range(captures):
+            with one_captures:
+                graph = graphs.begin(0)
+                work.add_(1)
+                graphs.end(graph)
+            graphs.destroy(graph)
+        return captures
+
+    return sum(_in_threads(serve))
+
+
 def _lane_replays(device):
     return torch_lazy.metrics()["lane_replays"] if device == "lazy" else 0
 
@@ -164,3 +199,8 @@ def test_one_thread_has_no_lane():
         for k in range(REQUESTS):
             net(_request(0, k).to("lazy")).cpu()
     assert _lane_replays("lazy") == 0
+
+
+@pytest.mark.skipif(EAGER == "cpu", reason="what is emulated is no CUDA graph")
+def test_graphs_end_while_others_begin():
+    assert in_child(captures_beside_ends, 300) == 300 * THREADS

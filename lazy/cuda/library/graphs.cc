@@ -35,10 +35,18 @@ void IfItHasNotEnded(const End& end) {
   }
 }
 
+// PyTorch's generator keeps a set of the CUDA graphs that know of it, which nothing guards: a capture adds one, and the
+// end of a CUDA graph takes one out. Threads with lanes do both at a time.
+std::mutex& GraphsOfGenerator() {
+  static auto* const mutex = new std::mutex;
+  return *mutex;
+}
+
 struct Graph : at::cuda::CUDAGraph {
   std::optional<c10::cuda::CUDAStreamGuard> stream;  // while capturing
 
   void Begin(at::cuda::MempoolId_t pool) {
+    const std::lock_guard<std::mutex> lock(GraphsOfGenerator());
     try {
       capture_begin(pool, cudaStreamCaptureModeThreadLocal);
     } catch (...) {
@@ -69,10 +77,17 @@ struct Graph : at::cuda::CUDAGraph {
   }
 };
 
+void Destroy(void* graph) {
+  const std::lock_guard<std::mutex> lock(GraphsOfGenerator());
+  delete static_cast<Graph*>(graph);
+}
+
+using OwnedGraph = std::unique_ptr<Graph, decltype(&Destroy)>;
+
 // A CUDA graph that stays. PyTorch refuses to capture into a pool, of the GPU's memory or of the host's, that has lost
 // its last CUDA graph.
 void KeepPool(const OfLane& lane) {
-  auto graph = std::make_unique<Graph>();
+  OwnedGraph graph(new Graph, &Destroy);
   const c10::cuda::CUDAStreamGuard on(lane.stream);
   auto written = std::make_unique<at::Tensor>(at::empty({1}, at::kCUDA));
   graph->Begin(lane.pool);
@@ -94,14 +109,14 @@ const OfLane& ThisDevices(int lane) {
 
 void* Begin(int number) {
   const OfLane& lane = ThisDevices(number);
-  auto graph = std::make_unique<Graph>();
+  OwnedGraph graph(new Graph, &Destroy);
   graph->stream.emplace(lane.stream);
   graph->Begin(lane.pool);
   return graph.release();
 }
 
 void End(void* captured) {
-  std::unique_ptr<Graph> graph(static_cast<Graph*>(captured));
+  OwnedGraph graph(static_cast<Graph*>(captured), &Destroy);
   graph->End();
   graph->stream.reset();
   graph.release();
@@ -112,7 +127,7 @@ constexpr CudaGraphs kGraphs{
     .end = &End,
     .seek = [](void* graph, uint64_t offset) { static_cast<Graph*>(graph)->Seek(offset); },
     .replay = [](void* graph) { static_cast<Graph*>(graph)->replay(); },
-    .destroy = [](void* graph) { delete static_cast<Graph*>(graph); },
+    .destroy = &Destroy,
 };
 
 }  // namespace
