@@ -25,6 +25,7 @@
 #include "base/check.h"
 #include "base/flags.h"
 #include "base/log.h"
+#include "lazy/cuda/philox.h"
 #include "lazy/cuda/products.h"
 #include "lazy/eager/eager_device.h"
 #include "lazy/eager/on_host.h"
@@ -153,6 +154,7 @@ Times Time(const FusedForm& fused, const std::string& key) {
   };
   Times times;
   const bool in_graph = !base::IsDisabled("graphs");
+  const std::lock_guard<std::mutex> nobody_captures(DrawMutex());  // a timing captures
   for (int round = 0; round < kFusedRounds; ++round) {
     times.apart = std::min(times.apart, cuda.seconds(apart, in_graph));
     times.fused = std::min(times.fused, cuda.seconds([&] { ConvolveWithRelu(form, x, weight, sum, bias); }, in_graph));

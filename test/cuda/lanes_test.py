@@ -141,6 +141,20 @@ def one_trains(device):
         return _sums_of_answers(net, device), _lane_replays(device)
 
 
+def convolutions(device):
+    """Forms of convolution and ReLU are timed, which captures, while other threads capture plans."""
+    torch.manual_seed(0)
+    widths = [3, *range(16, 56, 8)]
+    layers = [layer for a, b in zip(widths, widths[1:]) for layer in (torch.nn.Conv2d(a, b, 3), torch.nn.ReLU())]
+    net = torch.nn.Sequential(*layers).to(device).eval()
+
+    def serve(thread):
+        image = torch.linspace(-1, 1, 3 * 32 * 32).reshape(1, 3, 32, 32) * (1 + thread)
+        return [net(image.to(device)).cpu().double().sum().item() for _ in range(REQUESTS)]
+
+    return _in_threads(serve), _lane_replays(device)
+
+
 class _CudaGraphs(ctypes.Structure):
     """As lazy/cuda/graphs.h has it."""
 
@@ -179,7 +193,7 @@ def _lane_replays(device):
     return torch_lazy.metrics()["lane_replays"] if device == "lazy" else 0
 
 
-LOOPS = [read_at_once, kept_for_later, handed_on, beside_a_thread_that_allocates, weights_change, one_trains]
+LOOPS = [read_at_once, kept_for_later, handed_on, beside_a_thread_that_allocates, weights_change, one_trains, convolutions]
 # At least one a thread: when a plan is captured follows the clock. What a thread is handed by another may be on another lane.
 FEWEST = {"read_at_once": THREADS, "kept_for_later": THREADS, "beside_a_thread_that_allocates": THREADS}
 

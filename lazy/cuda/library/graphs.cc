@@ -4,6 +4,7 @@
 #include <ATen/core/CachingHostAllocator.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <ATen/ops/empty.h>
+#include <c10/cuda/CUDAGraphsC10Utils.h>
 #include <c10/cuda/CUDAGuard.h>
 
 #include <map>
@@ -47,6 +48,9 @@ struct Graph : at::cuda::CUDAGraph {
 
   void Begin(at::cuda::MempoolId_t pool) {
     const std::lock_guard<std::mutex> lock(GraphsOfGenerator());
+    // PyTorch finds that later, and then its CUDA graph cannot even end.
+    TORCH_CHECK(c10::cuda::currentStreamCaptureStatusMayInitCtx() == c10::cuda::CaptureStatus::None,
+                "lazy: the stream is being captured");
     try {
       capture_begin(pool, cudaStreamCaptureModeThreadLocal);
     } catch (...) {
