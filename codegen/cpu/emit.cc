@@ -9,7 +9,7 @@ WrittenKernel EmitKernel(const ir::Graph& graph, Group::Shape shape, const Body&
                          absl::Span<const int64_t> seen_extents) {
   switch (shape) {
     case Group::Shape::kMap: {
-      WrittenKernel written = EmitMap(graph, body);
+      WrittenKernel written = EmitMap(graph, body, seen_extents);
       written.instance.grain = 512;
       return written;
     }

@@ -16,7 +16,7 @@
 namespace torch_lazy::codegen {
 
 // One element per iteration.
-WrittenKernel EmitMap(const ir::Graph& graph, const Body& body);
+WrittenKernel EmitMap(const ir::Graph& graph, const Body& body, absl::Span<const int64_t> seen_extents);
 
 // One row per iteration: stages of loops through the row, each folding it or writing to it.
 WrittenKernel EmitRows(const ir::Graph& graph, const Body& body, absl::Span<const int64_t> seen_extents);

@@ -2,21 +2,29 @@
 // Where everything lies evenly, one flat loop. Else the range is walked in runs along the innermost
 // loop; the outer loops' positions are worked out once and then counted on. What is read along the
 // loop around the innermost one, as a transposed matrix is, is read in tiles of several runs.
+//
+// Runs seen first may be shorter than a vector: `cat([x, x.sin(), x.cos()], 1)` of points, [4096, 3],
+// writes three numbers at a time. Such runs are walked many side by side, along an outer loop.
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "codegen/cpu/emit.h"
 #include "codegen/kernels/op_text.h"
+#include "codegen/plan/seen_sizes.h"
 
 namespace torch_lazy::codegen {
 namespace {
 
-constexpr int kTileRuns = 16;  // runs; a line of the cache of 32-bit numbers
+constexpr int kTileRuns = 16;         // runs; a line of the cache of 32-bit numbers
+constexpr int kShortRun = 16;         // elements
+constexpr int kManySideBySide = 32;   // runs
+constexpr int kMostSideBySide = 256;  // so that what they read and write stays in the cache
 
 class MapEmitter {
  public:
-  MapEmitter(const ir::Graph& graph, const Body& body) : body_(body), loops_(MakeLoops(body)), text_(graph, body) {}
+  MapEmitter(const ir::Graph& graph, const Body& body, absl::Span<const int64_t> seen_extents)
+      : body_(body), loops_(MakeLoops(body)), seen_extents_(seen_extents), text_(graph, body) {}
 
   WrittenKernel Emit() {
     bases_.resize(body_.addresses.size());
@@ -55,7 +63,11 @@ class MapEmitter {
     text_.Line("long i0 = rest;");
     text_.Open("for (long at = begin; at < end;) {");
     const std::string extent = text_.Number(loops_.outer[last].extent);
-    EmitTiles(last, extent);
+    if (SeenSize(loops_.outer[last].extent, seen_extents_) <= kShortRun) {
+      EmitShortRuns(last);
+    } else {
+      EmitTiles(last, extent);
+    }
     text_.Line(absl::StrCat("const long left = ", extent, " - i", last, ";"));
     text_.Line("const long run = left < end - at ? left : end - at;");
     PlaceBases(last);
@@ -69,6 +81,68 @@ class MapEmitter {
     text_.Line("at += run;");
     text_.Line(absl::StrCat("i", last, " = 0;"));
     CountOn(last);
+    text_.Close("}");
+  }
+
+  // The innermost loop, but for the last one, that was long; else the longest.
+  size_t LoopOfShortRuns(size_t last) const {
+    size_t longest = last - 1;
+    for (size_t k = last; k-- > 0;) {
+      const double extent = SeenSize(loops_.outer[k].extent, seen_extents_);
+      if (extent >= kManySideBySide) return k;
+      if (extent > SeenSize(loops_.outer[longest].extent, seen_extents_)) longest = k;
+    }
+    return longest;
+  }
+
+  // Many short runs at a time, where they are whole: for each place in a run, one loop through all of them.
+  void EmitShortRuns(size_t last) {
+    const size_t along = LoopOfShortRuns(last);
+    const std::string position = absl::StrCat("i", along);
+    std::string at_start, size;
+    for (size_t k = along + 1; k <= last; ++k) {
+      absl::StrAppend(&at_start, " && i", k, " == 0");
+      absl::StrAppend(&size, size.empty() ? "" : " * ", text_.Number(loops_.outer[k].extent));
+    }
+    text_.Line(absl::StrCat("const long size = ", size, ", whole = (end - at) / size, rest_of_loop = ",
+                            text_.Number(loops_.outer[along].extent), " - ", position, ";"));
+    text_.Line(absl::StrCat("long runs = whole < rest_of_loop ? whole : rest_of_loop;"));
+    text_.Open(absl::StrCat("if (", text_.Number(loops_.outer[last].extent), " <= ", kShortRun,
+                            " && runs >= ", kTileRuns, at_start, ") {"));
+    text_.Line(absl::StrCat("if (runs > ", kMostSideBySide, ") runs = ", kMostSideBySide, ";"));
+    const std::vector<std::string> bases = bases_;
+    for (size_t k = along + 1; k <= last; ++k) {
+      const std::string i = absl::StrCat("i", k);
+      text_.Open(
+          absl::StrCat("for (long ", i, " = 0; ", i, " < ", text_.Number(loops_.outer[k].extent), "; ++", i, ") {"));
+    }
+    PlaceBases(last);
+    const std::vector<KernelText::Along> side_by_side = {{&loops_.outer[along], "r"}};
+    std::vector<int> defined;
+    const auto define = [&](auto filter) {
+      for (int e = 0; e < static_cast<int>(body_.expressions.size()); ++e) {
+        const Expression& expression = body_.expressions[e];
+        if (text_.defined(e) || !filter(expression.uses)) continue;
+        text_.Define(e, expression.address < 0 ? "" : PlaceText(expression.address, side_by_side));
+        defined.push_back(e);
+      }
+    };
+    define([&](uint64_t uses) { return (uses & loops_.outer[along].bits) == 0; });
+    text_.Independent();
+    text_.Open("for (long r = 0; r < runs; ++r) {");
+    define([](uint64_t) { return true; });
+    for (const Store& store : body_.stores) {
+      const std::string number = StoreText(text_.TypeAt(store.address), text_.name(store.expression));
+      text_.Line(absl::StrCat(PlaceText(store.address, side_by_side), " = ", number, ";"));
+    }
+    text_.Close("}");
+    for (size_t k = along + 1; k <= last; ++k) text_.Close("}");
+    for (const int e : defined) text_.Forget(e);
+    bases_ = bases;
+    text_.Line("at += runs * size;");
+    text_.Line(absl::StrCat(position, " += runs - 1;"));
+    CountOn(along + 1);
+    text_.Line("continue;");
     text_.Close("}");
   }
 
@@ -214,12 +288,15 @@ class MapEmitter {
 
   const Body& body_;
   const Loops loops_;
+  const absl::Span<const int64_t> seen_extents_;
   KernelText text_;
   std::vector<std::string> bases_;  // of each address: the pointer (or number) that the innermost index is added to
 };
 
 }  // namespace
 
-WrittenKernel EmitMap(const ir::Graph& graph, const Body& body) { return MapEmitter(graph, body).Emit(); }
+WrittenKernel EmitMap(const ir::Graph& graph, const Body& body, absl::Span<const int64_t> seen_extents) {
+  return MapEmitter(graph, body, seen_extents).Emit();
+}
 
 }  // namespace torch_lazy::codegen

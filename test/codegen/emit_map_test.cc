@@ -49,6 +49,27 @@ TEST(Pointwise, TransposedOperandsAreReadInTiles) {
             {{3, 5, 7}, {2, 16, 16}, {2, 17, 33}, {1, 100, 47}, {5, 15, 64}, {0, 16, 16}, {2, 1, 40}, {2, 40, 1}});
 }
 
+// Also where a share begins amid a run, rows are more than a block, and later runs are long.
+TEST(Pointwise, ShortRunsAreWalkedSideBySide) {
+  const char* const text = R"(graph @g(%x: f32[s0, s1, s2], %w: f32[s2], %v: f32[s0, 1, s2]) {
+  %0 = sin %x : f32[s0, s1, s2]
+  %1 = reshape %w : f32[1, 1, s2]
+  %2 = expand %1 : f32[s0, s1, s2]
+  %3 = mul %0, %2 : f32[s0, s1, s2]
+  %4 = expand %v : f32[s0, s1, s2]
+  %5 = add %3, %4 : f32[s0, s1, s2]
+  %6 = concat %x, %3, %5 {dim=2} : f32[s0, s1, s3]
+  return %6
+})";
+  const std::vector<std::vector<int64_t>> sizes = {{7, 40, 3, 9},    {3, 700, 2, 6},  {900, 4, 3, 9},    {50, 5, 1, 3},
+                                                   {40, 33, 16, 48}, {5, 40, 17, 51}, {4, 33, 100, 300}, {0, 8, 3, 9}};
+  for (const std::vector<int64_t>& seen : {std::vector<int64_t>{7, 40, 3, 9}, {900, 4, 3, 9}, {4, 3, 3, 9}}) {
+    CheckTextFor(seen, text, sizes, {1e-6, 1e-6});
+    EXPECT_NE(PlanOf(text, seen).kernels[0].source.find("r < runs"), std::string::npos);
+  }
+  EXPECT_EQ(PlanOf(text, {7, 40, 17, 51}).kernels[0].source.find("r < runs"), std::string::npos);
+}
+
 TEST(Pointwise, ScalarsAndCasts) {
   CheckText(R"(graph @g(%x: bf16[s0, s1], $a: f64, $n: i64) {
   %0 = cast $a : f32[]
