@@ -13,8 +13,8 @@
 //
 // Long traces may come alone and be new each time, as where values say which rows of a table are added: such a loop
 // over a sentence's words is never compiled. So a thread whose last long traces were waited for, run op by op, and new
-// to the trie, lets its next calls run at once, too. After a number of calls that doubles each time, two traces are
-// recorded again.
+// to the trie, lets its next calls run at once, too, and one whose small chunks are new (chunks.h). After a number of
+// calls that doubles each time, two traces are recorded again.
 //
 // Note [Handed over]
 // A pool's thread writes one row of a tensor, and the next thread another row. Each would find the row of the one
@@ -44,9 +44,12 @@ class AtOnce {
   static constexpr int kNewLongToSee = 2;      // ... of which so many come between two times
   static constexpr int64_t kFirstCalls = 512;  // that run at once the first time
   static constexpr int64_t kMostCalls = 1 << 14;
+  static constexpr int64_t kMostCallsOfNew = 1 << 17;  // where long traces were new
 
   // True if the next call shall run at once.
   bool is_on() const { return is_on_; }
+  // True if long traces come that were new each time, or some of them are recorded to see whether they still are.
+  bool are_new() const { return new_long_ >= kNewLong - kNewLongToSee; }
 
   // A trace of so many calls was run. `is_new`: the trie did not know it. True if calls should run at once from now on.
   bool Ran(size_t num_calls, bool op_by_op, bool waited, bool is_new) {
@@ -68,8 +71,16 @@ class AtOnce {
   // They do.
   void Start() {
     is_on_ = true;
-    calls_left_ = std::exchange(next_calls_, std::min(2 * next_calls_, kMostCalls));
+    const int64_t most = new_long_ == kNewLong ? kMostCallsOfNew : kMostCalls;
+    calls_left_ = std::exchange(next_calls_, std::min(2 * next_calls_, most));
     since_wait_ = 0;
+  }
+
+  // They do, since what was recorded has been new for long.
+  void StartForNew() {
+    new_long_ = kNewLong;
+    next_calls_ = std::max(next_calls_, kMostCalls);
+    Start();
   }
 
   // A call runs at once.

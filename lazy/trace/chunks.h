@@ -11,6 +11,11 @@
 // see whether these are known by now.
 //
 // New is what has new operators, or hands its values on differently. New sizes are not new.
+//
+// Chunks may go on being unknown to the trie, where sizes and places are other ones each time: an LSTM of a packed
+// batch goes on with fewer texts after each that ends. What is unknown is recorded the long way, and lowered or
+// interpreted. Where calls are small, kernels of the others do not pay for that, so the thread's calls run at once then
+// (at_once.h).
 #pragma once
 
 #include <algorithm>
@@ -34,18 +39,26 @@ class Chunks {
   static constexpr uint64_t kMask = 15;  // one place of so many and one, on average
   static constexpr int64_t kFirstCalls = 1 << 14;
   static constexpr int64_t kMostCalls = 1 << 22;
+  static constexpr int64_t kMostUnknown = 16;  // one of so many
+  static constexpr int64_t kSmall = 64 << 10;  // bytes of results a call
 
   bool is_on() const { return is_on_; }
 
-  // A trace of so many calls was run, which were new together or not.
-  void Ran(size_t num_calls, bool is_new) {
+  // A trace of so many calls was run, which were new together or not. `is_unknown`: to the trie. True if chunks end
+  // now, too many of which were unknown.
+  bool Ran(size_t num_calls, bool is_new, bool is_unknown) {
     if (is_on_) {
+      ++traces_;
+      unknown_ += is_unknown;
       calls_left_ -= static_cast<int64_t>(num_calls);
-      if (calls_left_ <= 0) Stop();
+      if (calls_left_ > 0) return false;
+      Stop();
+      return kMostUnknown * unknown_ > traces_;
     } else if (num_calls >= kLong) {
       new_in_a_row_ = is_new ? new_in_a_row_ + 1 : 0;
       if (new_in_a_row_ >= wanted_) Start();
     }
+    return false;
   }
 
   // True if a chunk ends with the newest of a trace's calls.
@@ -62,6 +75,7 @@ class Chunks {
  private:
   void Start() {
     is_on_ = true;
+    traces_ = unknown_ = 0;
     calls_left_ = std::exchange(next_calls_, std::min(2 * next_calls_, kMostCalls));
   }
   void Stop() {
@@ -75,6 +89,7 @@ class Chunks {
   int wanted_ = kNew;
   int64_t calls_left_ = 0;
   int64_t next_calls_ = kFirstCalls;
+  int64_t traces_ = 0, unknown_ = 0;  // since it is on
 };
 
 }  // namespace torch_lazy::lazy

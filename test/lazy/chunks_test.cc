@@ -14,9 +14,9 @@ constexpr size_t kCalls = 1000;
 
 TEST(Chunks, LongTracesAreNewInARow) {
   Chunks chunks;
-  for (int k = 0; k < 5; ++k) chunks.Ran(kCalls, /*is_new=*/true);
+  for (int k = 0; k < 5; ++k) chunks.Ran(kCalls, /*is_new=*/true, /*is_unknown=*/false);
   EXPECT_FALSE(chunks.is_on());
-  chunks.Ran(kCalls, /*is_new=*/true);
+  chunks.Ran(kCalls, /*is_new=*/true, /*is_unknown=*/false);
   EXPECT_TRUE(chunks.is_on());
 }
 
@@ -24,42 +24,56 @@ TEST(Chunks, LongTracesAreNewInARow) {
 TEST(Chunks, WhatIsNewAndComesAgainIsLeftWhole) {
   Chunks chunks;
   for (int k = 0; k < 300; ++k) {
-    chunks.Ran(kCalls, /*is_new=*/k % 4 != 3);
+    chunks.Ran(kCalls, /*is_new=*/k % 4 != 3, /*is_unknown=*/false);
     EXPECT_FALSE(chunks.is_on()) << k;
   }
 }
 
 TEST(Chunks, ShortTracesDoNotCount) {
   Chunks chunks;
-  for (int k = 0; k < 100; ++k) chunks.Ran(Chunks::kLong - 1, /*is_new=*/true);
+  for (int k = 0; k < 100; ++k) chunks.Ran(Chunks::kLong - 1, /*is_new=*/true, /*is_unknown=*/false);
   EXPECT_FALSE(chunks.is_on());
 }
 
 // How many chunks of 100 calls it takes until whole traces are tried again.
 int RunAll(Chunks* chunks) {
   int count = 0;
-  for (; chunks->is_on(); ++count) chunks->Ran(100, /*is_new=*/false);
+  for (; chunks->is_on(); ++count) chunks->Ran(100, /*is_new=*/false, /*is_unknown=*/false);
   return count;
 }
 
 TEST(Chunks, WholeTracesAreTriedAgainAfterTwiceAsLong) {
   Chunks chunks;
-  for (int k = 0; k < 6; ++k) chunks.Ran(kCalls, /*is_new=*/true);
+  for (int k = 0; k < 6; ++k) chunks.Ran(kCalls, /*is_new=*/true, /*is_unknown=*/false);
   const int first = RunAll(&chunks);
   EXPECT_EQ(first, (Chunks::kFirstCalls + 99) / 100);
-  for (int k = 0; k < 2; ++k) chunks.Ran(kCalls, /*is_new=*/true);
+  for (int k = 0; k < 2; ++k) chunks.Ran(kCalls, /*is_new=*/true, /*is_unknown=*/false);
   EXPECT_FALSE(chunks.is_on());
-  chunks.Ran(kCalls, /*is_new=*/true);
+  chunks.Ran(kCalls, /*is_new=*/true, /*is_unknown=*/false);
   ASSERT_TRUE(chunks.is_on());
   EXPECT_EQ(RunAll(&chunks), (2 * Chunks::kFirstCalls + 99) / 100);
 }
 
 TEST(Chunks, WholeTracesThatAreKnownStay) {
   Chunks chunks;
-  for (int k = 0; k < 6; ++k) chunks.Ran(kCalls, /*is_new=*/true);
+  for (int k = 0; k < 6; ++k) chunks.Ran(kCalls, /*is_new=*/true, /*is_unknown=*/false);
   RunAll(&chunks);
-  for (int k = 0; k < 100; ++k) chunks.Ran(kCalls, /*is_new=*/k % 4 == 0);
+  for (int k = 0; k < 100; ++k) chunks.Ran(kCalls, /*is_new=*/k % 4 == 0, /*is_unknown=*/false);
   EXPECT_FALSE(chunks.is_on());
+}
+
+// True if chunks end as too many that were unknown. `every`: one of so many is.
+bool EndAsUnknown(int every) {
+  Chunks chunks;
+  for (int k = 0; k < 6; ++k) chunks.Ran(kCalls, /*is_new=*/true, /*is_unknown=*/true);
+  bool ended = false;
+  for (int k = 0; chunks.is_on(); ++k) ended = chunks.Ran(100, /*is_new=*/false, /*is_unknown=*/k % every == 0);
+  return ended;
+}
+
+TEST(Chunks, ThatStayUnknownEnd) {
+  EXPECT_TRUE(EndAsUnknown(15));
+  EXPECT_FALSE(EndAsUnknown(17));
 }
 
 class Calls {
