@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "absl/types/span.h"
 #include "codegen/kernels/body.h"
@@ -29,6 +30,11 @@ WrittenKernel EmitColumns(const ir::Graph& graph, const Body& body, absl::Span<c
 // runs across the hundred.
 enum class Length : uint8_t { kAny, kShort };
 void WriteColumns(const Loops& loops, Length length, absl::Span<const int64_t> seen_extents, KernelText* text);
+
+// Rows of few columns, several in one vector: `lanes` of them hold `rows` rows, and lane l is column_of[l] of row
+// row_of[l].
+constexpr int kLanesOfRows = 64, kMostColumnsInLanes = kLanesOfRows / 2;
+void DeclareLanes(const std::string& columns, KernelText* text);
 
 // By the group's shape, with the smallest piece worth a thread.
 WrittenKernel EmitKernel(const ir::Graph& graph, Group::Shape shape, const Body& body,

@@ -2,6 +2,10 @@
 // Tiles of columns walk down together: the innermost loop runs across the tile, whose columns lie
 // side by side, and each column has an accumulator of its own. Short rows are walked so, too: a
 // tile is some rows, and its columns lie a row's length apart.
+//
+// Few columns do not fill a vector. Those of an image of 8 channels, [32, 1024, 8], whose rows lie
+// one behind the other, are walked 8 rows at a time: lane 17 is column 1 of the third row. In the
+// end the lanes of a column are folded.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -12,7 +16,7 @@
 namespace torch_lazy::codegen {
 namespace {
 
-constexpr int kTile = 64;
+constexpr int kTile = kLanesOfRows;
 constexpr int kFewColumns = 16;    // side by side
 constexpr int kColumnBlock = 128;  // elements of a column
 
@@ -21,25 +25,46 @@ class ColumnEmitter {
   ColumnEmitter(const Loops& loops, Length length, KernelText* text)
       : body_(text->body()), loops_(loops), length_(length), text_(*text) {}
 
-  void Write() {
+  // Whether a vector can hold several rows: what the kernel reads or writes for each number of a row lies as evenly
+  // from row to row as within one.
+  bool MayHoldRows() const {
+    if (length_ != Length::kAny || loops_.outer.empty() || loops_.inner.empty()) return false;
+    const auto lies_evenly = [&](int a) { return a < 0 || IsEven(a) || StrideOfColumns(a).is_zero(); };
+    return std::none_of(body_.addresses.begin(), body_.addresses.end(),
+                        [&](const Address& address) { return DependsOnData(body_, address); }) &&
+           std::all_of(
+               body_.expressions.begin(), body_.expressions.end(),
+               [&](const Expression& e) { return !IsIndex(e) && (!UsesRows(e.uses) || lies_evenly(e.address)); }) &&
+           std::all_of(body_.stores.begin(), body_.stores.end(),
+                       [&](const Store& store) { return !StoresInner(store) || IsEven(store.address); });
+  }
+
+  // `holds_rows`: the text for few columns, too.
+  void Write(bool holds_rows = false) {
     for (size_t e = 0; e < body_.expressions.size(); ++e) {  // numbers that no loop changes
       const Expression& expression = body_.expressions[e];
       if (expression.uses != 0 || expression.depth > 0) continue;
       text_.Define(static_cast<int>(e), expression.address < 0 ? "" : FixedPlaceText(expression.address));
       global_.push_back(static_cast<int>(e));
     }
-    OpenTiles();
-    int stages = 0;
-    for (const Expression& e : body_.expressions) stages = std::max(stages, e.depth + 1);
-    for (int stage = 0; stage < stages; ++stage) EmitStage(stage);
+    for (const Expression& e : body_.expressions) stages_ = std::max(stages_, e.depth + 1);
+    if (holds_rows) DeclareLanes(Columns(), &text_);
+    OpenRange();
+    if (holds_rows) EmitRowsInLanes();
+    text_.Open("const auto tile = [&](const long run) __attribute__((always_inline)) {");
+    for (int stage = 0; stage < stages_; ++stage) EmitStage(stage);
     EmitColumnStores();
-    CloseTiles();
+    text_.Close("};");
+    const std::string whole = holds_rows ? "" : absl::StrCat("if (width == ", kTile, ") tile(", kTile, "); else ");
+    text_.Line(absl::StrCat(whole, "tile(width);"));
+    text_.Line("at += width;");
+    text_.Close("}");
     for (const int e : global_) text_.Forget(e);
   }
 
  private:
   // The range is walked in tiles along the innermost outer loop.
-  void OpenTiles() {
+  void OpenRange() {
     const size_t loops = loops_.outer.size();
     text_.Open("for (long at = begin; at < end;) {");
     if (loops > 0) text_.Line("long rest = at;");
@@ -54,14 +79,6 @@ class ColumnEmitter {
     text_.Line(absl::StrCat("const long left = ", left, ", most = left < end - at ? left : end - at;"));
     text_.Line(absl::StrCat("const long width = most < ", kTile, " ? most : ", kTile, ";"));
     PlaceBases();
-    text_.Open("const auto tile = [&](const long run) __attribute__((always_inline)) {");
-  }
-
-  void CloseTiles() {
-    text_.Close("};");
-    text_.Line(absl::StrCat("if (width == ", kTile, ") tile(", kTile, "); else tile(width);"));
-    text_.Line("at += width;");
-    text_.Close("}");
   }
 
   void PlaceBases() {
@@ -92,6 +109,115 @@ class ColumnEmitter {
     return body_.addresses[a].slot >= 0 ? absl::StrCat("a", a, "[", offset, "]") : absl::StrCat("a", a, " + ", offset);
   }
 
+  bool IsIndex(const Expression& e) const {
+    if (e.kind != Expression::Kind::kReduce) return false;
+    const ir::Op op = text_.graph().node(e.node).op;
+    return op == ir::Op::kArgMax || op == ir::Op::kArgMin;
+  }
+
+  bool UsesRows(uint64_t uses) const { return (uses & loops_.inner.back().bits) != 0; }
+
+  Polynomial StrideOfColumns(int a) const {
+    return body_.addresses[a].index.CoefficientOf(loops_.outer.back().variable);
+  }
+
+  // Whether the next row begins where the columns end.
+  bool IsEven(int a) const {
+    return body_.addresses[a].index.CoefficientOf(loops_.inner.back().variable) ==
+           StrideOfColumns(a) * Polynomial(loops_.outer.back().extent);
+  }
+
+  std::string Columns() { return text_.Number(loops_.outer.back().extent); }
+
+  // Of a lane, from row j on.
+  std::string PlaceInLanes(int a) {
+    const bool is_even = IsEven(a);
+    std::vector<KernelText::Along> along;
+    for (size_t k = 0; k + 1 < loops_.inner.size(); ++k) along.push_back({&loops_.inner[k], absl::StrCat("j", k)});
+    along.push_back({&loops_.inner.back(), is_even ? "j" : "(j + row_of[l])"});
+    along.push_back({&loops_.outer.back(), is_even ? "l" : "column_of[l]"});
+    const std::string offset = text_.IndexText(body_.addresses[a].index, along, /*with_offset=*/true);
+    return body_.addresses[a].slot >= 0 ? absl::StrCat("a", a, "[", offset, "]") : absl::StrCat("a", a, " + ", offset);
+  }
+
+  // All columns there are, several rows at a time.
+  void EmitRowsInLanes() {
+    text_.Open(absl::StrCat("if (width == ", Columns(), " && rows > 1 && i", loops_.outer.size() - 1, " == 0) {"));
+    for (int stage = 0; stage < stages_; ++stage) EmitStageInLanes(stage);
+    text_.Line("const long run = width;");
+    EmitColumnStores();
+    text_.Line("at += width;");
+    text_.Line("continue;");
+    text_.Close("}");
+    results_.clear();
+  }
+
+  // Numbers of columns, which no row changes, are computed once for all rows.
+  std::vector<int> HoistColumns(const std::vector<int>& sinks) {
+    const std::vector<int> needed = NumbersFor(sinks);
+    const auto is_of_columns = [&](int e) {
+      const Expression& expression = body_.expressions[e];
+      return !body_.uses_inner(e) && expression.kind != Expression::Kind::kReduce &&
+             (expression.uses & loops_.outer.back().bits) != 0;
+    };
+    std::vector<int> hoisted;
+    const auto hoist = [&](int e) {
+      if (is_of_columns(e) && std::find(hoisted.begin(), hoisted.end(), e) == hoisted.end()) hoisted.push_back(e);
+    };
+    for (const int e : sinks) hoist(e);
+    for (const int e : needed) {
+      if (body_.uses_inner(e))
+        std::for_each(body_.expressions[e].arguments.begin(), body_.expressions[e].arguments.end(), hoist);
+    }
+    if (hoisted.empty()) return hoisted;
+    for (const int e : hoisted)
+      text_.Line(absl::StrCat(ComputeType(body_.expressions[e].dtype), " h", e, "[", kTile, "];"));
+    OpenLanes(hoisted, "lanes", [&](int a) { return PlaceInLanes(a); });
+    for (const int e : hoisted) text_.Line(absl::StrCat("h", e, "[l] = ", text_.name(e), ";"));
+    CloseLanes();
+    return hoisted;
+  }
+
+  void EmitStageInLanes(int stage) {
+    const StageParts parts = PartsOf(stage);
+    if (parts.sinks.empty()) return;
+    text_.Open("{");
+    const std::vector<int> hoisted = HoistColumns(parts.sinks);
+    for (size_t k = 0; k + 1 < loops_.inner.size(); ++k) {
+      const std::string j = absl::StrCat("j", k), extent = text_.Number(loops_.inner[k].extent);
+      text_.Open(absl::StrCat("for (long ", j, " = 0; ", j, " < ", extent, "; ++", j, ") {"));
+    }
+    const std::string extent = text_.Number(loops_.inner.back().extent);
+    text_.Open(absl::StrCat("for (long j = 0; j < ", extent, ";) {"));
+    text_.Line(absl::StrCat("const long most = ", kColumnBlock, " * rows, stop = ", extent, " - j < most ? ", extent,
+                            " : j + most;"));
+    DeclareBlocks(parts.accumulators);
+    text_.Open("const auto step = [&](const long j, const long run) __attribute__((always_inline)) {");
+    for (const int e : hoisted) text_.SetName(e, absl::StrCat("h", e, "[l]"));
+    OpenLanes(parts.sinks, "run", [&](int a) { return PlaceInLanes(a); });
+    for (const Accumulator& accumulator : parts.accumulators) Step(accumulator);
+    for (const Store& store : parts.stores) {
+      const std::string number = StoreText(text_.TypeAt(store.address), text_.name(store.expression));
+      text_.Line(absl::StrCat(PlaceInLanes(store.address), " = ", number, ";"));
+    }
+    CloseLanes();
+    text_.Close("};");
+    text_.Line(absl::StrCat("if (lanes == ", kTile, ") for (; j + rows <= stop; j += rows) step(j, ", kTile, ");"));
+    text_.Line(
+        absl::StrCat("for (; j < stop; j += rows) step(j, (stop - j < rows ? stop - j : rows) * ", Columns(), ");"));
+    CombineBlocks(parts.accumulators);
+    for (size_t k = 0; k < loops_.inner.size(); ++k) text_.Close("}");
+    text_.Close("}");
+    for (const Accumulator& accumulator : parts.accumulators) {
+      const std::string column = absl::StrCat(accumulator.name, "[column_of[l]]"),
+                        lane = absl::StrCat(accumulator.name, "[l]");
+      text_.Line(absl::StrCat("for (long l = ", Columns(), "; l < lanes; ++l) ", column, " = ",
+                              Substitute(accumulator.fold.combine, {column, lane}), ";"));
+      text_.Line(absl::StrCat("for (long l = ", Columns(), "; l < lanes; ++l) ", lane, " = ", column, ";"));
+      results_.push_back(accumulator);
+    }
+  }
+
   struct Accumulator {
     int expression;
     std::string name;
@@ -106,21 +232,30 @@ class ColumnEmitter {
                        [&](const Affine::Term& term) { return (body_.inner >> term.variable & 1) != 0; });
   }
 
-  void EmitStage(int stage) {
+  // What a stage folds and writes along the columns, with its accumulators declared.
+  struct StageParts {
     std::vector<Accumulator> accumulators;
+    std::vector<Store> stores;
     std::vector<int> sinks;
+  };
+  StageParts PartsOf(int stage) {
+    StageParts parts;
     for (size_t e = 0; e < body_.expressions.size(); ++e) {
       const Expression& expression = body_.expressions[e];
       if (expression.kind != Expression::Kind::kReduce || expression.depth != stage + 1) continue;
-      accumulators.push_back(Declare(static_cast<int>(e)));
-      sinks.push_back(expression.arguments[0]);
+      parts.accumulators.push_back(Declare(static_cast<int>(e)));
+      parts.sinks.push_back(expression.arguments[0]);
     }
-    std::vector<Store> stores;
     for (const Store& store : body_.stores) {
       if (body_.expressions[store.expression].depth != stage || !StoresInner(store)) continue;
-      stores.push_back(store);
-      sinks.push_back(store.expression);
+      parts.stores.push_back(store);
+      parts.sinks.push_back(store.expression);
     }
+    return parts;
+  }
+
+  void EmitStage(int stage) {
+    const auto [accumulators, stores, sinks] = PartsOf(stage);
     if (sinks.empty()) return;
     const bool has_blocks = std::any_of(accumulators.begin(), accumulators.end(),
                                         [](const Accumulator& accumulator) { return !accumulator.block.empty(); });
@@ -132,11 +267,14 @@ class ColumnEmitter {
         text_.Open(absl::StrCat("for (long ", j, " = 0; ", j, " < ", extent, "; ++", j, ") {"));
       }
     }
-    OpenLanes(sinks);
+    OpenLanes(sinks, "run", [&](int a) { return PlaceText(a, /*along_inner=*/true); });
     for (const Accumulator& accumulator : accumulators) Step(accumulator);
     for (const Store& store : stores) WriteStore(store, /*along_inner=*/true);
     CloseLanes();
-    if (has_blocks) CloseBlock(accumulators);
+    if (has_blocks) {
+      text_.Close("}");
+      CombineBlocks(accumulators);
+    }
     for (size_t k = 0; k < loops_.inner.size(); ++k) text_.Close("}");
     for (const Accumulator& accumulator : accumulators) results_.push_back(accumulator);
   }
@@ -146,15 +284,18 @@ class ColumnEmitter {
     text_.Open(absl::StrCat("for (long ", j, " = 0; ", j, " < ", extent, ";) {"));
     text_.Line(absl::StrCat("const long stop = ", extent, " - ", j, " < ", kColumnBlock, " ? ", extent, " : ", j, " + ",
                             kColumnBlock, ";"));
+    DeclareBlocks(accumulators);
+    text_.Open(absl::StrCat("for (; ", j, " < stop; ++", j, ") {"));
+  }
+
+  void DeclareBlocks(const std::vector<Accumulator>& accumulators) {
     for (const Accumulator& accumulator : accumulators) {
       if (!accumulator.block.empty())
         text_.Line(absl::StrCat(accumulator.fold.block_type, " ", accumulator.block, "[", kTile, "] = {};"));
     }
-    text_.Open(absl::StrCat("for (; ", j, " < stop; ++", j, ") {"));
   }
 
-  void CloseBlock(const std::vector<Accumulator>& accumulators) {
-    text_.Close("}");
+  void CombineBlocks(const std::vector<Accumulator>& accumulators) {
     for (const Accumulator& accumulator : accumulators) {
       if (accumulator.block.empty()) continue;
       const std::string lane = absl::StrCat(accumulator.name, "[l]"), block = absl::StrCat(accumulator.block, "[l]");
@@ -173,15 +314,16 @@ class ColumnEmitter {
       sinks.push_back(store.expression);
     }
     if (stores.empty()) return;
-    OpenLanes(sinks);
+    OpenLanes(sinks, "run", [&](int a) { return PlaceText(a, /*along_inner=*/true); });
     for (const Store& store : stores) WriteStore(store, /*along_inner=*/false);
     CloseLanes();
   }
 
-  // The loop across the tile, with everything defined that the sinks need.
-  void OpenLanes(const std::vector<int>& sinks) {
+  // The loop across so many lanes, with everything defined that the sinks need.
+  template <typename Place>
+  void OpenLanes(const std::vector<int>& sinks, absl::string_view lanes, const Place& place) {
     text_.Independent();
-    text_.Open("for (long l = 0; l < run; ++l) {");
+    text_.Open(absl::StrCat("for (long l = 0; l < ", lanes, "; ++l) {"));
     for (const Accumulator& result : results_) {
       const std::string type = ComputeType(body_.expressions[result.expression].dtype);
       text_.SetName(result.expression, result.is_index ? absl::StrCat(result.name, "_at[l]")
@@ -190,7 +332,7 @@ class ColumnEmitter {
     for (const int e : NumbersFor(sinks)) {
       if (text_.defined(e)) continue;
       const int address = body_.expressions[e].address;
-      text_.Define(e, address < 0 ? "" : PlaceText(address, /*along_inner=*/true));
+      text_.Define(e, address < 0 ? "" : place(address));
     }
   }
 
@@ -225,7 +367,7 @@ class ColumnEmitter {
 
   Accumulator Declare(int expression) {
     const ir::Node& node = text_.graph().node(body_.expressions[expression].node);
-    const bool is_index = node.op == ir::Op::kArgMax || node.op == ir::Op::kArgMin;
+    const bool is_index = IsIndex(body_.expressions[expression]);
     Accumulator accumulator{expression, text_.NewName('c'), is_index};
     const std::string& c = accumulator.name;
     const std::string each = absl::StrCat("for (int l = 0; l < ", kTile, "; ++l) ");
@@ -270,17 +412,32 @@ class ColumnEmitter {
   const Loops& loops_;
   const Length length_;
   KernelText& text_;
+  int stages_ = 0;
   std::vector<int> global_;
   std::vector<Accumulator> results_;  // of earlier stages
 };
 
 }  // namespace
 
+void DeclareLanes(const std::string& columns, KernelText* text) {
+  text->Line(absl::StrCat("const long rows = ", columns, " > 0 && ", columns, " <= ", kLanesOfRows, " ? ", kLanesOfRows,
+                          " / ", columns, " : 1, lanes = rows * ", columns, ";"));
+  text->Line(absl::StrCat("int row_of[", kLanesOfRows, "], column_of[", kLanesOfRows, "];"));
+  text->Open(absl::StrCat("for (int l = 0, r = 0, c = 0; l < ", kLanesOfRows, "; ++l) {"));
+  text->Line("row_of[l] = r, column_of[l] = c;");
+  text->Line(absl::StrCat("if (++c == ", columns, ") c = 0, ++r;"));
+  text->Close("}");
+}
+
 void WriteColumns(const Loops& loops, Length length, absl::Span<const int64_t> seen_extents, KernelText* text) {
   const auto seen = [&](const Loop& loop) { return SeenSize(loop.extent, seen_extents); };
   Loops across = loops;
   const auto longest = std::max_element(across.outer.begin(), across.outer.end(),
                                         [&](const Loop& a, const Loop& b) { return seen(a) < seen(b); });
+  if (!loops.outer.empty() && seen(loops.outer.back()) <= kMostColumnsInLanes) {
+    ColumnEmitter emitter(loops, length, text);
+    if (emitter.MayHoldRows()) return emitter.Write(/*holds_rows=*/true);
+  }
   const bool is_narrow = !loops.outer.empty() && seen(loops.outer.back()) < kFewColumns && seen(*longest) > kFewColumns;
   if (!is_narrow) return ColumnEmitter(loops, length, text).Write();
   text->Open(absl::StrCat("if (", text->Number(loops.outer.back().extent), " < ", kFewColumns, ") {"));

@@ -4,8 +4,10 @@
 // loop around the innermost one, as a transposed matrix is, is read in tiles of several runs.
 //
 // Runs seen first may be shorter than a vector: `cat([x, x.sin(), x.cos()], 1)` of points, [4096, 3],
-// writes three numbers at a time. Such runs are walked many side by side, along an outer loop.
+// writes three numbers at a time. Such runs are walked many side by side, along an outer loop. Where
+// one run begins where the last one ends, as in `x * weight` of 8 channels, a vector holds several.
 #include <algorithm>
+#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
@@ -61,9 +63,14 @@ class MapEmitter {
       text_.Line(absl::StrCat("rest /= ", extent, ";"));
     }
     text_.Line("long i0 = rest;");
+    if (SeenSize(loops_.outer[last].extent, seen_extents_) <= kMostColumnsInLanes && AreEven(last))
+      DeclareLanes(text_.Number(loops_.outer[last].extent), &text_);
     text_.Open("for (long at = begin; at < end;) {");
     const std::string extent = text_.Number(loops_.outer[last].extent);
-    if (SeenSize(loops_.outer[last].extent, seen_extents_) <= kShortRun) {
+    const double seen = SeenSize(loops_.outer[last].extent, seen_extents_);
+    if (seen <= kMostColumnsInLanes && AreEven(last)) {
+      EmitRunsInLanes(last);
+    } else if (seen <= kShortRun) {
       EmitShortRuns(last);
     } else {
       EmitTiles(last, extent);
@@ -82,6 +89,106 @@ class MapEmitter {
     text_.Line(absl::StrCat("i", last, " = 0;"));
     CountOn(last);
     text_.Close("}");
+  }
+
+  // Whether what changes along runs lies as evenly from one run to the next.
+  bool AreEven(size_t last) const {
+    const Polynomial length(loops_.outer[last].extent);
+    return std::none_of(body_.addresses.begin(), body_.addresses.end(),
+                        [&](const Address& address) {
+                          const Polynomial within = address.index.CoefficientOf(loops_.outer[last].variable);
+                          const Polynomial from_run_to_run =
+                              address.index.CoefficientOf(loops_.outer[last - 1].variable);
+                          const bool is_even =
+                              within.is_zero() || from_run_to_run.is_zero() || from_run_to_run == within * length;
+                          return !is_even || DependsOnData(body_, address);
+                        }) &&
+           std::all_of(body_.stores.begin(), body_.stores.end(), [&](const Store& store) {
+             const Affine& index = body_.addresses[store.address].index;
+             return index.CoefficientOf(loops_.outer[last - 1].variable) ==
+                    index.CoefficientOf(loops_.outer[last].variable) * length;
+           });
+  }
+
+  // Several whole runs in a vector. What only the place in a run says is computed once for all runs.
+  void EmitRunsInLanes(size_t last) {
+    const std::string length = text_.Number(loops_.outer[last].extent), outer = absl::StrCat("i", last - 1);
+    const uint64_t run_bits = loops_.outer[last - 1].bits, place_bits = loops_.outer[last].bits;
+    text_.Line(absl::StrCat("const long whole = (end - at) / ", length,
+                            ", rest_of_loop = ", text_.Number(loops_.outer[last - 1].extent), " - ", outer, ";"));
+    text_.Line("const long runs = whole < rest_of_loop ? whole : rest_of_loop;");
+    text_.Open(absl::StrCat("if (rows > 1 && runs > 0 && i", last, " == 0) {"));
+    const std::vector<std::string> bases = bases_;
+    PlaceBases(last);
+    const auto place = [&](int a) {
+      const Affine& index = body_.addresses[a].index;
+      const bool is_even = index.CoefficientOf(loops_.outer[last - 1].variable) ==
+                           index.CoefficientOf(loops_.outer[last].variable) * Polynomial(loops_.outer[last].extent);
+      return PlaceText(a, is_even ? "l" : "column_of[l]", last, is_even ? "r" : "(r + row_of[l])");
+    };
+    std::vector<int> defined;
+    const auto define = [&](auto filter) {
+      for (int e = 0; e < static_cast<int>(body_.expressions.size()); ++e) {
+        const Expression& expression = body_.expressions[e];
+        if (text_.defined(e) || !filter(expression.uses)) continue;
+        text_.Define(e, expression.address < 0 ? "" : place(expression.address));
+        defined.push_back(e);
+      }
+    };
+    const auto forget = [&] {
+      for (const int e : std::exchange(defined, {})) text_.Forget(e);
+    };
+    const std::vector<int> hoisted = PlacesWithoutRuns(run_bits, place_bits);
+    if (!hoisted.empty()) {
+      for (const int e : hoisted)
+        text_.Line(absl::StrCat(ComputeType(body_.expressions[e].dtype), " h", e, "[", kLanesOfRows, "];"));
+      text_.Independent();
+      text_.Open("for (long l = 0; l < lanes; ++l) {");
+      define([&](uint64_t uses) { return (uses & run_bits) == 0; });
+      for (const int e : hoisted) text_.Line(absl::StrCat("h", e, "[l] = ", text_.name(e), ";"));
+      text_.Close("}");
+      forget();
+    }
+    text_.Open("const auto step = [&](const long r, const long count) __attribute__((always_inline)) {");
+    text_.Independent();
+    text_.Open("for (long l = 0; l < count; ++l) {");
+    for (const int e : hoisted) {
+      text_.SetName(e, absl::StrCat("h", e, "[l]"));
+      defined.push_back(e);
+    }
+    define([](uint64_t) { return true; });
+    for (const Store& store : body_.stores) {
+      const std::string number = StoreText(text_.TypeAt(store.address), text_.name(store.expression));
+      text_.Line(absl::StrCat(place(store.address), " = ", number, ";"));
+    }
+    forget();
+    text_.Close("}");
+    text_.Close("};");
+    text_.Line("long r = 0;");
+    text_.Line(absl::StrCat("if (lanes == ", kLanesOfRows, ") for (; r + rows <= runs; r += rows) step(r, ",
+                            kLanesOfRows, ");"));
+    text_.Line(
+        absl::StrCat("for (; r < runs; r += rows) step(r, (runs - r < rows ? runs - r : rows) * ", length, ");"));
+    bases_ = bases;
+    text_.Line(absl::StrCat("at += runs * ", length, ";"));
+    text_.Line(absl::StrCat(outer, " += runs - 1;"));
+    CountOn(last);
+    text_.Line("continue;");
+    text_.Close("}");
+  }
+
+  // Expressions that depend on the place in a run and not on the run, of which one that depends on the run is made.
+  std::vector<int> PlacesWithoutRuns(uint64_t run_bits, uint64_t place_bits) const {
+    std::vector<int> found;
+    const auto add = [&](int e) {
+      const uint64_t uses = body_.expressions[e].uses;
+      if ((uses & run_bits) == 0 && (uses & place_bits) != 0 && !absl::c_linear_search(found, e)) found.push_back(e);
+    };
+    for (const Expression& expression : body_.expressions) {
+      if ((expression.uses & run_bits) != 0) absl::c_for_each(expression.arguments, add);
+    }
+    for (const Store& store : body_.stores) add(store.expression);
+    return found;
   }
 
   // The innermost loop, but for the last one, that was long; else the longest.

@@ -73,5 +73,39 @@ TEST_P(Shares, OfATable) {
 INSTANTIATE_TEST_SUITE_P(Columns, Shares, testing::Values(32, 40, 64, 100, 128, 192, 256, 768, 1030),
                          testing::PrintToStringParamName());
 
+// A batch norm's sums, and a softmax down the columns: numbers of a column and of a row, two stages, results in memory.
+TEST(Columns, VectorsHoldRowsOfFewColumns) {
+  const char* const text = R"(graph @g(%x: f32[s0, s1, s2], %w: f32[s2], %v: f32[s0, s1, 1], $a: f64) {
+  %0 = reshape %w : f32[1, 1, s2]
+  %1 = expand %0 : f32[s0, s1, s2]
+  %2 = exp %1 : f32[s0, s1, s2]
+  %3 = mul %x, %2 : f32[s0, s1, s2]
+  %4 = expand %v : f32[s0, s1, s2]
+  %5 = add %3, %4 : f32[s0, s1, s2]
+  %6 = sum %5 {dims=[1], keepdim=true} : f32[s0, 1, s2]
+  %7 = reduce_max %5 {dims=[1], keepdim=true} : f32[s0, 1, s2]
+  %8 = expand %7 : f32[s0, s1, s2]
+  %9 = sub %5, %8 : f32[s0, s1, s2]
+  %10 = exp %9 : f32[s0, s1, s2]
+  %11 = sum %10 {dims=[1], keepdim=true} : f32[s0, 1, s2]
+  %12 = expand %11 : f32[s0, s1, s2]
+  %13 = div %10, %12 : f32[s0, s1, s2]
+  return %6, %13
+})";
+  const std::vector<std::vector<int64_t>> sizes = {{3, 200, 8}, {5, 1000, 3}, {2, 9000, 24}, {40, 7, 32}, {3, 1, 5},
+                                                   {2, 50, 33}, {3, 40, 100}, {4, 60, 1},    {0, 8, 8},   {3, 0, 8}};
+  for (const int64_t columns : {1, 3, 8, 24, 32}) {
+    CheckTextFor({3, 200, columns}, text, sizes, {1e-5, 1e-4});
+  }
+  if (OptionsFor({}).target != Target::kCpu) return;
+  const auto holds_rows = [&](int64_t columns) {
+    std::string source;
+    for (const Kernel& kernel : PlanOf(text, {3, 200, columns}).kernels) source += kernel.source;
+    return source.find("c0[column_of[l]]") != std::string::npos;
+  };
+  EXPECT_TRUE(holds_rows(8) && holds_rows(32));
+  EXPECT_FALSE(holds_rows(33));
+}
+
 }  // namespace
 }  // namespace torch_lazy::codegen
