@@ -140,13 +140,16 @@ class ColumnEmitter {
     return body_.addresses[a].slot >= 0 ? absl::StrCat("a", a, "[", offset, "]") : absl::StrCat("a", a, " + ", offset);
   }
 
-  // All columns there are, several rows at a time.
+  // All columns there are, several rows at a time. Who has the first of them does all, wherever the range ends, so that
+  // digits do not depend on how many threads there are.
   void EmitRowsInLanes() {
-    text_.Open(absl::StrCat("if (width == ", Columns(), " && rows > 1 && i", loops_.outer.size() - 1, " == 0) {"));
+    text_.Open("if (rows > 1) {");
+    text_.Open(absl::StrCat("if (i", loops_.outer.size() - 1, " == 0) {"));
     for (int stage = 0; stage < stages_; ++stage) EmitStageInLanes(stage);
-    text_.Line("const long run = width;");
+    text_.Line("const long run = left;");
     EmitColumnStores();
-    text_.Line("at += width;");
+    text_.Close("}");
+    text_.Line("at += left;");
     text_.Line("continue;");
     text_.Close("}");
     results_.clear();

@@ -63,14 +63,12 @@ class MapEmitter {
       text_.Line(absl::StrCat("rest /= ", extent, ";"));
     }
     text_.Line("long i0 = rest;");
-    if (SeenSize(loops_.outer[last].extent, seen_extents_) <= kMostColumnsInLanes && AreEven(last))
-      DeclareLanes(text_.Number(loops_.outer[last].extent), &text_);
+    if (HoldsRuns(last)) DeclareLanes(text_.Number(loops_.outer[last].extent), &text_);
     text_.Open("for (long at = begin; at < end;) {");
     const std::string extent = text_.Number(loops_.outer[last].extent);
-    const double seen = SeenSize(loops_.outer[last].extent, seen_extents_);
-    if (seen <= kMostColumnsInLanes && AreEven(last)) {
+    if (HoldsRuns(last)) {
       EmitRunsInLanes(last);
-    } else if (seen <= kShortRun) {
+    } else if (SeenSize(loops_.outer[last].extent, seen_extents_) <= kShortRun) {
       EmitShortRuns(last);
     } else {
       EmitTiles(last, extent);
@@ -108,6 +106,11 @@ class MapEmitter {
              return index.CoefficientOf(loops_.outer[last - 1].variable) ==
                     index.CoefficientOf(loops_.outer[last].variable) * length;
            });
+  }
+
+  // Whether there is a text in which a vector holds several runs.
+  bool HoldsRuns(size_t last) const {
+    return SeenSize(loops_.outer[last].extent, seen_extents_) <= kMostColumnsInLanes && AreEven(last);
   }
 
   // Several whole runs in a vector. What only the place in a run says is computed once for all runs.

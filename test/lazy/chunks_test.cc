@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "lazy/trace/at_once.h"
 #include "lazy/trace/trace.h"
 #include "test/lazy/recording.h"
 
@@ -74,6 +75,29 @@ bool EndAsUnknown(int every) {
 TEST(Chunks, ThatStayUnknownEnd) {
   EXPECT_TRUE(EndAsUnknown(15));
   EXPECT_FALSE(EndAsUnknown(17));
+}
+
+// Calls run at once instead, for longer each time, and two traces are recorded in between.
+TEST(Chunks, CallsAtOnceTakeTheirPlace) {
+  AtOnce at_once;
+  EXPECT_FALSE(at_once.are_new());
+  at_once.StartForNew();
+  for (const int64_t calls : {AtOnce::kMostCalls, 2 * AtOnce::kMostCalls, 4 * AtOnce::kMostCalls}) {
+    EXPECT_TRUE(at_once.is_on() && at_once.are_new());
+    for (int64_t k = 1; k < calls; ++k) {
+      at_once.Call();
+      at_once.Wait();
+      ASSERT_TRUE(at_once.is_on()) << k;
+    }
+    at_once.Call();
+    at_once.Wait();
+    EXPECT_TRUE(!at_once.is_on() && at_once.are_new());
+    EXPECT_FALSE(at_once.Ran(kCalls, /*op_by_op=*/true, /*waited=*/true, /*is_new=*/true));
+    EXPECT_TRUE(at_once.Ran(kCalls, /*op_by_op=*/true, /*waited=*/true, /*is_new=*/true));
+    at_once.Start();
+  }
+  EXPECT_FALSE(at_once.Ran(kCalls, /*op_by_op=*/false, /*waited=*/true, /*is_new=*/false));
+  EXPECT_FALSE(at_once.are_new());
 }
 
 class Calls {
