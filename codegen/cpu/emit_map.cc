@@ -130,14 +130,7 @@ class MapEmitter {
       return PlaceText(a, is_even ? "l" : "column_of[l]", last, is_even ? "r" : "(r + row_of[l])");
     };
     std::vector<int> defined;
-    const auto define = [&](auto filter) {
-      for (int e = 0; e < static_cast<int>(body_.expressions.size()); ++e) {
-        const Expression& expression = body_.expressions[e];
-        if (text_.defined(e) || !filter(expression.uses)) continue;
-        text_.Define(e, expression.address < 0 ? "" : place(expression.address));
-        defined.push_back(e);
-      }
-    };
+    const auto define = [&](auto filter) { DefineAt(filter, place, &defined); };
     const auto forget = [&] {
       for (const int e : std::exchange(defined, {})) text_.Forget(e);
     };
@@ -160,10 +153,7 @@ class MapEmitter {
       defined.push_back(e);
     }
     define([](uint64_t) { return true; });
-    for (const Store& store : body_.stores) {
-      const std::string number = StoreText(text_.TypeAt(store.address), text_.name(store.expression));
-      text_.Line(absl::StrCat(place(store.address), " = ", number, ";"));
-    }
+    StoreAt(place);
     forget();
     text_.Close("}");
     text_.Close("};");
@@ -227,24 +217,13 @@ class MapEmitter {
           absl::StrCat("for (long ", i, " = 0; ", i, " < ", text_.Number(loops_.outer[k].extent), "; ++", i, ") {"));
     }
     PlaceBases(last);
-    const std::vector<KernelText::Along> side_by_side = {{&loops_.outer[along], "r"}};
+    const auto place = [&](int a) { return PlaceText(a, {{&loops_.outer[along], "r"}}); };
     std::vector<int> defined;
-    const auto define = [&](auto filter) {
-      for (int e = 0; e < static_cast<int>(body_.expressions.size()); ++e) {
-        const Expression& expression = body_.expressions[e];
-        if (text_.defined(e) || !filter(expression.uses)) continue;
-        text_.Define(e, expression.address < 0 ? "" : PlaceText(expression.address, side_by_side));
-        defined.push_back(e);
-      }
-    };
-    define([&](uint64_t uses) { return (uses & loops_.outer[along].bits) == 0; });
+    DefineAt([&](uint64_t uses) { return (uses & loops_.outer[along].bits) == 0; }, place, &defined);
     text_.Independent();
     text_.Open("for (long r = 0; r < runs; ++r) {");
-    define([](uint64_t) { return true; });
-    for (const Store& store : body_.stores) {
-      const std::string number = StoreText(text_.TypeAt(store.address), text_.name(store.expression));
-      text_.Line(absl::StrCat(PlaceText(store.address, side_by_side), " = ", number, ";"));
-    }
+    DefineAt([](uint64_t) { return true; }, place, &defined);
+    StoreAt(place);
     text_.Close("}");
     for (size_t k = along + 1; k <= last; ++k) text_.Close("}");
     for (const int e : defined) text_.Forget(e);
@@ -299,10 +278,7 @@ class MapEmitter {
     text_.Independent();
     text_.Open("for (long j = 0; j < width; ++j) {");
     const std::vector<int> of_columns = DefineInTile([](uint64_t) { return true; }, last, transposed);
-    for (const Store& store : body_.stores) {
-      const std::string number = StoreText(text_.TypeAt(store.address), text_.name(store.expression));
-      text_.Line(absl::StrCat(PlaceText(store.address, "(c + j)", last, "r"), " = ", number, ";"));
-    }
+    StoreAt([&](int a) { return PlaceText(a, "(c + j)", last, "r"); });
     text_.Close("}");
     text_.Close("}");
     text_.Close("}");
@@ -389,10 +365,26 @@ class MapEmitter {
   }
 
   void WriteStores(const std::string& index) {
+    StoreAt([&](int a) { return PlaceText(a, index); });
+  }
+
+  // place(address): where an address is.
+  template <typename Place>
+  void StoreAt(const Place& place) {
     for (const Store& store : body_.stores) {
-      const ir::DType dtype = text_.TypeAt(store.address);
-      text_.Line(
-          absl::StrCat(PlaceText(store.address, index), " = ", StoreText(dtype, text_.name(store.expression)), ";"));
+      const std::string number = StoreText(text_.TypeAt(store.address), text_.name(store.expression));
+      text_.Line(absl::StrCat(place(store.address), " = ", number, ";"));
+    }
+  }
+
+  // As DefineThose; adds what is new.
+  template <typename Filter, typename Place>
+  void DefineAt(const Filter& filter, const Place& place, std::vector<int>* defined) {
+    for (int e = 0; e < static_cast<int>(body_.expressions.size()); ++e) {
+      const Expression& expression = body_.expressions[e];
+      if (text_.defined(e) || !filter(expression.uses)) continue;
+      text_.Define(e, expression.address < 0 ? "" : place(expression.address));
+      defined->push_back(e);
     }
   }
 

@@ -98,11 +98,7 @@ TEST(Columns, VectorsHoldRowsOfFewColumns) {
     CheckTextFor({3, 200, columns}, text, sizes, {1e-5, 1e-4});
   }
   if (OptionsFor({}).target != Target::kCpu) return;
-  const auto holds_rows = [&](int64_t columns) {
-    std::string source;
-    for (const Kernel& kernel : PlanOf(text, {3, 200, columns}).kernels) source += kernel.source;
-    return source.find("c0[column_of[l]]") != std::string::npos;
-  };
+  const auto holds_rows = [&](int64_t columns) { return HasText(PlanOf(text, {3, 200, columns}), "c0[column_of[l]]"); };
   EXPECT_TRUE(holds_rows(8) && holds_rows(32));
   EXPECT_FALSE(holds_rows(33));
 }

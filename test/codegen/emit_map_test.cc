@@ -68,7 +68,7 @@ TEST(Pointwise, ShortRunsAreWalkedSideBySide) {
   }
   if (OptionsFor({}).target != Target::kCpu) return;
   const auto are_side_by_side = [&](const std::vector<int64_t>& seen) {
-    return PlanOf(text, seen).kernels[0].source.find("r < runs") != std::string::npos;
+    return HasText(PlanOf(text, seen), "r < runs");
   };
   EXPECT_TRUE(are_side_by_side({7, 40, 3, 9}));
   EXPECT_FALSE(are_side_by_side({7, 40, 17, 51}));
@@ -90,11 +90,7 @@ TEST(Pointwise, VectorsHoldShortRuns) {
                                                    {2, 50, 33}, {3, 40, 100}, {4, 60, 1},   {0, 8, 8},   {3, 0, 8}};
   for (const int64_t places : {3, 8, 24}) CheckTextFor({3, 200, places}, text, sizes, {1e-6, 1e-6});
   if (OptionsFor({}).target != Target::kCpu) return;
-  const auto holds_runs = [&](int64_t places) {
-    std::string source;
-    for (const Kernel& kernel : PlanOf(text, {3, 200, places}).kernels) source += kernel.source;
-    return source.find("row_of[l]") != std::string::npos;
-  };
+  const auto holds_runs = [&](int64_t places) { return HasText(PlanOf(text, {3, 200, places}), "row_of[l]"); };
   EXPECT_TRUE(holds_runs(8) && holds_runs(32));
   EXPECT_FALSE(holds_runs(33));
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "backends/registry.h"
@@ -271,6 +272,11 @@ Plan PlanOf(absl::string_view text, std::vector<int64_t> seen_extents) {
   absl::StatusOr<Plan> plan = Compile(*graph, OptionsFor(std::move(seen_extents)));
   EXPECT_TRUE(plan.ok()) << plan.status();
   return plan.ok() ? *std::move(plan) : Plan();
+}
+
+bool HasText(const Plan& plan, absl::string_view words) {
+  return std::any_of(plan.kernels.begin(), plan.kernels.end(),
+                     [&](const Kernel& kernel) { return absl::StrContains(kernel.source, words); });
 }
 
 }  // namespace torch_lazy::codegen

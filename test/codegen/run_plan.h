@@ -48,6 +48,9 @@ void CheckTextFor(const std::vector<int64_t>& seen_extents, absl::string_view te
 
 Plan PlanOf(absl::string_view text, std::vector<int64_t> seen_extents = {});
 
+// Whether a text of the plan's kernels has the words.
+bool HasText(const Plan& plan, absl::string_view words);
+
 ir::EvaluateInputs RandomInputs(const ir::Graph& graph, const std::vector<int64_t>& symbols, uint32_t seed);
 
 }  // namespace torch_lazy::codegen
