@@ -72,10 +72,11 @@ void NoteRun(Trace* trace, const char* reason, bool ahead, bool waited) {
   const bool is_new = trace->divergence.now != nullptr;
   if (trace->at_once.Ran(trace->num_calls(), !ahead && trace->op_by_op, waited, is_new) && MayRunAtOnce())
     trace->at_once.Start();
-  if (AreDeterministic(trace->settings()) || trace->at_once.are_new()) return;
+  const bool may_run_at_once = MayRunAtOnce();
+  if (AreDeterministic(trace->settings()) || (may_run_at_once && trace->at_once.are_new())) return;
   const int64_t num_calls = static_cast<int64_t>(trace->num_calls());
   if (trace->chunks.Ran(trace->num_calls(), !ahead && trace->is_new, is_new) &&
-      trace->new_bytes <= Chunks::kSmall * num_calls && MayRunAtOnce())
+      trace->new_bytes <= Chunks::kSmall * num_calls && may_run_at_once)
     trace->at_once.StartForNew();
 }
 

@@ -27,13 +27,13 @@ def _normalizes(x, w):
     return centered / (centered.square().mean(-1, keepdim=True) + 1e-3).sqrt() + 0.1 * torch.exp(-(x @ w).abs())
 
 
-def _program(device, plan):
-    """Training a model whose layers are other ones in each step; yields the loss of each step."""
+def _program(device, plan, rows=lambda step: 9, steps=STEPS):
+    """Training a model whose layers are other ones in each step; yields the loss of each step. rows(step): of its input."""
     torch.manual_seed(0)
     layers = [(layer, torch.randn(WIDTH, WIDTH).to(device).requires_grad_()) for layer in (_attends, _gates, _normalizes)]
-    x = torch.randn(9, WIDTH).to(device)
-    for step in range(STEPS):
-        y = x
+    for step in range(steps):
+        torch.manual_seed(rows(step))
+        y = torch.randn(rows(step), WIDTH).to(device)
         for kind in plan(step):
             layer, w = layers[kind]
             y = layer(y, w)
@@ -97,3 +97,18 @@ def _turns_deterministic(plan, at):
 def test_deterministic_steps_are_left_whole(at):
     chunks = in_child(_turns_deterministic, _shuffled, at, compile="sync")[3]
     assert any(chunks[:at]) == (at > 6) and not any(chunks[at:])
+
+
+def _chunks_after_new_sizes():
+    """Whole steps come in twenty sizes, then steps whose layers are other ones each time. Returns the chunks of these."""
+    for _ in _program("lazy", lambda step: _always(step) if step < 20 else _shuffled(step), rows=lambda step: 9 + min(step, 20), steps=60):
+        pass
+    return torch_lazy.metrics()["cuts"].get("chunk", 0)
+
+
+def test_what_was_new_by_its_sizes_does_not_keep_chunks_away(tmp_path):
+    """Where calls cannot run at once, and no kernel comes in time, so that all runs op by op."""
+    compiler = tmp_path / "c++"
+    compiler.write_text("#!/bin/sh\ncase $* in *--version*) exec g++ --version;; esac\nexec sleep 20\n")
+    compiler.chmod(0o755)
+    assert in_child(_chunks_after_new_sizes, compile="async", disable="at_once", compiler=str(compiler)) > 100
