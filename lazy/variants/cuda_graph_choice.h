@@ -3,9 +3,10 @@
 //
 // Note [Worth a CUDA graph]
 // A capture takes the host as long as some runs by launches, and a replay saves the most of one. So a plan is captured
-// - at its third run, if its last runs were close together, as in a loop: at most 64 runs of plans from the first of
-//   three to the third. That is on credit: the account (ledger.h) must have something left. Token by token over a
-//   growing cache, each length is a plan of its own, whose runs are far apart;
+// - at its third run, if its last runs were close together, as in a loop: at most 64 runs of plans by launches from the
+//   first of three to the third. Replays do not count: a prompt is close to the next one, once the tokens in between
+//   are replayed. That is on credit: the account (ledger.h) must have something left. Token by token over a growing
+//   cache, each length is a plan of its own, whose runs are far apart;
 // - else once it has run 32 times, and so often that twice the capture would have been saved: what came so often will
 //   come as often again. A CUDA graph that is dropped before its replays have paid for it makes its plan wait twice as
 //   long the next time.
@@ -22,7 +23,7 @@ class CudaGraphChoice {
  public:
   explicit CudaGraphChoice(Account* account) : account_(*account) {}
 
-  // A run by launches is due, at the time `now`, counted in runs of plans that could have CUDA graphs. True: it had
+  // A run by launches is due, at the time `now`, counted in such runs of plans that could have CUDA graphs. True: it had
   // better be captured.
   bool Ask(int64_t now);
   // Whether a CUDA graph that has become useless, since addresses have changed, may be captured anew in the same run.

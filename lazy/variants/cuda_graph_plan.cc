@@ -15,7 +15,7 @@ constexpr int64_t kShortAbsence = 256;  // runs of the plan; what was away for l
 constexpr int64_t kTimesLonger = 4;
 constexpr int kTimesHandedOn = 3;  // to one thread, to another, and back
 
-// A plan that could have a CUDA graph runs: the time of cuda_graph_choice.h and kept_cuda_graphs.h.
+// A plan that could have a CUDA graph runs: the time of kept_cuda_graphs.h.
 int64_t NextRun() {
   static std::atomic<int64_t> runs{0};
   return runs.fetch_add(1, std::memory_order_relaxed);

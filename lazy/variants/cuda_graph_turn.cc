@@ -21,6 +21,12 @@ constexpr int kMostPostponed = 4, kMostPostponedForBytes = 2;  // each twice as 
 // save.
 constexpr double kEmulatedLaunches = 0.35e-3, kEmulatedReplay = 0.1e-3, kEmulatedCapture = 4e-3;
 
+// A plan that could have a CUDA graph and has none is about to run: the time of cuda_graph_choice.h.
+int64_t NextLaunch() {
+  static std::atomic<int64_t> launches{0};
+  return launches.fetch_add(1, std::memory_order_relaxed);
+}
+
 }  // namespace
 
 CudaGraphTurn::CudaGraphTurn(const BoundPlan& plan, const CudaGraphs& graphs, std::atomic<uint64_t>* newest)
@@ -190,11 +196,12 @@ bool CudaGraphTurn::TryCapture(Trace* trace, int64_t now, bool is_shared) {
 }
 
 bool CudaGraphTurn::MayCapture(Trace* trace, int64_t now) {
+  const int64_t launch = NextLaunch();
   if (const char* why = memory_.NoteAddresses(trace, was_captured_)) return RefusePlan(why);
   const bool repeats = std::exchange(repeats_, false);
   const bool asks_again = MayNoLongerBeTooEarly() && choice_.MayRepeat();
   if (asks_again) --postponed_;
-  const bool is_wanted = asks_again || (repeats && choice_.MayRepeat()) || choice_.Ask(now);
+  const bool is_wanted = asks_again || (repeats && choice_.MayRepeat()) || choice_.Ask(launch);
   if (repeats && !is_wanted) choice_.Dropped();
   if (!is_wanted) return false;
   // In a CUDA graph nothing is tried.

@@ -36,7 +36,7 @@ class CudaGraphTurn : public CudaGraphOwner {
     kLaunch,  // let the plan run it
     kNever,   // the same from now on: no run of the plan can be captured
   };
-  // `now`: that of cuda_graph_choice.h and kept_cuda_graphs.h. `is_shared`: several threads run the plan.
+  // `now`: that of kept_cuda_graphs.h. `is_shared`: several threads run the plan.
   Outcome Run(Trace* trace, int64_t now, bool is_shared);
   // True if that would be a replay.
   bool WouldReplay(Trace* trace, bool is_shared) const;

@@ -452,3 +452,24 @@ def _at_random(seed, steps):
 def test_models_at_random(seed):
     ((captures, replays, _),) = _run(_at_random, seed, 300)
     assert captures > 2 and replays > 4 * captures
+
+
+def _evaluated_seldom():
+    """Losses; captures, replays and traces that ran in each evaluation, which comes after 80 steps."""
+    net, other = _net(), _net(1, outputs=3)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    losses, counts = [], []
+    for step in range(6):
+        losses += [_train(net, optimizer, _batch(k)) for k in range(80)]
+        torch_lazy.sync()
+        phases = _Phases()
+        losses.append(other(_batch(step)).square().mean().item())
+        phases.end()
+        counts += phases.counts
+    return losses, counts
+
+
+def test_what_runs_seldom_amid_replays_is_captured_at_its_third_run():
+    """A prompt, say, before tokens that are replayed."""
+    counts = _run(_evaluated_seldom)
+    assert counts == [(0, 0, 1)] * 2 + [(1, 1, 1)] + [(0, 1, 1)] * 3
