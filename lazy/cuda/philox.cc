@@ -81,4 +81,14 @@ DrawScope::~DrawScope() {
   SetState(generator, former_);
 }
 
+DrawsOfReplay::DrawsOfReplay(PhiloxDraw first)
+    : nobody_draws_(DrawMutex()),
+      generator_(Generator()),
+      nobody_asks_(generator_.mutex()),
+      former_(StateOf(generator_)) {
+  SetState(generator_, first);
+}
+
+DrawsOfReplay::~DrawsOfReplay() { SetState(generator_, former_); }
+
 }  // namespace torch_lazy::lazy

@@ -9,6 +9,8 @@
 #include <mutex>
 #include <optional>
 
+#include <ATen/core/Generator.h>
+
 namespace torch_lazy::lazy {
 
 struct PhiloxDraw {
@@ -37,6 +39,22 @@ class DrawScope {
  private:
   std::unique_lock<std::mutex> lock_;
   PhiloxDraw former_;
+};
+
+// While one lives, a replay of a CUDA graph begins its draws here. Nobody else can ask CUDA's default generator
+// meanwhile.
+class DrawsOfReplay {
+ public:
+  explicit DrawsOfReplay(PhiloxDraw first);
+  ~DrawsOfReplay();
+  DrawsOfReplay(const DrawsOfReplay&) = delete;
+  DrawsOfReplay& operator=(const DrawsOfReplay&) = delete;
+
+ private:
+  const std::lock_guard<std::mutex> nobody_draws_;
+  at::Generator generator_;
+  const std::lock_guard<std::mutex> nobody_asks_;
+  const PhiloxDraw former_;
 };
 
 // Where a CUDA graph's draws begin, and its means to move on in them; null outside of a capture.

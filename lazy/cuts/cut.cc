@@ -152,7 +152,7 @@ void RunAndFinish(const std::shared_ptr<Trace>& trace, Entry* entry, const Strea
 
 bool RunWhereGiven(const std::shared_ptr<Trace>& trace, Entry* entry, const Stream& stream, RunThread::Where where) {
   if (where == RunThread::Where::kHere) {
-    if (entry->WouldPrepare(trace.get())) return false;
+    if (entry->WouldRunCalls(trace.get())) return false;
     RunAndFinish(trace, entry, stream);
     return true;
   }

@@ -83,7 +83,7 @@ bool MayRunAhead(const Trace& trace, const Entry& entry, bool waited) {
   if (!IsOnHost()) {
     if (waited || base::NumAllowedProcessors() == 1 || SettingsVary(trace.settings())) return false;
     if (entry.replays()) return true;
-    if (entry.prepares_by_thread()) return false;
+    if (entry.ahead_by_replay()) return false;
     const Locked lock(DeviceLock());
     return trace.trie->IsPartOfAnySize(*trace.path.back());
   }

@@ -52,7 +52,7 @@ BoundPlan::BoundPlan(const CallSequence& calls, const LoweredTrace& lowered, con
   shares_launches_ = LaunchesExactRowsAlone(symbols);
   const bool may_run_ahead = planned.dump_folder().empty() && backends::Get().computes();
   is_short_ = may_run_ahead && IsOnHost() && IsShort() && CanLimitProductThreads();
-  prepares_by_thread_ = PreparesByThread();
+  ahead_by_replay_ = IsAheadByReplay();
   runs_ahead_ = is_short_ || (may_run_ahead && !IsOnHost() && IsWorthAThread());
   if (!is_short_ && backends::Get().computes()) TuneProducts();
   if (!planned.dump_folder().empty()) {
@@ -105,21 +105,24 @@ bool BoundPlan::IsShort() const {
   return products <= recording && kernels <= kMostKernels * recording;
 }
 
-// A call that draws sets the generator for the moment, which the program may ask meanwhile.
-bool BoundPlan::IsWorthAThread() const {
-  constexpr size_t kFewestSteps = 4;  // to wake the thread takes as long as a few launches
-  const auto draws = [&](const codegen::Step& step) {
-    if (step.kind != codegen::Step::Kind::kCall) return false;
-    const TrieNode& call = *calls_.calls()[static_cast<size_t>(graph_.node(step.call).attrs.index)];
-    return call.op->seed_arg < 0 ? call.op->random : call.PlaceOfNumber(static_cast<size_t>(call.op->seed_arg)) >= 0;
-  };
-  return plan_.steps.size() >= kFewestSteps && std::ranges::none_of(plan_.steps, draws);
-}
-
-bool BoundPlan::PreparesByThread() const {
+bool BoundPlan::HasCall(absl::FunctionRef<bool(const TrieNode&)> is_such) const {
   return std::ranges::any_of(plan_.steps, [&](const codegen::Step& step) {
     return step.kind == codegen::Step::Kind::kCall &&
-           calls_.calls()[static_cast<size_t>(graph_.node(step.call).attrs.index)]->op->Has(kPreparesByThread);
+           is_such(*calls_.calls()[static_cast<size_t>(graph_.node(step.call).attrs.index)]);
+  });
+}
+
+bool BoundPlan::IsWorthAThread() const {
+  constexpr size_t kFewestSteps = 4;  // to wake the thread takes as long as a few launches
+  return plan_.steps.size() >= kFewestSteps &&
+         !HasCall([](const TrieNode& call) { return call.op->seed_arg < 0 && call.op->random; });
+}
+
+bool BoundPlan::IsAheadByReplay() const {
+  return HasCall([](const TrieNode& call) {
+    const int seed = call.op->seed_arg;
+    const bool draws = seed >= 0 && call.PlaceOfNumber(static_cast<size_t>(seed)) >= 0;
+    return draws || call.op->Has(kPreparesByThread);
   });
 }
 

@@ -40,11 +40,11 @@ class BoundPlan {
 
   // True if runs may be left to a thread of ours (lazy/host/run_thread.h). On the CPU, if a run costs little beside the
   // recording, and consists of kernels and products alone: such a plan's products have one thread wherever it runs. On
-  // a GPU, if it has steps enough, and no call that draws. Follows from the calls and the sizes, not from times:
-  // digits must not change.
+  // a GPU, if it has steps enough. Follows from the calls and the sizes, not from times: digits must not change.
   bool runs_ahead() const { return runs_ahead_; }
-  // True if a call of it prepares for sizes on each thread anew (kPreparesByThread).
-  bool prepares_by_thread() const { return prepares_by_thread_; }
+  // True if only a CUDA graph of it may be left to a thread of ours: one of its calls prepares for sizes on each thread
+  // anew (kPreparesByThread), or sets the generator for the moment, which the program may ask meanwhile.
+  bool ahead_by_replay() const { return ahead_by_replay_; }
 
   // True if all it does is launches of kernels for rows of the length seen first, which take more instances as well as
   // one, and need no memory beside their results.
@@ -67,7 +67,8 @@ class BoundPlan {
   void TuneProducts();
   bool IsShort() const;
   bool IsWorthAThread() const;
-  bool PreparesByThread() const;
+  bool HasCall(absl::FunctionRef<bool(const TrieNode&)> is_such) const;
+  bool IsAheadByReplay() const;
   bool LaunchesExactRowsAlone(absl::Span<const int64_t> symbols) const;
   void RunCall(size_t step, Trace* trace, PlanMemory* memory) const;
   void RunConvolution(size_t step, PlanMemory* memory) const;
@@ -84,7 +85,7 @@ class BoundPlan {
   ParamUses uses_;
   bool is_short_ = false;
   bool runs_ahead_ = false;
-  bool prepares_by_thread_ = false;
+  bool ahead_by_replay_ = false;
   bool shares_launches_ = false;
   std::unique_ptr<StepPage> page_;  // null without option dump
 };

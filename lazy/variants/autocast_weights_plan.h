@@ -37,7 +37,7 @@ class AutocastWeightsPlan final : public Runnable {
   void Release() override { next_->Release(); }
   size_t PeakBytes() const override { return next_->PeakBytes(); }
   bool runs_ahead() const override { return next_->runs_ahead(); }
-  bool prepares_by_thread() const override { return next_->prepares_by_thread(); }
+  bool ahead_by_replay() const override { return next_->ahead_by_replay(); }
   bool replays() const override { return replays_.load(std::memory_order_relaxed); }
   bool WouldReplay(Trace* trace) const override;
   bool shares_launches() const override { return next_->shares_launches(); }

@@ -141,7 +141,7 @@ void CapturedPlan::WaitForOtherStreams() const {
 }
 
 void CapturedPlan::ReplayOnGpu(const Trace& trace) {
-  std::optional<DrawScope> draws;
+  std::optional<DrawsOfReplay> draws;
   if (!draws_.empty()) draws.emplace(*FirstOf(DrawsOf(plan_, trace)));
   if (LaneWork::IsAmid()) return graphs_.replay(graph_);
   InOrder([&] { graphs_.replay(graph_); });

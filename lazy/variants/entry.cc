@@ -32,15 +32,15 @@ std::shared_ptr<Runnable> Entry::Prepare(Trace* prepared, bool once) {
   }
   way = variants_->Choose(std::move(way), trace, once);
   runs_ahead_.store(way->runs_ahead(), std::memory_order_relaxed);
-  prepares_by_thread_.store(way->prepares_by_thread(), std::memory_order_relaxed);
+  ahead_by_replay_.store(way->ahead_by_replay(), std::memory_order_relaxed);
   replays_.store(way->replays(), std::memory_order_relaxed);
   shares_launches_.store(way->shares_launches(), std::memory_order_relaxed);
   way_ = way;
   return way;
 }
 
-bool Entry::WouldPrepare(Trace* trace) {
-  if (!prepares_by_thread()) return false;
+bool Entry::WouldRunCalls(Trace* trace) {
+  if (!ahead_by_replay()) return false;
   std::shared_ptr<Runnable> way;
   {
     const std::lock_guard<std::mutex> lock(lock_);

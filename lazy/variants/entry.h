@@ -34,10 +34,10 @@ class Entry final : public TraceRunner {
   bool replays() const { return replays_.load(std::memory_order_relaxed); }
 
   // As BoundPlan says.
-  bool prepares_by_thread() const { return prepares_by_thread_.load(std::memory_order_relaxed); }
+  bool ahead_by_replay() const { return ahead_by_replay_.load(std::memory_order_relaxed); }
 
-  // True if a run of the trace would prepare on the calling thread what the program's has prepared: no CUDA graph fits.
-  bool WouldPrepare(Trace* trace);
+  // True if a run of the trace would make calls that are the program's thread's: no CUDA graph fits.
+  bool WouldRunCalls(Trace* trace);
 
   // True if its plan is compiled, and launches of several such steps are one that takes no longer than theirs.
   bool shares_launches() const { return shares_launches_.load(std::memory_order_relaxed); }
@@ -60,7 +60,7 @@ class Entry final : public TraceRunner {
   std::vector<std::atomic<int64_t>*> recorded_;  // per call: how often its operator was run by ATen in its place
 
   // Of the way it ran.
-  std::atomic<bool> runs_ahead_{false}, prepares_by_thread_{false}, shares_launches_{false}, replays_{false};
+  std::atomic<bool> runs_ahead_{false}, ahead_by_replay_{false}, shares_launches_{false}, replays_{false};
 
   std::mutex lock_;  // over what follows
   PlainPlan plain_{&calls_};

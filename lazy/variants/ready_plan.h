@@ -28,7 +28,7 @@ class ReadyPlan final : public Runnable {
   }
   size_t PeakBytes() const override { return bound_.PeakBytes(); }
   bool runs_ahead() const override { return bound_.runs_ahead(); }
-  bool prepares_by_thread() const override { return bound_.prepares_by_thread(); }
+  bool ahead_by_replay() const override { return bound_.ahead_by_replay(); }
   bool shares_launches() const override { return bound_.shares_launches(); }
   bool replays() const override { return cuda_graph_ != nullptr && cuda_graph_->replays(); }
   bool WouldReplay(Trace* trace) const override { return cuda_graph_ != nullptr && cuda_graph_->WouldReplay(trace); }

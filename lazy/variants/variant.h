@@ -33,7 +33,7 @@ class Runnable {
   // As BoundPlan says.
   virtual size_t PeakBytes() const = 0;
   virtual bool runs_ahead() const { return false; }
-  virtual bool prepares_by_thread() const { return false; }
+  virtual bool ahead_by_replay() const { return false; }
   virtual bool shares_launches() const { return false; }
   // True if the run before was a CUDA graph's.
   virtual bool replays() const { return false; }

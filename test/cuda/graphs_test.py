@@ -64,6 +64,23 @@ def test_a_loss_is_read_while_the_gpu_goes_on():
     torch.testing.assert_close(torch.tensor(early), torch.tensor(eager), **tolerance)
 
 
+def test_what_draws_runs_ahead_as_a_graph():
+    """Its draws are eager's, and so are those of the program's meanwhile."""
+    losses, counts = Child(loops.attention_that_draws, "lazy", compile="sync").result()
+    whole, none = Child(loops.attention_that_draws, "lazy", compile="sync", overlap="0").result()
+    eager, _ = Child(loops.attention_that_draws, EAGER).result()
+    assert counts[-1] - counts[12] >= 12 * 3 and not any(none)
+    torch.testing.assert_close(torch.tensor(losses), torch.tensor(whole), rtol=1e-3, atol=1e-6)
+    torch.testing.assert_close(torch.tensor(losses), torch.tensor(eager), rtol=1e-3, atol=1e-6)
+
+
+def test_a_capture_leaves_the_draws_of_replays_that_wait():
+    sums, counts = Child(loops.draws_while_another_is_captured, "lazy", compile="sync").result()
+    eager, _ = Child(loops.draws_while_another_is_captured, EAGER).result()
+    assert counts[7] > 0 and counts[-1] > counts[7] + 8
+    torch.testing.assert_close(torch.tensor(sums), torch.tensor(eager), rtol=1e-4, atol=1e-4)
+
+
 def test_convolutions_without_a_graph_stay_with_the_program():
     """cuDNN would prepare them on the library's thread anew."""
     losses, counts = Child(loops.weights_of_convolutions_that_move, "lazy", compile="sync").result()

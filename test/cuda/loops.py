@@ -4,7 +4,7 @@
 import torch
 from torch import nn
 
-from devices import early_reads, replays, results_copied, traces_ahead, traces_taken_back, wait_for
+from devices import EAGER, early_reads, replays, results_copied, traces_ahead, traces_taken_back, wait_for
 
 
 def _net(device, seed=0):
@@ -156,6 +156,61 @@ def reads_the_loss_of_large_steps(device):
         losses.append(loss.item())
         counts.append(early_reads())
     return losses, counts
+
+
+class _Attends(nn.Module):
+    """Attention that drops weights: a library's call, which draws."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.norm, self.into, self.out = nn.LayerNorm(width), nn.Linear(width, 3 * width), nn.Linear(width, width)
+
+    def forward(self, x):
+        heads = [part.unflatten(2, (4, -1)).transpose(1, 2) for part in self.into(self.norm(x)).chunk(3, dim=2)]
+        mixed = nn.functional.scaled_dot_product_attention(*heads, dropout_p=0.2)
+        return x + self.out(mixed.transpose(1, 2).flatten(2))
+
+
+def attention_that_draws(device):
+    """Steps that are cut early, and draw. Beside the losses: traces that were given to the library's thread, and a number that the program draws in between."""
+    torch.manual_seed(0)
+    net = nn.Sequential(*[_Attends(256) for _ in range(16)]).to(device)
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-2)
+    losses, counts = [], []
+    for step in range(24):
+        x = torch.sin(torch.arange(32 * 128 * 256.0).view(32, 128, 256) * 0.01 * (step % 4 + 1)).to(device)
+        optimizer.zero_grad()
+        loss = (net(x) - x).square().mean()
+        loss.backward()
+        optimizer.step()
+        losses.append([loss.item(), torch.rand(1, device=device).item()])
+        counts.append(traces_ahead())
+    return losses, counts
+
+
+def draws_while_another_is_captured(device):
+    """What draws has a CUDA graph, and waits in the GPU's queue while another function is captured. Beside the sums: replays."""
+    torch.manual_seed(0)
+    x = torch.randn(256, 256).to(device)
+    q, k, v = (torch.randn(8, 4, 128, 64).to(device) for _ in range(3))
+    rates = torch.ones(4).to(device)
+    sums, counts = [], []
+
+    def runs_what_is_pending():
+        torch.poisson(rates)  # as an operator that is not recorded
+
+    for step in range(16):
+        if step >= 8 and EAGER == "cuda":
+            torch.cuda._sleep(50_000_000)
+        drawn = torch.mm(nn.functional.scaled_dot_product_attention(q, k, v, dropout_p=0.3).sin().sum((0, 1)).T, x[:128]).cos()
+        runs_what_is_pending()
+        if step >= 8:
+            other = torch.mm(torch.mm(x.sin(), x).cos(), x).tanh()
+            runs_what_is_pending()
+            del other
+        sums.append(drawn.double().sum().item())
+        counts.append(replays())
+    return sums, counts
 
 
 def weights_of_convolutions_that_move(device):

@@ -2,6 +2,7 @@
 // libtorch_lazy_cuda.so: CUDA graphs by at::cuda::CUDAGraph, which keeps what ATen allocates meanwhile out of others'
 // reach.
 #include <ATen/core/CachingHostAllocator.h>
+#include <ATen/cuda/CUDAEvent.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <ATen/ops/empty.h>
 #include <c10/cuda/CUDAGraphsC10Utils.h>
@@ -43,14 +44,46 @@ std::mutex& GraphsOfGenerator() {
   return *mutex;
 }
 
+// What is asked of the later stream from now on begins when the earlier one has done what was asked of it.
+void Follow(const c10::cuda::CUDAStream& later, const c10::cuda::CUDAStream& earlier) {
+  at::cuda::CUDAEvent event;
+  event.record(earlier);
+  event.block(later);
+}
+
 struct Graph : at::cuda::CUDAGraph {
   std::optional<c10::cuda::CUDAStreamGuard> stream;  // while capturing
+  bool has_entered = false;
+
+  // The begin of a capture writes where all CUDA graphs' draws begin. Replays that were asked for before are to read
+  // what was there, and later ones what they write themselves.
+  void Enter(const OfLane& lane) {
+    stream.emplace(lane.stream);
+    RefuseCaptured();
+    Follow(lane.stream, stream->original_stream());
+    has_entered = true;
+    Begin(lane.pool);
+  }
+
+  void Leave() {
+    has_entered = false;
+    Follow(stream->original_stream(), stream->current_stream());
+    stream.reset();
+  }
+
+  ~Graph() {
+    if (has_entered) IfItHasNotEnded([this] { Leave(); });  // its capture has failed
+  }
+
+  // PyTorch finds later that a stream is captured, and then its CUDA graph cannot even end.
+  static void RefuseCaptured() {
+    TORCH_CHECK(c10::cuda::currentStreamCaptureStatusMayInitCtx() == c10::cuda::CaptureStatus::None,
+                "lazy: the stream is being captured");
+  }
 
   void Begin(at::cuda::MempoolId_t pool) {
     const std::lock_guard<std::mutex> lock(GraphsOfGenerator());
-    // PyTorch finds that later, and then its CUDA graph cannot even end.
-    TORCH_CHECK(c10::cuda::currentStreamCaptureStatusMayInitCtx() == c10::cuda::CaptureStatus::None,
-                "lazy: the stream is being captured");
+    RefuseCaptured();
     try {
       capture_begin(pool, cudaStreamCaptureModeThreadLocal);
     } catch (...) {
@@ -114,15 +147,14 @@ const OfLane& ThisDevices(int lane) {
 void* Begin(int number) {
   const OfLane& lane = ThisDevices(number);
   OwnedGraph graph(new Graph, &Destroy);
-  graph->stream.emplace(lane.stream);
-  graph->Begin(lane.pool);
+  graph->Enter(lane);
   return graph.release();
 }
 
 void End(void* captured) {
   OwnedGraph graph(static_cast<Graph*>(captured), &Destroy);
   graph->End();
-  graph->stream.reset();
+  graph->Leave();
   graph.release();
 }
 
