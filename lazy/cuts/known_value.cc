@@ -11,11 +11,14 @@
 #include <ATen/Functions.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include "lazy/cuda/graph_result.h"
 #include "lazy/cuts/early_cuts.h"
 #include "lazy/cuts/early_reads.h"
 #include "lazy/cuts/run_ahead.h"
 #include "lazy/eager/current_device.h"
+#include "lazy/eager/eager_device.h"
 #include "lazy/eager/geometry.h"
+#include "lazy/eager/lanes.h"
 #include "lazy/eager/on_host.h"
 #include "lazy/run/run_on_aliases.h"
 #include "lazy/trace/replay_recorder.h"
@@ -204,6 +207,8 @@ class Computation {
 c10::Storage ReadFromGpu(const Content& content) {
   WaitForMoves();
   const auto size_bytes = static_cast<int64_t>(content.storage.nbytes());
+  const OnDevice on(content.storage.device().index());
+  const OnStream lane(StreamOfLane(LaneOf(content.storage)));
   c10::Storage read = Alias(content.storage, at::kByte, {size_bytes}, {1}, 0).cpu().storage();
   const Locked lock(DeviceLock());
   AllRead().Add({content.stamp, read});

@@ -2,14 +2,12 @@
 #include "lazy/eager/lanes.h"
 
 #include <atomic>
-#include <condition_variable>
 #include <map>
 #include <utility>
 
 #include <c10/core/Event.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
-#include "base/log.h"
 #include "lazy/eager/on_host.h"
 
 namespace torch_lazy::lazy {
@@ -26,6 +24,7 @@ struct Lane {
 
 std::atomic<int> num_busy{0};
 thread_local int amid_main_work = 0;
+thread_local int lane_for_inputs = kMainStream;
 thread_local bool amid_lane_work = false;
 
 // Of the current device.
@@ -38,7 +37,7 @@ Lane& LaneAt(int number) {
 
 bool IsMainDefault() { return CurrentStream() == CudaGuard().getDefaultStream(EagerDevice()); }
 
-// Lets in those who work for the main stream, or those who work for lanes.
+// Lets in those who work for the main stream, or those who work for lanes. Who finds it open waits for nobody.
 class Gate {
  public:
   static Gate& Get() {
@@ -47,32 +46,26 @@ class Gate {
   }
 
   void EnterMain() {
-    std::unique_lock<std::mutex> lock(lock_);
-    ++waiting_;
-    changed_.wait(lock, [&] { return lanes_ == 0; });
-    --waiting_;
     ++main_;
-  }
-  void EnterLane() {
-    std::unique_lock<std::mutex> lock(lock_);
-    changed_.wait(lock, [&] { return main_ == 0 && waiting_ == 0; });
-    ++lanes_;
+    for (int lanes = lanes_; lanes != 0; lanes = lanes_) lanes_.wait(lanes);
   }
   void LeaveMain() { Leave(&main_); }
+
+  void EnterLane() {
+    for (++lanes_; main_ != 0; ++lanes_) {
+      Leave(&lanes_);
+      for (int main = main_; main != 0; main = main_) main_.wait(main);
+    }
+  }
   void LeaveLane() { Leave(&lanes_); }
 
  private:
-  void Leave(int* inside) {
-    {
-      const std::lock_guard<std::mutex> lock(lock_);
-      if (--*inside != 0) return;
-    }
-    changed_.notify_all();
+  static void Leave(std::atomic<int>* inside) {
+    if (--*inside == 0) inside->notify_all();
   }
 
-  std::mutex lock_;
-  std::condition_variable changed_;
-  int main_ = 0, lanes_ = 0, waiting_ = 0;
+  std::atomic<int> main_{0};   // who is within, or waits for lanes to leave
+  std::atomic<int> lanes_{0};  // who is within, or is about to see that the main stream has work
 };
 
 }  // namespace
@@ -82,6 +75,10 @@ int LaneOfThread() {
   thread_local const int lane = 1 + threads++ % kNumLanes;
   return lane;
 }
+
+int LaneForInputs() { return lane_for_inputs; }
+
+void NoteReplay(int lane) { lane_for_inputs = lane; }
 
 MainWork::MainWork() : is_on_gpu_(!IsOnHost()) {
   if (!is_on_gpu_) return;
@@ -114,8 +111,10 @@ LaneWork::LaneWork(int lane) : lane_(lane) {
   Gate::Get().EnterLane();
   try {
     lock_ = std::unique_lock<std::mutex>(at.lock);  // who is within waits for nobody who is not
-    at.begin.record(*CurrentStream());
-    at.begin.block(at.stream);
+    if (const c10::Stream main = *CurrentStream(); !main.query()) {
+      at.begin.record(main);
+      at.begin.block(at.stream);
+    }
     on_.emplace(at.stream);
     amid_lane_work = true;
   } catch (...) {
@@ -128,13 +127,7 @@ LaneWork::~LaneWork() {
   amid_lane_work = false;
   if (IsOnHost()) return;
   on_.reset();
-  Lane& at = LaneAt(lane_);
-  try {
-    at.end.record(at.stream);
-    if (!std::exchange(at.is_busy, true)) ++num_busy;
-  } catch (const std::exception& error) {  // of a device that is lost
-    LAZY_LOG(1, "a lane's end is not marked: ", error.what());
-  }
+  if (!std::exchange(LaneAt(lane_).is_busy, true)) ++num_busy;
   Gate::Get().LeaveLane();
 }
 
@@ -145,6 +138,7 @@ void JoinLanes() {
     Lane& at = LaneAt(lane);
     const std::lock_guard<std::mutex> lock(at.lock);
     if (!at.is_busy) continue;
+    at.end.record(at.stream);
     is_default ? at.end.block(*CurrentStream()) : at.end.synchronize();
     at.is_busy = false;
     --num_busy;

@@ -4,13 +4,15 @@
 // Note [Lanes]
 // All that a GPU does for the device is asked of one stream, the *main* one, which is CUDA's current stream. There,
 // eight threads that each replay a CUDA graph are as fast as one. A *lane* is a stream for such replays alone:
-// - Before a replay, its lane waits for what the main stream was asked for until then, an input's copy for example.
+// - Before a replay, its lane waits for what the main stream was asked for until then, unless that is done.
 // - A replay on a lane writes nothing but its results, in homes of its own. A content that lies there knows its lane
 //   (lazy/cuda/graph_result.h). The host reads it on that lane, and so may other replays on it.
+// - A thread whose last replay was on a lane sends new inputs there, too, into memory that is the lane's. Eight threads
+//   that send theirs by the main stream would wait for each other.
 // - Before anything else is asked of the main stream, that stream waits for all lanes. While anything is, lanes are
 //   asked for nothing: a run on the main stream comes before or after a replay, never amid it.
-// - Memory belongs to the main stream. What a replay on a lane uses is told to PyTorch's allocator, which then gives it
-//   to nobody else before the lane has come to an end with it.
+// - Other memory belongs to the main stream. What a replay on a lane uses is told to PyTorch's allocator, which then
+//   gives it to nobody else before the lane has come to an end with it.
 // - CUDA graphs of one lane share memory with each other, and with no other's.
 // Where the program has made another stream CUDA's current one, no lane is used.
 #pragma once
@@ -29,6 +31,10 @@ constexpr int kNumLanes = 8;    // numbered from 1 on; each may cost a library's
 
 // The lane of the calling thread, which further threads may share.
 int LaneOfThread();
+
+// Where the calling thread had better send its inputs: where its last replay ran.
+int LaneForInputs();
+void NoteReplay(int lane);
 
 // While one lives, its thread asks the main stream for work. On the host it does nothing.
 class MainWork {

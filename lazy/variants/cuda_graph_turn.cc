@@ -169,6 +169,7 @@ bool CudaGraphTurn::TryReplay(Trace* trace, int64_t now, bool is_new) {
   captured_.Replay(trace, &memory_);
   memory_.TakeOut(trace, is_on_lane ? captured_.lane() : kMainStream);
   if (is_on_lane) base::Count(base::Counter::kLaneReplays);
+  NoteReplay(is_on_lane ? captured_.lane() : kMainStream);
   if (!is_new) choice_.Replayed(captured_.is_emulated() ? kEmulatedReplay : SecondsNow() - start);
   return true;
 }

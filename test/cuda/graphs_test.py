@@ -69,7 +69,7 @@ def test_what_draws_runs_ahead_as_a_graph():
     losses, counts = Child(loops.attention_that_draws, "lazy", compile="sync").result()
     whole, none = Child(loops.attention_that_draws, "lazy", compile="sync", overlap="0").result()
     eager, _ = Child(loops.attention_that_draws, EAGER).result()
-    assert counts[-1] - counts[12] >= 12 * 3 and not any(none)
+    assert counts[-1] - counts[12] >= 11 * 3 and not any(none)
     torch.testing.assert_close(torch.tensor(losses), torch.tensor(whole), rtol=1e-3, atol=1e-6)
     torch.testing.assert_close(torch.tensor(losses), torch.tensor(eager), rtol=1e-3, atol=1e-6)
 

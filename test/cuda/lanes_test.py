@@ -82,6 +82,43 @@ def handed_on(device):
     return _in_threads(serve), _lane_replays(device)
 
 
+def inputs_of_others(device):
+    """Each thread's second input was sent by another thread, by that one's lane."""
+    net = _model(device)
+    boxes = [queue.Queue() for _ in range(THREADS)]
+
+    def serve(thread):
+        sums = []
+        for k in range(REQUESTS):
+            sums.append(net(_request(thread, k).to(device)).cpu().double().sum().item())
+            boxes[(thread + 1) % THREADS].put(_request(thread, k + 1).to(device))
+            sums.append(net(boxes[thread].get(timeout=60)).cpu().double().sum().item())
+        return sums
+
+    return _in_threads(serve), _lane_replays(device)
+
+
+def inputs_without_a_replay(device):
+    """What was sent by a lane is read as it is, and used by calls that run on the main stream."""
+    net = _model(device)
+
+    def serve(thread):
+        sums = []
+        for k in range(REQUESTS):
+            request = _request(thread, k)
+            sums.append(net(request.to(device)).cpu().double().sum().item())
+            rows = torch.tensor([k % 8, (k + thread) % 8]).to(device)
+            sent = request.to(device)
+            sums += [rows[1].item(), sent.cpu().sum().item(), sent[rows].mul(2 + k % 3).sum().item()]
+            whole = torch.zeros(2, 8, WIDTH, device=device)
+            whole[1] = request.to(device)
+            whole[0].copy_(request)
+            sums += [(net(sent) * whole[1] + whole[0]).sum().item(), sent.add_(1).double().sum().item()]
+        return sums
+
+    return _in_threads(serve), _lane_replays(device)
+
+
 def _sums_of_answers(net, device, requests=REQUESTS):
     return _in_threads(lambda thread: [net(_request(thread, k).to(device)).cpu().double().sum().item() for k in range(requests)])
 
@@ -194,9 +231,9 @@ def _lane_replays(device):
     return torch_lazy.metrics()["lane_replays"] if device == "lazy" else 0
 
 
-LOOPS = [read_at_once, kept_for_later, handed_on, beside_a_thread_that_allocates, weights_change, one_trains, convolutions]
+LOOPS = [read_at_once, kept_for_later, handed_on, inputs_of_others, inputs_without_a_replay, beside_a_thread_that_allocates, weights_change, one_trains, convolutions]
 # At least one a thread: when a plan is captured follows the clock. What a thread is handed by another may be on another lane.
-FEWEST = {"read_at_once": THREADS, "kept_for_later": THREADS, "beside_a_thread_that_allocates": THREADS}
+FEWEST = {"read_at_once": THREADS, "kept_for_later": THREADS, "inputs_of_others": THREADS, "beside_a_thread_that_allocates": THREADS}
 
 
 @pytest.mark.parametrize("loop", LOOPS, ids=lambda loop: loop.__name__)

@@ -193,21 +193,16 @@ def draws_while_another_is_captured(device):
     torch.manual_seed(0)
     x = torch.randn(256, 256).to(device)
     q, k, v = (torch.randn(8, 4, 128, 64).to(device) for _ in range(3))
-    rates = torch.ones(4).to(device)
     sums, counts = [], []
-
-    def runs_what_is_pending():
-        torch.poisson(rates)  # as an operator that is not recorded
 
     for step in range(16):
         if step >= 8 and EAGER == "cuda":
             torch.cuda._sleep(50_000_000)
         drawn = torch.mm(nn.functional.scaled_dot_product_attention(q, k, v, dropout_p=0.3).sin().sum((0, 1)).T, x[:128]).cos()
-        runs_what_is_pending()
+        torch.poisson(drawn.abs())  # is not recorded, and runs what is
         if step >= 8:
             other = torch.mm(torch.mm(x.sin(), x).cos(), x).tanh()
-            runs_what_is_pending()
-            del other
+            torch.poisson(other.abs())
         sums.append(drawn.double().sum().item())
         counts.append(replays())
     return sums, counts
