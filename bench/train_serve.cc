@@ -20,7 +20,7 @@ namespace {
 
 namespace nn = torch::nn;
 
-constexpr int kRequests = 64;  // a step
+constexpr int kRequests = 512;  // a step: threads that wait for each other after eight would mostly wait
 
 struct Model {
   nn::Sequential net;
