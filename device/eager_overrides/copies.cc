@@ -76,8 +76,8 @@ void FillFromHost(const at::Tensor& from, const at::Tensor& to, bool non_blockin
   }
 }
 
-// To the lane on which the thread's replays run, into memory of its own: Note [Lanes]. False if the tensor is not all of
-// a storage that has nothing yet.
+// To the lane on which the thread's replays run, into memory of its own: Note [Lanes]. False if the tensor is not all
+// of a storage that has nothing yet.
 bool FillOnLane(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
   const int lane = lazy::LaneForInputs();
   lazy::LazyStorageImpl* const storage = lazy::LazyStorageImpl::Of(to);

@@ -2,6 +2,7 @@
 #include "lazy/calls/append_call.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include "lazy/trace/cut_rule.h"
 #include "lazy/trace/new_slots.h"
@@ -42,7 +43,11 @@ void ComeAfter(const LazyStorageImpl& storage, int32_t slot, const std::shared_p
     if (touch.trace == trace || !touch.trace->RunsAhead()) continue;
     if (trace->after != touch.trace) trace->after = touch.trace;
     if (touch.trace.get() != storage.writer || trace->slots[slot].inherits) continue;
-    touch.trace->heirs.push_back({touch.slot, trace, slot});
+    {
+      static auto* const heirs = new std::mutex;  // of traces of other threads, which have more of them
+      const std::lock_guard<std::mutex> nobody_inherits(*heirs);
+      touch.trace->heirs.push_back({touch.slot, trace, slot});
+    }
     trace->slots[slot].inherits = true;
     if (trace->slots[slot].external) trace->slots[slot].older = true;  // as if that one were done: a result is new
   }
@@ -67,6 +72,7 @@ void TouchOperands(c10::ArrayRef<CallOperand> operands, c10::ArrayRef<int32_t> s
       trace->slots.back().stamp = storage->stamp();
       trace->slots.back().unwritten = storage->unwritten;
       trace->slots.back().serial = storage->serial();
+      const LazyStorageImpl::TouchesGuard nobody_touches(storage);
       ComeAfter(*storage, slots[k], trace);
       storage->JoinTrace(trace, slots[k]);
     }

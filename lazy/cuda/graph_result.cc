@@ -37,7 +37,9 @@ void LetGo(void* context) { delete static_cast<Tenancy*>(context); }
 void Free(void* context) { delete static_cast<Tenancy*>(context); }
 
 // Of one that has not moved out.
-bool IsTenants(const c10::DataPtr& pointer) { return pointer.get_deleter() == &LetGo || pointer.get_deleter() == &Free; }
+bool IsTenants(const c10::DataPtr& pointer) {
+  return pointer.get_deleter() == &LetGo || pointer.get_deleter() == &Free;
+}
 
 std::atomic<bool> have_several_threads{false};  // such contents
 
@@ -77,11 +79,10 @@ bool IsAnotherThreads(const c10::Storage& content) {
 c10::Storage MakeTenant(const std::shared_ptr<c10::Storage>& memory, int lane, c10::DeleterFnPtr deleter) {
   const std::thread::id thread = ProgramThread();
   NoteThread(thread);
-  return c10::Storage(
-      c10::make_intrusive<TenantStorage>(c10::StorageImpl::use_byte_size_t(), memory->nbytes(),
-                                         c10::DataPtr(memory->mutable_data(), new Tenancy{memory, thread, lane},
-                                                      deleter, memory->device()),
-                                         memory->allocator(), /*resizable=*/true));
+  return c10::Storage(c10::make_intrusive<TenantStorage>(
+      c10::StorageImpl::use_byte_size_t(), memory->nbytes(),
+      c10::DataPtr(memory->mutable_data(), new Tenancy{memory, thread, lane}, deleter, memory->device()),
+      memory->allocator(), /*resizable=*/true));
 }
 
 }  // namespace

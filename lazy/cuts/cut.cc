@@ -187,7 +187,7 @@ void Cut(const std::shared_ptr<Trace>& trace, const char* reason, Then then) {
   Entry* entry = nullptr;
   Parts parts;
   {
-    std::unique_lock<RecursiveLock> lock(DeviceLock());
+    std::unique_lock<TraceLock> lock(DeviceLock());
     if (trace->RunsAhead()) {
       lock.unlock();
       if (then != Then::kGoOn) RunThread::Get().Wait();

@@ -2,7 +2,6 @@
 #include "lazy/host/fork.h"
 
 #include <atomic>
-#include <new>
 
 #include "lazy/host/lock.h"
 #include "lazy/host/run_thread.h"
@@ -26,7 +25,7 @@ void AfterForkInParent() {
 
 void AfterForkInChild() {
   is_forked = true;
-  new (&DeviceLock()) RecursiveLock;  // nobody sleeps there in the child
+  DeviceLock().ForgetOthers();
   RunThread::Get().Open();
 }
 

@@ -1,10 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/host/lock.h"
 
+#include <algorithm>
+#include <new>
+#include <thread>
+#include <utility>
+
 namespace torch_lazy::lazy {
 namespace {
 
 constexpr int kLooks = 200;  // before the thread sleeps: about 10 microseconds
+
+}  // namespace
+
+// Of the calling thread. It may be asked for even when the thread ends, by what ends later: it has no place then.
+struct OfThread {
+  TraceLock::Place* place = nullptr;
+  bool may_take_place = true;
+
+  static OfThread& Get() {
+    static thread_local constinit OfThread of_thread;
+    return of_thread;
+  }
+  void TakePlace();
+};
 
 void RelaxProcessor() {
 #if defined(__x86_64__)
@@ -14,19 +33,16 @@ void RelaxProcessor() {
 #endif
 }
 
-const void* ThisThread() {
-  thread_local const char here = 0;
-  return &here;
+void RecursiveLock::lock() {
+  const void* const self = &OfThread::Get();
+  if (IsHeldBy(self)) {
+    ++depth_;
+  } else {
+    Take(self);
+  }
 }
 
-}  // namespace
-
-void RecursiveLock::lock() {
-  const void* const self = ThisThread();
-  if (owner_.load(std::memory_order_relaxed) == self) {
-    ++depth_;
-    return;
-  }
+void RecursiveLock::Take(const void* self) {
   int free = kFree;
   bool is_ours = state_.compare_exchange_strong(free, kHeld, std::memory_order_acquire);
   for (int look = 0; !is_ours && look < kLooks; ++look) {
@@ -51,9 +67,103 @@ void RecursiveLock::unlock() {
   if (state_.exchange(kFree, std::memory_order_release) == kHeldWithSleepers) state_.notify_one();
 }
 
-RecursiveLock& DeviceLock() {
-  static auto* const lock = new RecursiveLock;
-  return *lock;
+void OfThread::TakePlace() {
+  if (!may_take_place) return;
+  may_take_place = false;
+  place = DeviceLock().TakePlace();
+  struct Owner {
+    ~Owner() {
+      if (TraceLock::Place* const taken = std::exchange(Get().place, nullptr)) DeviceLock().GiveBack(taken);
+    }
+  };
+  static thread_local Owner owner;
+  static_cast<void>(owner);
 }
+
+void TraceLock::WaitForOthers(const Place* own) {
+  for (int k = 0; k < num_places_; ++k) {
+    if (&places_[k] == own) continue;
+    for (int look = 1; places_[k].is_inside.load(); ++look) {
+      RelaxProcessor();
+      if (look % kLooks == 0) std::this_thread::yield();  // that thread may wait for this processor
+    }
+  }
+}
+
+// A thread that holds it as own lets go of that meanwhile: another one may be about to do the same.
+void TraceLock::lock() {
+  OfThread& self = OfThread::Get();
+  if (alone_.IsHeldBy(&self)) {
+    ++alone_.depth_;
+    return;
+  }
+  Place* const own = self.place;
+  const bool was_inside = own != nullptr && own->is_inside.load(std::memory_order_relaxed);
+  if (was_inside) own->is_inside.store(false);
+  alone_.Take(&self);
+  if (was_inside) own->is_inside.store(true, std::memory_order_relaxed);
+  if (num_threads_.load(std::memory_order_relaxed) == (own != nullptr ? 1 : 0)) return;  // there are no others
+  is_alone_wanted_.store(true);
+  WaitForOthers(own);
+}
+
+void TraceLock::unlock() {
+  if (alone_.depth_ == 0 && is_alone_wanted_.load(std::memory_order_relaxed))
+    is_alone_wanted_.store(false, std::memory_order_release);
+  alone_.unlock();
+}
+
+TraceLock::Place* TraceLock::LockOwn() {
+  OfThread& self = OfThread::Get();
+  if (alone_.IsHeldBy(&self)) return nullptr;
+  if (self.place == nullptr) self.TakePlace();
+  Place* const own = self.place;
+  if (own == nullptr) {
+    lock();
+    return &no_place_;
+  }
+  if (own->is_inside.load(std::memory_order_relaxed)) return nullptr;
+  own->is_inside.store(true);
+  if (!is_alone_wanted_.load()) return own;
+  own->is_inside.store(false);
+  const std::lock_guard<RecursiveLock> nobody_is_alone(alone_);
+  own->is_inside.store(true);
+  return own;
+}
+
+void TraceLock::UnlockOwn(Place* place) {
+  place == &no_place_ ? unlock() : place->is_inside.store(false, std::memory_order_release);
+}
+
+TraceLock::Place* TraceLock::TakePlace() {
+  const Locked alone(*this);
+  for (int k = 0; k < kMostPlaces; ++k) {
+    if (places_[k].is_used) continue;
+    places_[k].is_used = true;
+    num_places_ = std::max(num_places_, k + 1);
+    num_threads_.fetch_add(1, std::memory_order_relaxed);
+    return &places_[k];
+  }
+  return nullptr;
+}
+
+void TraceLock::GiveBack(Place* place) {
+  const Locked alone(*this);
+  place->is_used = false;
+  num_threads_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void TraceLock::ForgetOthers() {
+  const Place* const own = OfThread::Get().place;
+  for (Place& place : places_) {
+    place.is_inside = false;
+    place.is_used = &place == own;
+  }
+  num_threads_ = own != nullptr ? 1 : 0;
+  is_alone_wanted_ = false;
+  new (&alone_) RecursiveLock;
+}
+
+constinit TraceLock device_lock;
 
 }  // namespace torch_lazy::lazy

@@ -10,22 +10,26 @@ namespace torch_lazy::lazy {
 namespace {
 
 // The thread's trace, which the next call may join.
-const std::shared_ptr<Trace>& OpenTrace(std::unique_lock<RecursiveLock>* lock) {
-  const std::shared_ptr<Trace>& trace = ThreadTrace();
-  while (trace->ends_step) {
-    const std::shared_ptr<Trace> ended = trace;
+const std::shared_ptr<Trace>& OpenTrace(RecordingLock* lock) {
+  while (true) {
+    const std::shared_ptr<Trace>& trace = NewestOfThread();
+    const bool is_pending = trace != nullptr && trace->state == Trace::State::kPending;
+    if (is_pending && !trace->ends_step) return trace;
+    const std::shared_ptr<Trace> ended = is_pending ? trace : nullptr;
     lock->unlock();
-    CutAndGoOn(ended, ended->what_ends());
+    if (ended != nullptr) CutAndGoOn(ended, ended->what_ends());
+    {
+      const Locked alone(DeviceLock());
+      ThreadTrace();  // another one
+    }
     lock->lock();
-    ThreadTrace();  // another one
   }
-  return trace;
 }
 
 }  // namespace
 
 Prediction::Prediction(const Op& op)
-    : op_(op), lock_(DeviceLock()), trace_(OpenTrace(&lock_)), new_slots_(trace_->slots.size()) {
+    : op_(op), lock_(/*alone=*/op.writes), trace_(OpenTrace(&lock_)), new_slots_(trace_->slots.size()) {
   Expected* const likely = trace_->at->likely;
   if (likely == nullptr || likely->words()[0] != FirstWord(op)) return;
   call_ = likely;
@@ -37,6 +41,7 @@ bool Prediction::Operand(const CallOperand& operand) {
   LazyStorageImpl* storage = operand.storage;
   if (storage->IsSwapped()) return false;
   if (storage->writer != nullptr && storage->writer != trace_.get() && !storage->writer->RunsAhead()) return false;
+  const LazyStorageImpl::TouchesGuard nobody_touches(storage);
   int32_t slot = -1;
   for (const LazyStorageImpl::Touch& touch : storage->touches) {
     if (touch.trace.get() == trace_.get())

@@ -28,7 +28,8 @@ namespace torch_lazy::lazy {
 
 class Prediction {
  public:
-  // Takes the device lock until End() or the end of its life. Runs a step that has ended first.
+  // Takes the device lock until End() or the end of its life, as own if the call only reads: Note [Device lock]. Runs a
+  // step that has ended first.
   explicit Prediction(const Op& op);
 
   template <typename... Args>
@@ -101,7 +102,7 @@ class Prediction {
   }
 
   const Op& op_;
-  std::unique_lock<RecursiveLock> lock_;
+  RecordingLock lock_;
   const std::shared_ptr<Trace>& trace_;
   Expected* call_ = nullptr;  // null: nothing is known to come next
   const int64_t* next_word_ = nullptr;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/trace/storage.h"
 
+#include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include <c10/core/TensorImpl.h>
 
@@ -69,13 +71,28 @@ const at::Tensor& LazyStorageImpl::EagerOn(const at::Tensor& tensor) {
   return eager_;
 }
 
+// The device lock is held as own, if only the thread's trace has touched the storage.
+bool LazyStorageImpl::LeaveOwnTrace(c10::SmallVector<Touch, 1>* left) {
+  const Trace* const newest = NewestOfThread().get();
+  if (newest == nullptr) return false;
+  const RecordingLock own(/*alone=*/false);
+  if (std::ranges::any_of(touches, [&](const Touch& touch) { return touch.trace.get() != newest; })) return false;
+  LeaveAll(left);
+  return true;
+}
+
+void LazyStorageImpl::LeaveAll(c10::SmallVector<Touch, 1>* left) {
+  for (const Touch& touch : touches) touch.trace->ForgetOwner(touch.slot);
+  *left = std::move(touches);  // takes no memory, which a swap may
+  writer = nullptr;
+}
+
 void LazyStorageImpl::LeaveTraces() {
   if (!had_traces) return;
   c10::SmallVector<Touch, 1> left;  // ended outside the lock
-  Locked lock(DeviceLock());
-  for (const Touch& touch : touches) touch.trace->ForgetOwner(touch.slot);
-  left = std::move(touches);  // takes no memory, which a swap may
-  writer = nullptr;
+  if (LeaveOwnTrace(&left)) return;
+  const Locked alone(DeviceLock());
+  LeaveAll(&left);
 }
 
 at::Tensor MakeTensor(c10::Storage storage, at::ScalarType dtype, c10::IntArrayRef sizes, c10::IntArrayRef strides,

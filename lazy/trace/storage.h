@@ -7,6 +7,7 @@
 // pending.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <typeinfo>
@@ -16,6 +17,7 @@
 #include <c10/core/Storage.h>
 #include <c10/util/SmallVector.h>
 
+#include "lazy/host/lock.h"
 #include "lazy/trace/placeholder.h"
 #include "torch_compat/storage_hook.h"
 
@@ -94,7 +96,22 @@ class LazyStorageImpl final : public torch_compat::HookedStorage {
   void ForgetEager() {
     if (eager_.defined()) eager_.reset();
   }
-  // The trace uses the storage as this slot. The device lock is held.
+  // While one lives, no other thread that holds the device lock as own touches the storage: Note [Device lock].
+  class TouchesGuard {
+   public:
+    explicit TouchesGuard(LazyStorageImpl* storage) : storage_(TraceLock::HaveSeveralThreads() ? storage : nullptr) {
+      while (storage_ != nullptr && storage_->is_guarded_.exchange(true, std::memory_order_acquire)) RelaxProcessor();
+    }
+    ~TouchesGuard() {
+      if (storage_ != nullptr) storage_->is_guarded_.store(false, std::memory_order_release);
+    }
+    TouchesGuard(const TouchesGuard&) = delete;
+    TouchesGuard& operator=(const TouchesGuard&) = delete;
+
+   private:
+    LazyStorageImpl* const storage_;
+  };
+  // The trace uses the storage as this slot. The device lock is held; as own, with a guard.
   void JoinTrace(const std::shared_ptr<Trace>& trace, int32_t slot) {
     ForgetEager();
     had_traces = true;
@@ -110,9 +127,12 @@ class LazyStorageImpl final : public torch_compat::HookedStorage {
   c10::DataPtr Answer() override;
   c10::DataPtr NewMemory(size_t size_bytes) override;
   void LeaveTraces();
+  bool LeaveOwnTrace(c10::SmallVector<Touch, 1>* left);
+  void LeaveAll(c10::SmallVector<Touch, 1>* left);
   const uint64_t serial_;
   uint64_t stamp_;
   bool released_ = false;
+  std::atomic<bool> is_guarded_{false};
 };
 
 // A new lazy tensor of this geometry over `storage`.

@@ -7,7 +7,6 @@
 #include "base/at_work.h"
 #include "base/flags.h"
 #include "base/log.h"
-#include "base/of_thread.h"
 #include "lazy/eager/on_host.h"
 #include "lazy/host/background.h"
 #include "lazy/trace/history.h"
@@ -32,14 +31,6 @@ const std::shared_ptr<Trie>& TrieForNew() {
 std::vector<std::weak_ptr<Trace>>& AllTraces() {
   static auto* const traces = new std::vector<std::weak_ptr<Trace>>;
   return *traces;
-}
-
-// Each call comes here: that the trace has been constructed is checked once a thread.
-std::shared_ptr<Trace>& CurrentTrace() {
-  struct Newest {
-    std::shared_ptr<Trace> trace;
-  };
-  return base::OfThread<Newest>().trace;
 }
 
 // Backward runs on the caller's thread: handing each autograd node to another thread costs more than recording it, and
@@ -99,7 +90,7 @@ bool AllRunAtOnce(Trace* trace) {
 }  // namespace
 
 std::shared_ptr<Trace>& ThreadTrace() {
-  std::shared_ptr<Trace>& trace = CurrentTrace();
+  std::shared_ptr<Trace>& trace = NewestOfThread();
   if (trace == nullptr || trace->state != Trace::State::kPending) trace = NewTrace(trace.get());
   return trace;
 }
@@ -122,7 +113,12 @@ bool RunsAtOnce(const Op& op, Trace* trace) {
 }
 
 bool CallsRunAtOnce() {
-  Locked lock(DeviceLock());
+  {
+    const RecordingLock lock(/*alone=*/false);
+    const Trace* const trace = NewestOfThread().get();
+    if (trace != nullptr && trace->state == Trace::State::kPending && !trace->at_once.is_on()) return false;
+  }
+  const Locked lock(DeviceLock());
   return AllRunAtOnce(ThreadTrace().get());
 }
 
@@ -132,18 +128,15 @@ void TellAtOnce(const Op& op, Trace* trace) {
 }
 
 std::shared_ptr<Trace> TraceToWaitFor() {
-  Locked lock(DeviceLock());
-  const std::shared_ptr<Trace>& trace = CurrentTrace();
+  const RecordingLock lock(/*alone=*/false);
+  const std::shared_ptr<Trace>& trace = NewestOfThread();
   if (trace == nullptr) return nullptr;
   Tell(trace.get(), &AtOnce::Wait);
   if (trace->num_calls() == 0 || trace->state == Trace::State::kDone) trace->follows_wait = true;
   return trace->num_calls() != 0 ? trace : nullptr;
 }
 
-std::shared_ptr<Trace> NewestTrace() {
-  Locked lock(DeviceLock());
-  return CurrentTrace();
-}
+std::shared_ptr<Trace> NewestTrace() { return NewestOfThread(); }
 
 std::vector<std::shared_ptr<Trace>> TracesOfAllThreads() {
   std::vector<std::shared_ptr<Trace>> traces;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lazy/trace/trace.h"
 
+#include "base/of_thread.h"
+
 namespace torch_lazy::lazy {
 
 bool Trace::Updates(const TrieNode& call) const {
@@ -13,6 +15,14 @@ bool Trace::Updates(const TrieNode& call) const {
 const c10::IValue& Trace::Argument(const TrieNode& call, size_t arg) const {
   const int32_t place = call.PlaceOfNumber(arg);
   return place >= 0 ? numbers[place] : call.args[arg];
+}
+
+// Each call comes here: that the trace has been constructed is checked once a thread.
+std::shared_ptr<Trace>& NewestOfThread() {
+  struct Newest {
+    std::shared_ptr<Trace> trace;
+  };
+  return base::OfThread<Newest>().trace;
 }
 
 void CheckNotFailed(const Trace& trace) {

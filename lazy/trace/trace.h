@@ -121,6 +121,9 @@ class AliveAfter {
   std::vector<Use> uses_;   // of the last call, per slot
 };
 
+// The newest of the calling thread, which alone may ask; null if there was none.
+std::shared_ptr<Trace>& NewestOfThread();
+
 // Raises what is to be said about a storage that a failed trace should have written.
 void CheckNotFailed(const Trace& trace);
 

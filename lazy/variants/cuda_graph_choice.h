@@ -23,8 +23,8 @@ class CudaGraphChoice {
  public:
   explicit CudaGraphChoice(Account* account) : account_(*account) {}
 
-  // A run by launches is due, at the time `now`, counted in such runs of plans that could have CUDA graphs. True: it had
-  // better be captured.
+  // A run by launches is due, at the time `now`, counted in such runs of plans that could have CUDA graphs. True: it
+  // had better be captured.
   bool Ask(int64_t now);
   // Whether a CUDA graph that has become useless, since addresses have changed, may be captured anew in the same run.
   bool MayRepeat() const { return account_.MayTry(); }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <barrier>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -77,6 +78,64 @@ TEST(RecursiveLock, IsLetGoWhileSomethingIsWaitedFor) {
   }
   changed.notify_all();
   waiting.join();
+}
+
+TEST(DeviceLock, ThreadsHoldItAsOwnAtOnce) {
+  constexpr int kThreads = 4;
+  std::barrier all_are_within(kThreads);
+  InThreads(kThreads, [&] {
+    const RecordingLock own(/*alone=*/false);
+    all_are_within.arrive_and_wait();
+    EXPECT_TRUE(TraceLock::HaveSeveralThreads());
+  });
+  EXPECT_FALSE(TraceLock::HaveSeveralThreads());
+}
+
+// More threads than there are places, too.
+TEST(DeviceLock, NobodyIsWithinBesideWhoHoldsItAlone) {
+  for (const int threads : {1, 7, 160}) {
+    constexpr int kTimes = 4000;
+    struct alignas(64) Counts {
+      int first = 0, second = 0;
+    };
+    std::vector<Counts> counts(static_cast<size_t>(threads));
+    std::atomic<int> numbers{0};
+    int looks = 0;
+    InThreads(threads, [&] {
+      Counts& mine = counts[static_cast<size_t>(numbers++)];
+      for (int k = 0; k < kTimes / threads; ++k) {
+        {
+          const RecordingLock own(/*alone=*/false);
+          ++mine.first;
+          ++mine.second;
+        }
+        if (k % 16 != 0) continue;
+        const RecordingLock alone(/*alone=*/true);
+        ++looks;
+        for (const Counts& each : counts) EXPECT_EQ(each.first, each.second);
+      }
+    });
+    EXPECT_EQ(looks, threads * ((kTimes / threads + 15) / 16));
+    for (const Counts& each : counts) EXPECT_EQ(each.first, kTimes / threads);
+  }
+}
+
+TEST(DeviceLock, IsTakenInEitherWayWithinTheOther) {
+  constexpr int kThreads = 4, kTimes = 2000;
+  int count = 0;
+  InThreads(kThreads, [&] {
+    for (int k = 0; k < kTimes; ++k) {
+      {
+        const RecordingLock own(/*alone=*/false), again(/*alone=*/false);
+        const Locked alone(DeviceLock());
+        ++count;
+      }
+      const Locked alone(DeviceLock());
+      const RecordingLock own(/*alone=*/false);
+      ++count;
+    }
+  });
+  EXPECT_EQ(count, 2 * kThreads * kTimes);
 }
 
 }  // namespace
