@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include <ATen/Parallel.h>
 #include <ATen/ops/_local_scalar_dense.h>
 #include <ATen/ops/_local_scalar_dense_native.h>
 #include <ATen/ops/clone.h>
@@ -47,11 +48,9 @@ constexpr int64_t kMostStagedBytes = 64 << 20;
 
 // Between tensors of the host. By this thread alone, if it is one of several that use a GPU: each would make a team.
 void CopyOnHost(const at::Tensor& from, const at::Tensor& to) {
-  constexpr int64_t kFewBytes = 1 << 20;
   const bool is_flat = from.scalar_type() == to.scalar_type() && from.is_non_overlapping_and_dense() &&
                        from.strides() == to.strides() && !from.is_conj() && !from.is_neg();
-  const auto size_bytes = static_cast<int64_t>(from.nbytes());
-  if (is_flat && (size_bytes <= kFewBytes || lazy::LaneForInputs() != lazy::kMainStream)) {
+  if (is_flat && (from.numel() <= at::internal::GRAIN_SIZE || lazy::LaneForInputs() != lazy::kMainStream)) {
     std::memcpy(to.mutable_data_ptr(), from.const_data_ptr(), from.nbytes());
   } else {
     at::Tensor(to).copy_(from);

@@ -44,8 +44,9 @@ void ComeAfter(const LazyStorageImpl& storage, int32_t slot, const std::shared_p
     if (trace->after != touch.trace) trace->after = touch.trace;
     if (touch.trace.get() != storage.writer || trace->slots[slot].inherits) continue;
     {
-      static auto* const heirs = new std::mutex;  // of traces of other threads, which have more of them
-      const std::lock_guard<std::mutex> nobody_inherits(*heirs);
+      static auto* const heirs = new std::mutex;  // of traces of other threads, too
+      std::unique_lock<std::mutex> nobody_inherits(*heirs, std::defer_lock);
+      if (TraceLock::HaveSeveralThreads()) nobody_inherits.lock();
       touch.trace->heirs.push_back({touch.slot, trace, slot});
     }
     trace->slots[slot].inherits = true;

@@ -102,7 +102,7 @@ void TraceLock::lock() {
   if (was_inside) own->is_inside.store(false);
   alone_.Take(&self);
   if (was_inside) own->is_inside.store(true, std::memory_order_relaxed);
-  if (num_threads_.load(std::memory_order_relaxed) == (own != nullptr ? 1 : 0)) return;  // there are no others
+  if (!HaveSeveralThreads()) return;
   is_alone_wanted_.store(true);
   WaitForOthers(own);
 }
@@ -118,7 +118,7 @@ TraceLock::Place* TraceLock::LockOwn() {
   if (alone_.IsHeldBy(&self)) return nullptr;
   if (self.place == nullptr) self.TakePlace();
   Place* const own = self.place;
-  if (own == nullptr) {
+  if (own == nullptr || !HaveSeveralThreads()) {
     lock();
     return &no_place_;
   }
@@ -141,7 +141,7 @@ TraceLock::Place* TraceLock::TakePlace() {
     if (places_[k].is_used) continue;
     places_[k].is_used = true;
     num_places_ = std::max(num_places_, k + 1);
-    num_threads_.fetch_add(1, std::memory_order_relaxed);
+    if (num_places_ > 1) have_several_threads_ = true;
     return &places_[k];
   }
   return nullptr;
@@ -150,7 +150,6 @@ TraceLock::Place* TraceLock::TakePlace() {
 void TraceLock::GiveBack(Place* place) {
   const Locked alone(*this);
   place->is_used = false;
-  num_threads_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void TraceLock::ForgetOthers() {
@@ -159,7 +158,6 @@ void TraceLock::ForgetOthers() {
     place.is_inside = false;
     place.is_used = &place == own;
   }
-  num_threads_ = own != nullptr ? 1 : 0;
   is_alone_wanted_ = false;
   new (&alone_) RecursiveLock;
 }

@@ -10,6 +10,7 @@
 //   threads that share a model do little else.
 // Who holds it as own says so in a place of the thread's own, which costs no other thread anything. Who wants it alone
 // looks at all these places. What threads change beside each other of one storage, its touches, has a guard of its own.
+// Until a second thread records, whoever asks for it as own has it alone.
 //
 // Recursive, since dropping the last reference to a storage inside a locked region ends in that storage's destructor.
 #pragma once
@@ -53,12 +54,12 @@ class TraceLock {
   void lock();
   void unlock();
 
-  // As own, until UnlockOwn() of what it returns. Null: the thread holds the lock in some way already.
+  // As own, or alone, until UnlockOwn() of what it returns. Null: the thread holds the lock in some way already.
   Place* LockOwn();
   void UnlockOwn(Place* place);
 
-  // Several threads have held it as own, and live. Does not become true while one does.
-  static bool HaveSeveralThreads() { return num_threads_.load(std::memory_order_relaxed) > 1; }
+  // Several threads have asked for it as own, ever. Does not become true while somebody holds it.
+  static bool HaveSeveralThreads() { return have_several_threads_.load(std::memory_order_relaxed); }
 
   // In a child, after a fork of the calling thread, which holds the lock alone: it is free, and no other thread lives.
   void ForgetOthers();
@@ -70,12 +71,12 @@ class TraceLock {
   Place* TakePlace();  // null: there is none left
   void GiveBack(Place* place);
 
-  static inline std::atomic<int> num_threads_{0};  // that have a place
+  static inline std::atomic<bool> have_several_threads_{false};
   RecursiveLock alone_;
   std::atomic<bool> is_alone_wanted_{false};
   int num_places_ = 0;  // that were ever used: those before this number
   Place places_[kMostPlaces];
-  Place no_place_;  // of threads for which there is none: they hold the lock alone
+  Place no_place_;  // of who holds the lock alone, though as own would do
 };
 
 // It needs no destructor, so it is there until the process ends.
