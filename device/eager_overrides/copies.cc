@@ -149,7 +149,13 @@ at::Tensor CopyFrom(const at::Tensor& from, const at::Tensor& to, bool non_block
   if (!to.is_privateuseone()) {
     const at::Tensor eager = lazy::SyncToRead(from, "copy to host");
     const lazy::OnDevice on(from.device().index());
-    const std::optional<c10::Stream> lane = lazy::StreamOfLane(lazy::LaneOf(eager.storage()));
+    // Else ATen would want memory of the GPU for the copy. What is a lane's may still be in use on the main stream.
+    const bool copies_bytes = eager.scalar_type() == to.scalar_type() && eager.strides() == to.strides() &&
+                              eager.is_non_overlapping_and_dense() && eager.is_conj() == to.is_conj() &&
+                              eager.is_neg() == to.is_neg();
+    if (!copies_bytes) lazy::JoinLanes();
+    const std::optional<c10::Stream> lane =
+        copies_bytes ? lazy::StreamOfLane(lazy::LaneOf(eager.storage())) : std::nullopt;
     const lazy::OnStream on_lane(lane);
     FillHost(eager, to, non_blocking, lane.has_value());
   } else if (from.device() == to.device()) {
