@@ -204,6 +204,7 @@ bool CudaGraphMemory::WritesResultsAlone() const {
 bool CudaGraphMemory::MayRunOn(int lane, Trace* trace) const {
   return std::ranges::all_of(params_, [&](const Param& param) {
     const c10::Storage& content = ContentAt(plan_.lowered(), param.slot, trace);
+    if (!content) return true;  // nobody has written it, and nothing is read
     const int made_on = LaneOf(content);
     return (made_on == kMainStream || made_on == lane) && IsAllocated(MemoryOf(content));
   });
@@ -212,6 +213,7 @@ bool CudaGraphMemory::MayRunOn(int lane, Trace* trace) const {
 void CudaGraphMemory::TellOfParams(int lane, Trace* trace) {
   for (Param& param : params_) {
     const c10::Storage memory = MemoryOf(ContentAt(plan_.lowered(), param.slot, trace));
+    if (!memory) continue;
     const void* const address = memory.data();
     if (param.told == memory.unsafeGetStorageImpl() && param.told_address == address) continue;
     TellAllocator(memory, lane);

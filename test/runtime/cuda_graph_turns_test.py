@@ -473,3 +473,32 @@ def test_what_runs_seldom_amid_replays_is_captured_at_its_third_run():
     """A prompt, say, before tokens that are replayed."""
     counts = _run(_evaluated_seldom)
     assert counts == [(0, 0, 1)] * 2 + [(1, 1, 1)] + [(0, 1, 1)] * 3
+
+
+def _gradients_of_threads():
+    """Losses of replicas that add up their gradients. A backward pass asks for memory that nobody writes."""
+    net, losses, phases = _net(3), [], _Phases()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    results = {}
+
+    def work(thread, step):
+        loss = F.mse_loss(net(_batch(4 * step + thread)), torch.ones(2, 4).to("lazy") * thread)
+        results[thread] = torch.autograd.grad(loss, list(net.parameters())), loss.item()
+
+    for step in range(12):
+        threads = [threading.Thread(target=work, args=(k, step)) for k in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for i, weight in enumerate(net.parameters()):
+            weight.grad = sum(results[k][0][i] for k in range(4)) / 4
+        optimizer.step()
+        losses += [round(results[k][1], 4) for k in range(4)]
+        phases.end()
+    return losses, phases.counts
+
+
+def test_threads_that_compute_gradients():
+    counts = _run(_gradients_of_threads)
+    assert sum(replays for _, replays, _ in counts) > 0
