@@ -11,6 +11,7 @@ os.environ["LAZY_BACKEND"] = "stand_in"
 import copy  # noqa: E402
 import random  # noqa: E402
 import threading  # noqa: E402
+from concurrent.futures import ThreadPoolExecutor  # noqa: E402
 
 import pytest  # noqa: E402
 import torch  # noqa: E402
@@ -479,26 +480,21 @@ def _gradients_of_threads():
     """Losses of replicas that add up their gradients. A backward pass asks for memory that nobody writes."""
     net, losses, phases = _net(3), [], _Phases()
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-    results = {}
 
-    def work(thread, step):
-        loss = F.mse_loss(net(_batch(4 * step + thread)), torch.ones(2, 4).to("lazy") * thread)
-        results[thread] = torch.autograd.grad(loss, list(net.parameters())), loss.item()
+    def work(k):
+        loss = F.mse_loss(net(_batch(k)), torch.ones(2, 4).to("lazy") * (k % 4))
+        return torch.autograd.grad(loss, list(net.parameters())), loss.item()
 
     for step in range(12):
-        threads = [threading.Thread(target=work, args=(k, step)) for k in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(4) as pool:
+            results = list(pool.map(work, range(4 * step, 4 * step + 4)))
         for i, weight in enumerate(net.parameters()):
-            weight.grad = sum(results[k][0][i] for k in range(4)) / 4
+            weight.grad = sum(gradients[i] for gradients, _ in results) / 4
         optimizer.step()
-        losses += [round(results[k][1], 4) for k in range(4)]
+        losses += [round(loss, 4) for _, loss in results]
         phases.end()
     return losses, phases.counts
 
 
 def test_threads_that_compute_gradients():
-    counts = _run(_gradients_of_threads)
-    assert sum(replays for _, replays, _ in counts) > 0
+    assert sum(replays for _, replays, _ in _run(_gradients_of_threads)) > 0
