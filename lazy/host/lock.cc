@@ -13,14 +13,15 @@ constexpr int kLooks = 200;  // before the thread sleeps: about 10 microseconds
 
 }  // namespace
 
-// Of the calling thread. It may be asked for even when the thread ends, by what ends later: it has no place then.
-struct OfThread {
+// The calling thread, as locks know it. It may be asked for even when the thread ends, by what ends later: it has no
+// place then.
+struct LockingThread {
   TraceLock::Place* place = nullptr;
   bool may_take_place = true;
 
-  static OfThread& Get() {
-    static thread_local constinit OfThread of_thread;
-    return of_thread;
+  static LockingThread& Get() {
+    static thread_local constinit LockingThread locking_thread;
+    return locking_thread;
   }
   void TakePlace();
 };
@@ -34,7 +35,7 @@ void RelaxProcessor() {
 }
 
 void RecursiveLock::lock() {
-  const void* const self = &OfThread::Get();
+  const void* const self = &LockingThread::Get();
   if (IsHeldBy(self)) {
     ++depth_;
   } else {
@@ -67,7 +68,7 @@ void RecursiveLock::unlock() {
   if (state_.exchange(kFree, std::memory_order_release) == kHeldWithSleepers) state_.notify_one();
 }
 
-void OfThread::TakePlace() {
+void LockingThread::TakePlace() {
   if (!may_take_place) return;
   may_take_place = false;
   place = DeviceLock().TakePlace();
@@ -92,7 +93,7 @@ void TraceLock::WaitForOthers(const Place* own) {
 
 // A thread that holds it as own lets go of that meanwhile: another one may be about to do the same.
 void TraceLock::lock() {
-  OfThread& self = OfThread::Get();
+  LockingThread& self = LockingThread::Get();
   if (alone_.IsHeldBy(&self)) {
     ++alone_.depth_;
     return;
@@ -114,7 +115,7 @@ void TraceLock::unlock() {
 }
 
 TraceLock::Place* TraceLock::LockOwn() {
-  OfThread& self = OfThread::Get();
+  LockingThread& self = LockingThread::Get();
   if (alone_.IsHeldBy(&self)) return nullptr;
   if (self.place == nullptr) self.TakePlace();
   Place* const own = self.place;
@@ -153,7 +154,7 @@ void TraceLock::GiveBack(Place* place) {
 }
 
 void TraceLock::ForgetOthers() {
-  const Place* const own = OfThread::Get().place;
+  const Place* const own = LockingThread::Get().place;
   for (Place& place : places_) {
     place.is_inside = false;
     place.is_used = &place == own;

@@ -66,7 +66,7 @@ class TraceLock {
 
  private:
   static constexpr int kMostPlaces = 128;
-  friend struct OfThread;
+  friend struct LockingThread;
   void WaitForOthers(const Place* own);
   Place* TakePlace();  // null: there is none left
   void GiveBack(Place* place);
